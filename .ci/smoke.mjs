@@ -1,0 +1,216 @@
+// Smoke run of the compiled executable: alone in an empty folder, with an empty environment, from the first
+// partner to an envelope that is verified with the service gone. Usage: node .ci/smoke.mjs dist/tvs
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const PROJECT = join(import.meta.dirname, "..");
+const COMMAND_TIMEOUT_MS = 60_000;
+const HTTP_TIMEOUT_MS = 10_000;
+const DRAIN_LIMIT_MS = 10_000;
+/** The service honours a command within a second; a busy machine gets more before it counts as broken. */
+const HONOUR_TIMEOUT_MS = 10_000;
+
+const binary = process.argv[2];
+if (!binary) {
+  console.error("usage: node .ci/smoke.mjs PATH-OF-TVS");
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "tvs-smoke-"));
+const trap = mkdtempSync(join(tmpdir(), "tvs-smoke-trap-"));
+const tvs = join(folder, "tvs");
+
+/** Runs one command to its end; with `exit`, whatever else it ends with is a failure that shows what it said. */
+function run(args, { exit = 0, cwd = folder } = {}) {
+  const done = spawnSync(tvs, args, { cwd, env: {}, encoding: "utf8", timeout: COMMAND_TIMEOUT_MS });
+  assert.equal(done.error, undefined, `${args[0]}: ${done.error?.message}`);
+  const told = `tvs ${args.slice(0, 2).join(" ")} ended with ${done.status ?? done.signal}\n${done.stdout}${done.stderr}`;
+  assert.equal(done.status, exit, told);
+  return done.stdout;
+}
+
+function runJson(args, options) {
+  return JSON.parse(run([...args, "--json"], options));
+}
+
+function runLines(args, options) {
+  const lines = run([...args, "--json"], options)
+    .trim()
+    .split("\n");
+  return lines.map((line) => JSON.parse(line));
+}
+
+/** A folder's `.env` and `bunfig.toml` are the user's own; the executable must not obey either. */
+function checkIgnoresFolder() {
+  writeFileSync(join(trap, ".env"), "TVS_DATA=obeyed-env\n");
+  writeFileSync(join(trap, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
+  writeFileSync(join(trap, "preload.ts"), 'await Bun.write("obeyed-bunfig", "");\n');
+  const before = readdirSync(trap).sort();
+  run(["keys", "list", "--json"], { cwd: trap });
+  const added = readdirSync(trap).filter((name) => !before.includes(name));
+  assert.deepEqual(added, ["data"], "only ./data may appear");
+}
+
+/** Starts the service on a free port and resolves with its address once it says that it listens. */
+async function startService() {
+  const child = spawn(tvs, ["serve", "--port", "0"], {
+    cwd: folder,
+    env: {},
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stderr.on("data", (chunk) => (stderr += chunk));
+  const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
+  const url = await new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`serve: not listening in time\n${stdout}${stderr}`)),
+      COMMAND_TIMEOUT_MS,
+    );
+    child.once("error", reject);
+    exited.then((how) => reject(new Error(`serve ended with ${how}\n${stdout}${stderr}`)));
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+      const match = /^listening on (http:\/\/\S+)$/m.exec(stdout);
+      if (!match) return;
+      clearTimeout(timer);
+      resolve(match[1]);
+    });
+  });
+  return { child, exited, url };
+}
+
+async function get(url) {
+  const response = await fetch(url, { signal: AbortSignal.timeout(HTTP_TIMEOUT_MS) });
+  const body = await response.text();
+  assert.equal(response.status, 200, `${url}: ${body}`);
+  return body;
+}
+
+async function checkEligibility(url, { apiKey, regNo }) {
+  const response = await fetch(`${url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
+    signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
+  });
+  const body = await response.text();
+  assert.equal(response.status, 200, body);
+  const envelope = JSON.parse(body);
+  assert.equal(envelope.result.found, true);
+  return { body, envelope };
+}
+
+/** The first registration number of the extract: four segments between slashes. */
+function firstRegNo(csv) {
+  const match = /[^\s,;"/]+(?:\/[^\s,;"/]+){3}/.exec(readFileSync(csv, "utf8"));
+  assert.ok(match, "the sample extract has no registration number");
+  return match[0];
+}
+
+async function firstEnvelopeBy(kid, ask) {
+  const endMs = Date.now() + HONOUR_TIMEOUT_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer.envelope.signatureKid === kid) return answer;
+    assert.ok(Date.now() < endMs, "the service still signs with the rotated key");
+    await sleep(50);
+  }
+}
+
+/** One envelope before a rotation and one after, with what a partner keeps to verify them by. */
+async function serveAndRotate(partner) {
+  const service = await startService();
+  try {
+    const { url } = service;
+    const ask = () => checkEligibility(url, partner);
+    const before = await ask();
+    const rotated = runJson(["keys", "rotate", "--now"]);
+    assert.equal(rotated.previousKid, before.envelope.signatureKid);
+    const after = await firstEnvelopeBy(rotated.activeKid, ask);
+    const health = JSON.parse(await get(`${url}/v1/inter-agency/health`));
+    assert.equal(health.status, "ok");
+    assert.equal(health.issuer, before.envelope.issuer);
+    const page = await get(`${url}/`);
+    assert.match(page, /<html/i, "the pages must be in the executable");
+    writeFileSync(join(folder, "before.json"), before.body);
+    writeFileSync(join(folder, "after.json"), after.body);
+    writeFileSync(join(folder, "jwks.json"), await get(`${url}/v1/inter-agency/.well-known/jwks.json`));
+    writeFileSync(join(folder, "history.jws"), await get(`${url}/v1/inter-agency/.well-known/key-history`));
+    await stop(service);
+    return before.envelope;
+  } finally {
+    service.child.kill("SIGKILL");
+  }
+}
+
+async function stop({ child, exited }) {
+  child.kill("SIGTERM");
+  const how = await Promise.race([exited, sleep(DRAIN_LIMIT_MS, "no end", { ref: false })]);
+  assert.equal(how, 0, `SIGTERM: ended with ${how}`);
+}
+
+/** Nothing runs any more: the two envelopes must stand on their files alone, and a changed one must not. */
+function checkOffline(envelope) {
+  const expected = ["--issuer", envelope.issuer, "--audience", "moe"];
+  for (const keys of [
+    ["--jwks", "jwks.json"],
+    ["--key-history", "history.jws"],
+  ]) {
+    const verdicts = runLines(["verify", "before.json", "after.json", ...keys, ...expected]);
+    assert.deepEqual(
+      verdicts.map(({ valid }) => valid),
+      [true, true],
+    );
+    assert.equal(verdicts[0].verificationId, envelope.verificationId);
+  }
+  const forged = { ...envelope, result: { ...envelope.result, eligible: !envelope.result.eligible } };
+  writeFileSync(join(folder, "forged.json"), JSON.stringify(forged));
+  const [verdict] = runLines(["verify", "forged.json", "--jwks", "jwks.json", ...expected], { exit: 1 });
+  assert.equal(verdict.valid, false);
+}
+
+async function main() {
+  copyFileSync(binary, tvs);
+  assert.match(run(["--help"]), /\bserve\b/);
+  const { version } = JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8"));
+  assert.ok(run(["--version"]).includes(version), "--version");
+  assert.deepEqual(readdirSync(folder), ["tvs"], "neither help nor version may write anything");
+  checkIgnoresFolder();
+
+  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "600", "--per-day", "100000"];
+  const { partnerId, apiKey } = runJson(["partners", "add", "moe", "--name", "Ministry", ...terms]);
+  assert.equal(partnerId, "moe");
+  assert.match(apiKey, /^tvs_live_[0-9A-Za-z]{61}$/);
+
+  copyFileSync(join(PROJECT, "data/sample-registry.csv"), join(folder, "extract.csv"));
+  const imported = runJson(["teachers", "import", "extract.csv"]);
+  assert.ok(imported.inserted > 0);
+  assert.equal(imported.inserted, imported.rows);
+
+  const envelope = await serveAndRotate({ apiKey, regNo: firstRegNo(join(folder, "extract.csv")) });
+  checkOffline(envelope);
+  assert.ok(existsSync(join(folder, "data/tvs.db")), "the database belongs into ./data");
+  console.log("smoke: the executable works alone, from the first partner to an envelope verified offline");
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`smoke: ${error.stack}`);
+  process.exitCode = 1;
+} finally {
+  for (const path of [folder, trap]) rmSync(path, { recursive: true, force: true });
+}

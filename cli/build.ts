@@ -1,0 +1,141 @@
+// Compiles the program, its assets and libSQL's native addon into one executable (decisions, The program).
+// Build time only, so this is the one file of cli/ that may use Bun's own APIs.
+
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { BunPlugin } from "bun";
+import manifest from "../package.json" with { type: "json" };
+
+const PROJECT = resolve(import.meta.dirname, "..");
+
+/** One platform to build for: Bun's name of it, and where its parts lie once npm has installed them. */
+interface Target {
+  readonly name: Bun.Build.CompileTarget;
+  readonly addonPackage: string;
+  /** Path of the target's own Bun; absent when npm installed only this machine's. */
+  readonly runtime: string | undefined;
+}
+
+class BuildError extends Error {}
+
+/** This machine's platform in Bun's spelling. */
+function hostTarget(): string {
+  const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
+  return `bun-${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
+}
+
+/**
+ * @param name such as `bun-linux-arm64-musl`
+ * @throws {BuildError} when the name is none that libSQL has an addon for, or its addon is not installed
+ */
+function readTarget(name: string): Target {
+  const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
+  if (!match || (match[1] === "darwin" && match[3])) {
+    throw new BuildError(
+      `unknown target ${name}; use bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64 or bun-darwin-arm64`,
+    );
+  }
+  const [, os, cpu, musl = ""] = match;
+  const abi = os === "darwin" ? "" : musl || "-gnu";
+  const addonPackage = `@libsql/${os}-${cpu}${abi}`;
+  if (!existsSync(join(PROJECT, "node_modules", addonPackage, "index.node"))) {
+    const version = manifest.dependencies.libsql;
+    throw new BuildError(
+      `${name} needs a package that npm left out on this machine; get it with: ` +
+        `npm install --no-save --force ${addonPackage}@${version}`,
+    );
+  }
+  const runtime = join(
+    PROJECT,
+    `node_modules/@oven/bun-${os}-${cpu === "arm64" ? "aarch64" : cpu}${musl}/bin/bun`,
+  );
+  return {
+    name: name as Bun.Build.CompileTarget,
+    addonPackage,
+    runtime: existsSync(runtime) ? runtime : undefined,
+  };
+}
+
+/**
+ * libSQL picks its addon by a name made up at run time, which a bundler cannot follow and which would read
+ * node_modules. A fixed name makes Bun embed that one file.
+ */
+function libsqlNative(addonPackage: string): BunPlugin {
+  const choice = /const \{ load, currentTarget \}[\s\S]*?function requireNative\(\) \{[\s\S]*?\n\}/;
+  return {
+    name: "libsql-native",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]node_modules[\\/]libsql[\\/]index\.js$/ }, async ({ path }) => {
+        const source = await Bun.file(path).text();
+        if (!choice.test(source))
+          throw new BuildError("libsql/index.js has changed: cli/build.ts must learn how it loads its addon");
+        const fixed = `function requireNative() { return require("${addonPackage}/index.node"); }`;
+        return { contents: source.replace(choice, () => fixed), loader: "js" };
+      });
+    },
+  };
+}
+
+/** Builds beside the old file and renames over it, so that a running service keeps the file it was started from. */
+async function build(target: Target, outfile: string): Promise<void> {
+  await mkdir(dirname(outfile), { recursive: true });
+  // The file's name is compiled into it, so the new one gets its own name in a folder of its own.
+  const folder = await mkdtemp(join(dirname(outfile), ".build-"));
+  const fresh = join(folder, basename(outfile));
+  try {
+    await Bun.build({
+      entrypoints: [join(PROJECT, "cli/main.ts")],
+      target: "bun",
+      format: "esm",
+      minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
+      bytecode: true,
+      // Without these the binary would inline the builder's variables, and obey the folder it is started in.
+      env: "disable",
+      compile: {
+        outfile: fresh,
+        target: target.name,
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        ...(target.runtime ? { executablePath: target.runtime } : {}),
+      },
+      plugins: [libsqlNative(target.addonPackage)],
+    });
+    await rename(fresh, outfile);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function readOptions(): { outfile: string; target: string } {
+  const options = {
+    outfile: { type: "string", default: join(PROJECT, "dist/tvs") },
+    target: { type: "string", default: hostTarget() },
+  } as const;
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    throw new BuildError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  const target = readTarget(options.target);
+  const outfile = resolve(options.outfile);
+  const startedMs = performance.now();
+  await build(target, outfile);
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  const megabytes = ((await stat(outfile)).size / 1e6).toFixed(1);
+  console.log(`${outfile}: ${megabytes} MB for ${target.name}, built in ${seconds} s`);
+}
+
+try {
+  await main();
+} catch (error) {
+  // A failed bundle carries each cause, with its place in the source, in `errors`.
+  const causes = error instanceof AggregateError ? error.errors : [error];
+  for (const cause of causes) console.error(cause instanceof BuildError ? `build: ${cause.message}` : cause);
+  process.exitCode = 1;
+}

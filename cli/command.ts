@@ -1,0 +1,97 @@
+import { parseArgs } from "node:util";
+import type { ArgsDef, CommandContext, CommandDef } from "citty";
+import { type Config, type Flags, readConfig } from "../src/config.ts";
+import { TvsError } from "../src/domain/errors.ts";
+
+/** Options that every command takes. */
+export const commonArgs = {
+  data: { type: "string", valueHint: "DIR", description: "Data directory (TVS_DATA; default ./data)" },
+  database: {
+    type: "string",
+    valueHint: "URL",
+    description: "file:PATH or the address of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)",
+  },
+  sandbox: { type: "boolean", description: "Use the sandbox's database instead (TVS_SANDBOX)" },
+  json: { type: "boolean", description: "Print exactly one JSON value on stdout" },
+} as const satisfies ArgsDef;
+
+/** Options that every command takes, by the length of what they swallow: main.ts moves them behind the command. */
+export const commonValueFlags = ["--data", "--database"];
+
+type Definition<T extends ArgsDef> = {
+  name: string;
+  description: string;
+  /** A command line to paste, shown by --help. */
+  example: string;
+  args?: T;
+  /** Takes any number of further operands, found in `args._`. */
+  variadic?: boolean;
+  run(context: CommandContext<T & typeof commonArgs>): Promise<void>;
+};
+
+export type OurCommand = CommandDef<ArgsDef> & { example?: string };
+
+/**
+ * Defines one command. citty ignores flags and operands that it does not know; a mistyped `--dry-rum` must
+ * not import for real, so here everything unknown is a usage error.
+ */
+export function command<const T extends ArgsDef>(definition: Definition<T>): OurCommand {
+  const args = { ...definition.args, ...commonArgs } as unknown as T & typeof commonArgs;
+  const { name, description, example, variadic = false, run } = definition;
+  return {
+    meta: { name, description },
+    example,
+    args,
+    plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
+    run: run as unknown as (context: CommandContext<ArgsDef>) => Promise<void>,
+  };
+}
+
+/** A group of commands, each loaded only when it is run. */
+export function group(
+  name: string,
+  description: string,
+  subCommands: Record<string, () => Promise<OurCommand>>,
+): OurCommand {
+  return { meta: { name, description }, subCommands };
+}
+
+function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {
+  const options: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};
+  let operands = 0;
+  for (const [name, definition] of Object.entries(args)) {
+    if (definition.type === "positional") operands++;
+    else options[name] = { type: definition.type === "boolean" ? "boolean" : "string", multiple: true };
+  }
+  let positionals: string[];
+  try {
+    ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
+  } catch (error) {
+    // Node's message names the option, and its further sentences are advice for other programs.
+    const [sentence] = String((error as Error).message).split(/\. |\n/);
+    throw new TvsError("USAGE", `${sentence}; --help shows what this command takes`);
+  }
+  if (!variadic && positionals.length > operands) {
+    throw new TvsError("USAGE", `unexpected operand number ${operands + 1}; --help shows what this command takes`);
+  }
+}
+
+/** All values of an option that may be given several times. */
+export function everyValue(rawArgs: string[], name: string): string[] | undefined {
+  const { values } = parseArgs({
+    args: rawArgs,
+    options: { [name]: { type: "string", multiple: true } },
+    allowPositionals: true,
+    strict: false,
+  });
+  const found = values[name];
+  return Array.isArray(found) ? found.filter((value) => typeof value === "string") : undefined;
+}
+
+/**
+ * The configuration that a command's flags and the environment make.
+ * @throws TvsError CONFIG_INVALID
+ */
+export function configOf(args: object): Config {
+  return readConfig(args as Flags, process.env);
+}

@@ -1,0 +1,122 @@
+import { type CommandDef, renderUsage, runCommand } from "citty";
+import packageJson from "../package.json" with { type: "json" };
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
+import { commonValueFlags, type OurCommand } from "./command.ts";
+import { setWorkerEntry } from "./entry.ts";
+import { exitCodeOf, exitCodes } from "./output.ts";
+
+export const version = packageJson.version;
+
+/** The command table. Each command's file is loaded only when it is run or explained. */
+const root: OurCommand = {
+  meta: { name: "tvs", version, description: "Teacher Verification Service" },
+  subCommands: {
+    serve: () => import("./serve.ts").then((file) => file.serveCommand),
+    keys: () => import("./keys.ts").then((file) => file.keysCommand),
+    partners: () => import("./partners.ts").then((file) => file.partnersCommand),
+    teachers: () => import("./teachers.ts").then((file) => file.teachersCommand),
+    attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
+    verify: () => import("./verify.ts").then((file) => file.default as unknown as OurCommand),
+    roster: () => import("./roster.ts").then((file) => file.rosterCommand),
+    backup: () => import("./backup.ts").then((file) => file.backupCommand),
+    restore: () => import("./backup.ts").then((file) => file.restoreCommand),
+    status: () => import("./status.ts").then((file) => file.statusCommand),
+    doctor: () => import("./doctor.ts").then((file) => file.doctorCommand),
+    policy: () => import("./policy.ts").then((file) => file.policyCommand),
+    openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
+  },
+};
+
+/**
+ * Runs one command line.
+ * @param argv the words after the program's name
+ * @param entry the address of main.ts
+ * @returns the exit code (decisions, The program)
+ */
+export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
+  setWorkerEntry(entry);
+  const words = commonFlagsLast(argv);
+  try {
+    if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
+      process.stdout.write(`${version}\n`);
+      return exitCodes.done;
+    }
+    if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
+    const { command, rest } = await findCommand(words);
+    await runCommand(command, { rawArgs: rest });
+    return Number(process.exitCode ?? exitCodes.done);
+  } catch (error) {
+    return fail(error, words);
+  }
+}
+
+type Found = { command: CommandDef; parents: string[]; rest: string[]; example: string | undefined };
+
+/** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
+async function findCommand(words: readonly string[]): Promise<Found> {
+  let command: OurCommand = root;
+  const parents: string[] = [];
+  let rest = [...words];
+  while (command.subCommands !== undefined) {
+    const table = command.subCommands as Record<string, () => Promise<OurCommand>>;
+    const [name] = rest;
+    if (name === undefined || name.startsWith("-")) break;
+    const load = Object.hasOwn(table, name) ? table[name] : undefined;
+    if (load === undefined) {
+      const path = ["tvs", ...parents].join(" ");
+      throw new TvsError("USAGE", `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}`);
+    }
+    parents.push(name);
+    command = await load();
+    rest = rest.slice(1);
+  }
+  if (command.subCommands !== undefined && !rest.some((word) => word === "--help" || word === "-h")) {
+    const path = ["tvs", ...parents].join(" ");
+    throw new TvsError("USAGE", `${path} needs a command: ${Object.keys(command.subCommands).join(", ")}`);
+  }
+  return { command, parents, rest, example: command.example };
+}
+
+async function explain(words: readonly string[]): Promise<number> {
+  const asked = words.filter((word) => word !== "--help" && word !== "-h");
+  const { command, parents, example } = await findCommand([...asked.filter((word) => !word.startsWith("-")), "--help"]);
+  const parent: CommandDef = { meta: { name: ["tvs", ...parents.slice(0, -1)].join(" ") } };
+  const usage = await renderUsage(command, parents.length === 0 ? undefined : parent);
+  process.stdout.write(`${usage}\n${example === undefined ? "" : `\nEXAMPLE\n\n  ${example}\n`}`);
+  return exitCodes.done;
+}
+
+/** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */
+function commonFlagsLast(argv: readonly string[]): string[] {
+  let first = 0;
+  while (first < argv.length && argv[first]?.startsWith("-") && argv[first] !== "--help" && argv[first] !== "-h") {
+    first += commonValueFlags.includes(argv[first] ?? "") ? 2 : 1;
+  }
+  return first >= argv.length ? [...argv] : [...argv.slice(first), ...argv.slice(0, first)];
+}
+
+/** One line that says what is wrong and what to do, never a stack trace. */
+function fail(error: unknown, words: readonly string[]): number {
+  const known = asTvsError(error);
+  process.stderr.write(`tvs: ${known.message.replaceAll("\n", " ")}\n`);
+  if (words.includes("--json")) {
+    process.stdout.write(`${JSON.stringify({ error: { code: known.code, message: known.message } })}\n`);
+  }
+  if (process.env["TVS_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return exitCodeOf(known);
+}
+
+function asTvsError(error: unknown): TvsError {
+  if (isTvsError(error)) return error;
+  const { name, message, code } = error as { name?: string; message?: string; code?: string };
+  if (name === "CLIError") return new TvsError("USAGE", `${lowerFirst(message ?? "")}; --help shows what is needed`);
+  // Errors of other parts that are meant for the operator carry a code of their own and a whole sentence.
+  if (/^(PORT_|HOST_|TLS_|LISTEN_)/.test(code ?? "")) return new TvsError("REFUSED", message ?? "");
+  if (code === "TRUSTED_PROXY_INVALID") return new TvsError("CONFIG_INVALID", message ?? "");
+  return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for more`);
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+

@@ -1,0 +1,141 @@
+import { readFileSync } from "node:fs";
+import { TvsError } from "../src/domain/errors.ts";
+import {
+  compromiseKey,
+  describeKey,
+  importKey,
+  jwks,
+  keyRing,
+  rotateKeys,
+  type SigningKey,
+  signKeyHistory,
+} from "../src/domain/keys.ts";
+import { command, configOf, group } from "./command.ts";
+import { withOperator } from "./open.ts";
+import { note, parseCount, parseTime, print, table } from "./output.ts";
+
+const bitsArg = {
+  bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },
+} as const;
+
+function bitsOf(args: { bits?: string | undefined }): number {
+  return args.bits === undefined ? 2048 : parseCount("--bits", args.bits);
+}
+
+function keyTable(keys: readonly SigningKey[]): string {
+  const rows = keys.map(describeKey).map((key) => [
+    key.kid,
+    key.state,
+    key.publishedAt,
+    key.activatedAt,
+    key.retiredAt,
+    key.compromisedSince,
+  ]);
+  return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE"], rows);
+}
+
+const listCommand = command({
+  name: "list",
+  description: "Show every signing key with its state and its times",
+  example: "tvs keys list",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys }) => {
+      const all = await keys.list();
+      print(args, all.map(describeKey), () => keyTable(all));
+    });
+  },
+});
+
+const rotateCommand = command({
+  name: "rotate",
+  description: "Promote the pending key, retire the active one and publish a new pending one",
+  example: "tvs keys rotate",
+  args: {
+    now: { type: "boolean", description: "Do not wait until the pending key has been public for 24 h" },
+    ...bitsArg,
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+      const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
+      const { early, ...kids } = await rotateKeys(keys, secrets, options);
+      if (early) note("warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again");
+      print(args, kids, () => `active ${kids.activeKid}\nretired ${kids.previousKid}\npending ${kids.pendingKid}`);
+    });
+  },
+});
+
+const compromiseCommand = command({
+  name: "compromise",
+  description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
+  example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
+  args: {
+    kid: { type: "positional", description: "The key's id; `tvs keys list` shows them" },
+    since: { type: "string", required: true, valueHint: "TIME", description: "From when on it cannot be trusted" },
+    ...bitsArg,
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+      const since = parseTime("--since", args.since);
+      await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
+      const all = await keys.list();
+      print(args, all.map(describeKey), () => keyTable(all));
+    });
+  },
+});
+
+const jwksCommand = command({
+  name: "jwks",
+  description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
+  example: "tvs keys jwks > jwks.json",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys }) => {
+      const document = jwks(keyRing(await keys.list()));
+      print(args, document, () => JSON.stringify(document, null, 2));
+    });
+  },
+});
+
+const historyCommand = command({
+  name: "history",
+  description: "Print the signed key history, for verifying envelopes offline years later",
+  example: "tvs keys history > key-history.jose",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys, secrets, clock, settingsInForce }) => {
+      const options = { issuer: settingsInForce.issuer, secrets, now: clock.now() };
+      const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
+      print(args, { keyHistory }, () => keyHistory);
+    });
+  },
+});
+
+const importCommand = command({
+  name: "import",
+  description: "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
+  example: "tvs keys import signing-key.pem",
+  args: { file: { type: "positional", description: "Unencrypted RSA private key, PEM" } },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+      const next = await importKey(readPem(args.file), secrets, clock.now());
+      const { pending } = keyRing(await keys.list());
+      await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
+      print(args, describeKey(next), () => `pending ${next.kid}`);
+    });
+  },
+});
+
+function readPem(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new TvsError("INPUT_UNREADABLE", `${file} cannot be read`, { cause });
+  }
+}
+
+export const keysCommand = group("keys", "The signing keys", {
+  list: async () => listCommand,
+  rotate: async () => rotateCommand,
+  compromise: async () => compromiseCommand,
+  jwks: async () => jwksCommand,
+  history: async () => historyCommand,
+  import: async () => importCommand,
+});

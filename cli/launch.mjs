@@ -1,0 +1,231 @@
+// Runs the project's tools on a machine that has only Node and npm: installs what the lock file names when that
+// has not been done, finds Bun in the platform package npm brought along (or fetches it), and hands over to it.
+// Plain Node 20 with no dependency, because it runs before there are any.
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { constants } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const PROJECT = dirname(dirname(fileURLToPath(import.meta.url)));
+const CACHE = join(PROJECT, ".cache");
+const LOCK = join(CACHE, "install.lock");
+const LOCK_WAIT_MS = 600_000;
+const LOCK_POLL_MS = 200;
+
+/** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
+const BUN_TEST = ["test", "--only-failures", "--timeout=60000"];
+
+/** Each command's steps, all of them run, the last with what else stood on the command line. */
+const COMMANDS = {
+  start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
+  test: [{ bun: BUN_TEST }],
+  blackbox: [{ bun: [...BUN_TEST, "./test/blackbox"] }],
+  bench: [{ bun: ["test/bench/main.ts"] }],
+  build: [{ bun: ["cli/build.ts"] }],
+  check: [
+    { node: ["node_modules/typescript/bin/tsc", "-p", "."] },
+    { node: biome("check", "--error-on-warnings") },
+  ],
+  format: [{ node: biome("check", "--write") }],
+};
+
+/** A problem to tell in one line, without a stack. */
+class LaunchError extends Error {}
+
+function biome(...args) {
+  return ["node_modules/@biomejs/biome/bin/biome", ...args];
+}
+
+function readJson(...path) {
+  return JSON.parse(readFileSync(join(PROJECT, ...path), "utf8"));
+}
+
+/**
+ * Whether node_modules holds what the lock file names. npm writes its own account of the tree as the last act of
+ * an install, so an interrupted one counts as none; dates would not tell, since a copy or a checkout changes them.
+ */
+function isInstalled() {
+  if (!existsSync(join(PROJECT, "node_modules/.package-lock.json"))) return false;
+  if (!existsSync(join(PROJECT, "package-lock.json"))) return true;
+  const present = readJson("node_modules/.package-lock.json").packages;
+  return Object.entries(readJson("package-lock.json").packages).every(([path, wanted]) => {
+    if (path === "") return true;
+    const found = present[path];
+    // Packages for other platforms are optional and rightly absent.
+    return found ? found.version === wanted.version && found.integrity === wanted.integrity : wanted.optional;
+  });
+}
+
+/** Path of the Bun that npm unpacked below `root`, if it did. */
+function bunBelow(root) {
+  const cpu = process.arch === "arm64" ? "aarch64" : process.arch;
+  const path = join(
+    root,
+    `node_modules/@oven/bun-${process.platform}-${cpu}${isMusl() ? "-musl" : ""}/bin/bun`,
+  );
+  return existsSync(path) ? path : undefined;
+}
+
+function isMusl() {
+  if (process.platform !== "linux") return false;
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime === undefined;
+}
+
+/**
+ * The environment for an npm started inside an npm: the outer one exports its whole configuration, and `omit`,
+ * `global` or `dry-run` from there would spoil the install. How to reach the registry is kept.
+ */
+function innerNpmEnv() {
+  const network =
+    /^npm_config_(registry|cache|userconfig|globalconfig|(https?_)?proxy|noproxy|ca|cafile|strict_ssl|fetch_.*|(prefer_)?offline|.*\/\/.*|@.*)$/i;
+  const kept = ([name]) => !/^npm_/i.test(name) || network.test(name);
+  return Object.fromEntries(Object.entries(process.env).filter(kept));
+}
+
+/** Runs npm without a word, unless it fails: then with all it said. */
+async function npm(args, cwd) {
+  const cli = process.env.npm_execpath ?? "";
+  const [command, ...first] = basename(cli) === "npm-cli.js" ? [process.execPath, cli] : ["npm"];
+  const flags = [
+    "--ignore-scripts",
+    "--include=dev",
+    "--include=optional",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+  ];
+  const options = { cwd, env: innerNpmEnv(), stdio: ["ignore", "pipe", "pipe"] };
+  const child = spawn(command, [...first, ...args, ...flags], options);
+  const said = [];
+  child.stdout.on("data", (chunk) => said.push(chunk));
+  child.stderr.on("data", (chunk) => said.push(chunk));
+  const code = await new Promise((resolve, reject) => {
+    child.once("error", (error) =>
+      reject(new LaunchError(`npm cannot be started (${error.code}); install Node with npm`)),
+    );
+    child.once("close", resolve);
+  });
+  if (code === 0) return;
+  process.stderr.write(Buffer.concat(said));
+  throw new LaunchError(`npm ${args[0]} failed; it needs the registry, see above`);
+}
+
+/** Lets one install run at a time; the lock is a link to its owner's process id, so that a dead owner shows. */
+async function withLock(work) {
+  mkdirSync(CACHE, { recursive: true });
+  const endMs = Date.now() + LOCK_WAIT_MS;
+  while (!tryLock()) {
+    if (Date.now() > endMs)
+      throw new LaunchError(`another install has not ended; if none runs, delete ${LOCK}`);
+    await sleep(LOCK_POLL_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(LOCK, { force: true });
+  }
+}
+
+function tryLock() {
+  try {
+    symlinkSync(String(process.pid), LOCK);
+    return true;
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+  }
+  try {
+    process.kill(Number(readlinkSync(LOCK)), 0);
+  } catch (error) {
+    // ESRCH: the owner died without tidying up. ENOENT: it has just finished. Either way the next try decides.
+    if (error.code === "ESRCH") rmSync(LOCK, { force: true });
+  }
+  return false;
+}
+
+async function install() {
+  console.error("Installing dependencies, this once…");
+  await npm([existsSync(join(PROJECT, "package-lock.json")) ? "ci" : "install"], PROJECT);
+}
+
+/** Fetches Bun by itself, for an npm that left the platform package out; whole or not at all, hence the rename. */
+async function fetchBun(folder, version) {
+  console.error(`Fetching Bun ${version}, this once…`);
+  const fresh = `${folder}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  await npm(["install", "--prefix", fresh, "--no-save", "--no-package-lock", `bun@${version}`], fresh);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(fresh, folder);
+}
+
+/** Installs what is missing and returns the path of Bun. */
+async function prepare() {
+  const version = readJson("package.json").devDependencies.bun;
+  const ownFolder = join(CACHE, `bun-${version}`);
+  const find = () => (isInstalled() ? (bunBelow(PROJECT) ?? bunBelow(ownFolder)) : undefined);
+  const found = find();
+  if (found) return found;
+  return withLock(async () => {
+    if (!isInstalled()) await install();
+    if (!find()) await fetchBun(ownFolder, version);
+    const bun = find();
+    if (!bun) throw new LaunchError(`there is no Bun ${version} for ${process.platform} on ${process.arch}`);
+    return bun;
+  });
+}
+
+/**
+ * Runs one program on this terminal until it ends, passing signals on: a supervisor signals only this process.
+ * Ctrl-C is the exception, since the terminal sends it to the child as well.
+ *
+ * @returns {Promise<{code: number | null, signal: string | null}>} how it ended
+ */
+function run(command, args) {
+  const child = spawn(command, args, { cwd: PROJECT, stdio: "inherit" });
+  const forward = (signal) => {
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  };
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, forward);
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(new LaunchError(`${command} cannot be started: ${error.code}`)));
+    child.once("exit", (code, signal) => {
+      for (const name of signals) process.off(name, forward);
+      resolve({ code, signal });
+    });
+  });
+}
+
+async function main(name, args) {
+  const steps = Object.hasOwn(COMMANDS, name ?? "") ? COMMANDS[name] : undefined;
+  if (!steps) {
+    console.error(`usage: node cli/launch.mjs ${Object.keys(COMMANDS).join("|")} [arguments]`);
+    return 2;
+  }
+  const bun = await prepare();
+  let worst = 0;
+  for (const step of steps) {
+    const last = step === steps.at(-1) ? args : [];
+    const { code, signal } = await run(step.bun ? bun : process.execPath, [
+      ...(step.bun ?? step.node),
+      ...last,
+    ]);
+    // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
+    if (signal) process.kill(process.pid, signal);
+    if (signal) return 128 + constants.signals[signal];
+    worst ||= code;
+  }
+  return worst;
+}
+
+try {
+  const [name, ...args] = process.argv.slice(2);
+  process.exitCode = await main(name, args);
+} catch (error) {
+  console.error(error instanceof LaunchError ? `launch: ${error.message}` : error);
+  process.exitCode = 1;
+}

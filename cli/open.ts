@@ -1,0 +1,268 @@
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { Config } from "../src/config.ts";
+import type { AttestationStore } from "../src/domain/attestations.ts";
+import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
+import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
+import type { KeyKind } from "../src/domain/credentials.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
+import { createLive, readSettings, type Settings, type SettingsStore, storedSettings } from "../src/domain/live.ts";
+import type { PartnerStore } from "../src/domain/partners.ts";
+import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
+import { createPublicLookup } from "../src/domain/public-lookup.ts";
+import { createQuota, type QuotaStore } from "../src/domain/quota.ts";
+import type { RegisterStore } from "../src/domain/register.ts";
+import type { Secrets } from "../src/domain/secrets.ts";
+import { createVerification } from "../src/domain/verification.ts";
+import type { Service } from "../src/server/service.ts";
+import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
+import { createAttestationStore } from "../src/store/attestations.ts";
+import { createCommits } from "../src/store/commits.ts";
+import { type Driver, statement } from "../src/store/driver.ts";
+import { openEmbedded } from "../src/store/embedded.ts";
+import { createIdempotencyStore } from "../src/store/idempotency.ts";
+import { createKeyStore } from "../src/store/keys.ts";
+import { migrate } from "../src/store/migrations.ts";
+import { createPartnerStore } from "../src/store/partners.ts";
+import { createQuotaStore } from "../src/store/quota.ts";
+import { openRemote } from "../src/store/remote.ts";
+import { createSettingsStore } from "../src/store/settings.ts";
+import { createTeacherStore } from "../src/store/teachers.ts";
+import { ensureDataDir, openVault } from "./vault.ts";
+
+/** The stores over one database, each with the acts of its noun. */
+export type Stores = {
+  readonly driver: Driver;
+  readonly settings: SettingsStore;
+  readonly keys: KeyStore;
+  readonly partners: PartnerStore;
+  readonly register: RegisterStore;
+  readonly attestations: AttestationStore;
+  readonly idempotency: IdempotencyStore;
+  readonly quota: QuotaStore;
+};
+
+/** What the operator's commands work with. */
+export type Operator = Stores & {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly blindIndex: BlindIndex;
+  readonly settingsInForce: Settings;
+  readonly calendar: Calendar;
+  readonly keyKind: KeyKind;
+  /** Who is acting, for a teacher's history: `cli:` and the user of the operating system. */
+  readonly actor: string;
+  readonly dataDir: string;
+};
+
+/** What `serve` adds: the service that the HTTP layer calls. */
+export type OpenService = { readonly operator: Operator; readonly service: Service; close(): Promise<void> };
+
+export type OpenOptions = {
+  readonly clock?: Clock;
+  /** The program's entry file; with it, writes go to a thread that re-enters there. */
+  readonly workerEntry?: URL;
+  /** The issuer of a service that was never told one. */
+  readonly defaultIssuer?: string;
+};
+
+const defaultTimeZone = "Africa/Lagos";
+const defaultKeyBits = 2048;
+/** How often a running service looks whether a command has changed something. */
+const refreshMs = 200;
+const pruneMs = 60_000;
+const pruneRows = 500;
+/** A probe of the signer costs a signature; health answers from the last one for this long. */
+const probeMs = 1_000;
+
+/**
+ * Opens the database and everything over it; the first use makes the data directory, the schema, the
+ * master key and the first two signing keys.
+ * @throws TvsError with one line for whatever is wrong
+ */
+export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
+  const { clock = systemClock, workerEntry, defaultIssuer } = options;
+  ensureDataDir(config);
+  const driver = await openDriver(config, workerEntry);
+  try {
+    await migrate(driver, clock.now());
+    const stores = createStores(driver);
+    const keyKind = await environmentOf(stores.settings, config);
+    const secrets = await openVault(config, stores.settings);
+    await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
+    const settingsInForce = settingsOf(await stores.settings.read(), config, defaultIssuer);
+    return {
+      ...stores,
+      config,
+      clock,
+      secrets,
+      blindIndex: createBlindIndex(secrets.blindIndexKey),
+      settingsInForce,
+      calendar: createCalendar(settingsInForce.timeZone),
+      keyKind,
+      actor: `cli:${userInfo().username}`,
+      dataDir: config.dataDir,
+    };
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
+
+async function openDriver(config: Config, workerEntry: URL | undefined): Promise<Driver> {
+  const { database } = config;
+  if (database.kind === "server") {
+    return openRemote({ url: database.url, ...(database.token === undefined ? {} : { token: database.token }) });
+  }
+  const { file } = database;
+  if (workerEntry === undefined) return openEmbedded({ file });
+  const startWriter = () => new Worker(workerEntry, { workerData: { role: "store-writer", file } });
+  return openEmbedded({ file, startWriter });
+}
+
+function createStores(driver: Driver): Stores {
+  const commit = createCommits(driver);
+  return {
+    driver,
+    settings: createSettingsStore(driver),
+    keys: createKeyStore(driver),
+    partners: createPartnerStore(driver),
+    register: createTeacherStore(driver),
+    attestations: createAttestationStore(driver, commit),
+    idempotency: createIdempotencyStore(driver),
+    quota: createQuotaStore(driver, commit),
+  };
+}
+
+/**
+ * A database is live or a sandbox from its first use on, and refuses to become the other.
+ * @throws TvsError REFUSED
+ */
+async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
+  const stored = (await settings.read()).get("environment");
+  if (stored === undefined) {
+    await settings.write({ environment: sandbox ? "sandbox" : "live" });
+  } else if (sandbox && stored !== "sandbox") {
+    throw new TvsError("REFUSED", "this database is a live one; a sandbox keeps to a database of its own");
+  }
+  return (stored ?? (sandbox ? "sandbox" : "live")) === "sandbox" ? "test" : "live";
+}
+
+/** This command's settings: what it was told, else what the database remembers, else the defaults. */
+export function settingsOf(
+  stored: ReadonlyMap<string, string>,
+  config: Config,
+  defaultIssuer = "http://127.0.0.1:8080",
+): Settings {
+  const remembered = readSettings(stored, {
+    issuer: defaultIssuer,
+    timeZone: defaultTimeZone,
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+  });
+  return {
+    issuer: config.issuer ?? remembered.issuer,
+    timeZone: config.timeZone ?? remembered.timeZone,
+    policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
+    allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
+  };
+}
+
+/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
+export function readPolicyFile(file: string) {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new TvsError("INPUT_UNREADABLE", `the policy file ${file} cannot be read`, { cause });
+  }
+  return parsePolicy(text);
+}
+
+/**
+ * Opens everything that `serve` needs and keeps it fresh. The database is claimed for this process.
+ * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
+ */
+export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
+  const operator = await openOperator(config, options);
+  const { driver, clock, secrets, blindIndex } = operator;
+  try {
+    await driver.claimService();
+    await operator.settings.write(storedSettings(operator.settingsInForce));
+    const signer = createWebCryptoSigner(secrets);
+    const live = await createLive({
+      ...operator,
+      settings: operator.settings,
+      defaults: operator.settingsInForce,
+      onKeys: (ring) => signer.load(ring),
+    });
+    const idempotency = createIdempotency(operator.idempotency, secrets, clock);
+    const shared = { live, teachers: operator.register, blindIndex, clock };
+    const probe = createProbe(operator, () => signer.sign(live.current().keys.active.kid, "probe"));
+    const service: Service = {
+      live,
+      verification: createVerification({ ...shared, attestations: operator.attestations, idempotency, signer }),
+      publicLookup: createPublicLookup(shared),
+      quota: createQuota(clock, await operator.quota.windows()),
+      quotaStore: operator.quota,
+      secrets,
+      keyKind: operator.keyKind,
+      clock,
+      probe,
+    };
+    const stop = keepFresh(operator, service);
+    return { operator, service, close: () => stop().then(() => driver.close()) };
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
+
+function createProbe(operator: Operator, sign: () => Promise<unknown>): () => Promise<void> {
+  let last: { at: number; outcome: Promise<void> } | undefined;
+  const ask = async () => {
+    await Promise.all([operator.settings.revision(), operator.driver.batch([statement("SELECT 1")]), sign()]);
+  };
+  return () => {
+    const now = operator.clock.now();
+    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    return last.outcome;
+  };
+}
+
+/** Re-reads what commands have changed, and forgets idempotency records in small steps. */
+function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
+  const { idempotency } = operator;
+  let last: Promise<unknown> = Promise.resolve();
+  const refresh = () => {
+    // A failure shows itself in the health probe and in the calls; the next turn tries again.
+    last = live.refresh().catch(() => {});
+  };
+  const prune = () => {
+    last = pruneIdempotency(idempotency, clock.now() - keepIdempotencyMs).catch(() => {});
+  };
+  const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    await last;
+  };
+}
+
+/** A step at a time, so that no commit of a caller waits behind a long one. */
+async function pruneIdempotency(store: IdempotencyStore, before: number): Promise<void> {
+  while ((await store.prune(before, pruneRows)) === pruneRows);
+}
+
+/** Opens, acts and closes: the frame of every operator's command. */
+export async function withOperator<T>(config: Config, act: (operator: Operator) => Promise<T>): Promise<T> {
+  const operator = await openOperator(config);
+  try {
+    return await act(operator);
+  } finally {
+    await operator.driver.close();
+  }
+}

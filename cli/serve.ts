@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { configureLog, log } from "../src/log.ts";
+import { createApp } from "../src/server/app.ts";
+import { type Listener, listen } from "../src/server/listen.ts";
+import { command, everyValue } from "./command.ts";
+import { workerEntry } from "./entry.ts";
+import { type OpenService, openService } from "./open.ts";
+import { prepareSandbox } from "./sandbox.ts";
+
+export const serveCommand = command({
+  name: "serve",
+  description: "Answer the public look-up and the partner API until SIGTERM",
+  example: "tvs serve --issuer https://verify.example.gov --port 8080",
+  args: {
+    host: { type: "string", valueHint: "ADDRESS", description: "Address to listen on (default 127.0.0.1)" },
+    port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
+    issuer: {
+      type: "string",
+      valueHint: "URL",
+      description: "The service's public address, the `iss` of every envelope; remembered in the database",
+    },
+    "public-per-minute": {
+      type: "string",
+      valueHint: "N",
+      description: "Public look-ups an address may make in a minute (default 60)",
+    },
+    "time-zone": {
+      type: "string",
+      valueHint: "ZONE",
+      description: "Where licences expire at midnight (default Africa/Lagos); remembered in the database",
+    },
+    policy: { type: "string", valueHint: "FILE", description: "Eligibility policy; remembered in the database" },
+    "allow-private-webhooks": {
+      type: "boolean",
+      description: "Let webhook endpoints have http and private addresses (tests only); remembered in the database",
+    },
+    "trusted-proxy": {
+      type: "string",
+      valueHint: "CIDR",
+      description: "Proxies whose X-Forwarded-For and Client-Cert are believed; repeat it or separate by commas",
+    },
+    "tls-port": { type: "string", valueHint: "N", description: "Also serve HTTPS here, asking for client certificates" },
+    "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
+    "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
+  },
+  async run({ args, rawArgs }) {
+    const flags: Flags = { ...args, "trusted-proxy": everyValue(rawArgs, "trusted-proxy") };
+    await serve(readServeConfig(flags, process.env), process.env);
+  },
+});
+
+/**
+ * Opens the service, listens, and returns when a signal has ended it and all that was begun is answered.
+ * @throws TvsError when it cannot start
+ */
+async function serve(config: ServeConfig, environment: Environment): Promise<void> {
+  configureLog((line) => process.stderr.write(line), environment["TVS_LOG_LEVEL"] === "debug" ? "debug" : "info");
+  const defaultIssuer = config.port === 0 ? `http://${config.host}` : `http://${config.host}:${config.port}`;
+  const open = await openService(config, { workerEntry: workerEntry(), defaultIssuer });
+  let listener: Listener;
+  try {
+    const app = createApp(open.service, config);
+    listener = await listen((request, connection) => app.fetch(request, connection), {
+      host: config.host,
+      port: config.port,
+      ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
+      onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+    });
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+  await announce(open, listener, config);
+  const signal = await stopSignal();
+  log.info("draining", { signal });
+  await listener.close();
+  await open.close();
+  log.info("stopped", {});
+}
+
+/** Remembers what the commands must agree on, and says where the service is to be found. */
+async function announce({ operator, service }: OpenService, listener: Listener, config: ServeConfig): Promise<void> {
+  const { settings } = service.live.current();
+  log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
+  if (config.sandbox) process.stdout.write(await prepareSandbox(operator, listener.url));
+  process.stdout.write(`listening on ${listener.url}\n`);
+  if (listener.tlsPort !== null) process.stdout.write(`listening on https://${config.host}:${listener.tlsPort}\n`);
+}
+
+function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
+  const read = (flag: string, file: string) => {
+    try {
+      return readFileSync(file, "utf8");
+    } catch (cause) {
+      throw new TvsError("INPUT_UNREADABLE", `${flag}: ${file} cannot be read`, { cause });
+    }
+  };
+  return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one, which supervisors send too, changes nothing. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
+  });
+}
+

@@ -1,0 +1,73 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Config } from "../src/config.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import type { SettingsStore } from "../src/domain/live.ts";
+import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
+
+/** Under this name the database remembers which master key it was made with. */
+const checkName = "master_key_check";
+
+/**
+ * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
+ *
+ * The key is on the disk before the database says that it belongs to it: a kill between the two leaves a
+ * key that the next start adopts, never a database whose key nobody has.
+ * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
+ */
+export async function openVault(config: Config, settings: SettingsStore): Promise<Secrets> {
+  const stored = (await settings.read()).get(checkName);
+  const text = config.masterKey ?? readMasterKey(config.masterKeyFile);
+  if (text === undefined && stored !== undefined) {
+    const message =
+      `${config.masterKeyFile} is missing, and this database was made with a master key; ` +
+      "put the file back, or set TVS_MASTER_KEY";
+    throw new TvsError("MASTER_KEY_MISSING", message);
+  }
+  const secrets = deriveSecrets(text ?? createMasterKey(config.masterKeyFile));
+  if (stored === undefined) {
+    await settings.write({ [checkName]: secrets.check });
+    return secrets;
+  }
+  if (stored !== secrets.check) {
+    const message = "the master key is not the one this database was made with; use the master.key that belongs to it";
+    throw new TvsError("MASTER_KEY_WRONG", message);
+  }
+  return secrets;
+}
+
+function readMasterKey(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new TvsError("MASTER_KEY_MISSING", `${file} cannot be read; check its owner and mode`, { cause });
+  }
+}
+
+function createMasterKey(file: string): string {
+  const text = newMasterKey();
+  try {
+    writeFileSync(file, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
+    return text;
+  } catch (cause) {
+    // Another first command was faster: its key is the one.
+    if ((cause as { code?: string }).code === "EEXIST") return readFileSync(file, "utf8");
+    throw new TvsError("STORE_READ_ONLY", `${file} cannot be written; check the data directory`, { cause });
+  }
+}
+
+/**
+ * Makes the data directory, readable by its owner alone.
+ * @throws TvsError STORE_READ_ONLY
+ */
+export function ensureDataDir(config: Config): void {
+  const folders = [config.dataDir, config.database.kind === "file" ? dirname(config.database.file) : config.dataDir];
+  for (const folder of folders) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (cause) {
+      throw new TvsError("STORE_READ_ONLY", `${folder} cannot be made; check where --data points`, { cause });
+    }
+  }
+}

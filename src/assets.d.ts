@@ -1,0 +1,21 @@
+/** Files that are imported as text and end up inside the executable. */
+
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.html" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+
+declare module "swagger-ui-dist/swagger-ui-bundle.js" {
+  const text: string;
+  export default text;
+}

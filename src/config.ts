@@ -1,0 +1,179 @@
+import { basename, dirname, join, resolve } from "node:path";
+import * as v from "valibot";
+import { TvsError } from "./domain/errors.ts";
+
+/** The environment, of which this file is the only reader. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+/** Flags as the command line gave them, by their long name; one that was not given is absent or undefined. */
+export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export type DatabaseAddress =
+  | { readonly kind: "file"; readonly file: string }
+  | { readonly kind: "server"; readonly url: string; readonly token: string | undefined };
+
+/** What every command needs. */
+export type Config = {
+  readonly dataDir: string;
+  readonly database: DatabaseAddress;
+  readonly sandbox: boolean;
+  /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
+  readonly masterKey: string | undefined;
+  readonly masterKeyFile: string;
+  /** Settings that the database remembers, where this command was told otherwise. */
+  readonly issuer: string | undefined;
+  readonly timeZone: string | undefined;
+  readonly policyFile: string | undefined;
+  readonly allowPrivateWebhooks: boolean | undefined;
+};
+
+export type ServeConfig = Config & {
+  readonly host: string;
+  readonly port: number;
+  readonly publicPerMinute: number;
+  readonly trustedProxies: readonly string[];
+  readonly tls: { readonly port: number; readonly certFile: string; readonly keyFile: string } | undefined;
+};
+
+const text = v.pipe(v.string(), v.trim(), v.nonEmpty("must not be empty"));
+const count = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,9}$/, "must be a whole number"),
+    v.transform(Number),
+    v.maxValue(max, `must be at most ${max}`),
+  );
+const flag = v.union([
+  v.boolean(),
+  v.pipe(
+    v.picklist(["1", "0", "true", "false", "yes", "no"], "must be true or false"),
+    v.transform((word) => ["1", "true", "yes"].includes(word)),
+  ),
+]);
+const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
+const issuer = v.pipe(text, v.check(isHttpAddress, "must be an http or https address without query or fragment"));
+const list = v.union([
+  v.pipe(v.string(), v.transform((names) => names.split(",").map((name) => name.trim()).filter((name) => name !== ""))),
+  v.pipe(v.array(v.string()), v.transform((lists) => lists.flatMap((names) => names.split(",")))),
+]);
+
+const commonSchema = v.object({
+  data: v.optional(text, "./data"),
+  database: v.optional(text),
+  "database-token": v.optional(text),
+  sandbox: v.optional(flag, false),
+  "master-key": v.optional(text),
+  issuer: v.optional(issuer),
+  "time-zone": v.optional(timeZone),
+  policy: v.optional(text),
+  "allow-private-webhooks": v.optional(flag),
+});
+
+const serveSchema = v.object({
+  host: v.optional(text, "127.0.0.1"),
+  port: v.optional(count(65_535), "8080"),
+  "public-per-minute": v.optional(count(1_000_000), "60"),
+  "trusted-proxy": v.optional(list, ""),
+  "tls-port": v.optional(count(65_535)),
+  "tls-cert": v.optional(text),
+  "tls-key": v.optional(text),
+});
+
+/**
+ * Reads what every command needs, flags before environment.
+ * @throws TvsError CONFIG_INVALID naming the flag and its variable
+ */
+export function readConfig(flags: Flags, environment: Environment): Config {
+  const given = read(commonSchema, flags, environment);
+  const dataDir = resolve(given.data);
+  const fileName = given.sandbox ? "sandbox.db" : "tvs.db";
+  const database = databaseAddress(given.database ?? `file:${join(dataDir, fileName)}`, given["database-token"]);
+  return Object.freeze({
+    dataDir,
+    database,
+    sandbox: given.sandbox,
+    masterKey: given["master-key"],
+    masterKeyFile: masterKeyFile(dataDir, database, given.sandbox),
+    issuer: given.issuer?.replace(/\/+$/, ""),
+    timeZone: given["time-zone"],
+    policyFile: given.policy,
+    allowPrivateWebhooks: given["allow-private-webhooks"],
+  });
+}
+
+/** @throws TvsError CONFIG_INVALID */
+export function readServeConfig(flags: Flags, environment: Environment): ServeConfig {
+  const given = read(serveSchema, flags, environment);
+  return Object.freeze({
+    ...readConfig(flags, environment),
+    host: given.host,
+    port: given.port,
+    publicPerMinute: given["public-per-minute"],
+    trustedProxies: given["trusted-proxy"],
+    tls: tlsOptions(given),
+  });
+}
+
+/** A setting's variable: `--time-zone` is `TVS_TIME_ZONE`. */
+export function variableOf(name: string): string {
+  return `TVS_${name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+function read<Entries extends v.ObjectEntries>(
+  schema: v.ObjectSchema<Entries, undefined>,
+  flags: Flags,
+  environment: Environment,
+): v.InferOutput<v.ObjectSchema<Entries, undefined>> {
+  const given: Record<string, unknown> = {};
+  for (const name of Object.keys(schema.entries)) {
+    const value = flags[name] ?? environment[variableOf(name)];
+    if (value !== undefined && value !== "") given[name] = value;
+  }
+  const parsed = v.safeParse(schema, given, { abortEarly: true });
+  if (parsed.success) return parsed.output;
+  const [issue] = parsed.issues;
+  const name = String(issue.path?.[0]?.key);
+  throw new TvsError("CONFIG_INVALID", `--${name} (${variableOf(name)}) ${issue.message}`);
+}
+
+function databaseAddress(address: string, token: string | undefined): DatabaseAddress {
+  if (address.startsWith("file:")) {
+    const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
+    return { kind: "file", file };
+  }
+  if (/^(libsql|https?):\/\//.test(address)) return { kind: "server", url: address, token };
+  throw new TvsError("CONFIG_INVALID", "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://");
+}
+
+/** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */
+function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: boolean): string {
+  const folder = database.kind === "file" ? dirname(database.file) : dataDir;
+  const isSandbox = sandbox || (database.kind === "file" && basename(database.file) === "sandbox.db");
+  return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
+}
+
+function tlsOptions(given: {
+  "tls-port"?: number | undefined;
+  "tls-cert"?: string | undefined;
+  "tls-key"?: string | undefined;
+}): ServeConfig["tls"] {
+  const { "tls-port": port, "tls-cert": certFile, "tls-key": keyFile } = given;
+  if (port === undefined && certFile === undefined && keyFile === undefined) return undefined;
+  if (port === undefined || certFile === undefined || keyFile === undefined) {
+    throw new TvsError("CONFIG_INVALID", "--tls-port, --tls-cert and --tls-key belong together; give all three");
+  }
+  return { port, certFile, keyFile };
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+function isHttpAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, search, hash, username } = new URL(address);
+  return /^https?:$/.test(protocol) && search === "" && hash === "" && username === "";
+}

@@ -1,0 +1,45 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Clock } from "./clock.ts";
+
+const windowMs = 60_000;
+/** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
+const rows = 4;
+const countersPerRow = 1 << 17;
+
+export type AddressDecision = { allowed: boolean; limit: number; remaining: number; resetAt: number; retryAfterSeconds: number };
+
+/**
+ * A limit per source address and minute in a fixed two megabytes, whatever the number of addresses: a
+ * count-min sketch (Cormode and Muthukrishnan, 2005). An address is never counted too low, so the limit
+ * always holds; it is counted too high only when others collide with it in every row, which a million
+ * addresses a minute do not bring about below a limit of about thirty. The places depend on a random key,
+ * so nobody can choose addresses that collide.
+ * @param perMinute calls an address has in each minute of the clock
+ */
+export function createAddressLimit(perMinute: number, clock: Clock): (address: string) => AddressDecision {
+  const counters = new Uint32Array(rows * countersPerRow);
+  const key = randomBytes(16);
+  let windowStart = 0;
+
+  function places(address: string): number[] {
+    const digest = createHash("sha256").update(key).update(address).digest();
+    return Array.from({ length: rows }, (_, row) => row * countersPerRow + (digest.readUInt32LE(row * 4) % countersPerRow));
+  }
+
+  return (address) => {
+    const now = clock.now();
+    const start = Math.floor(now / windowMs) * windowMs;
+    if (start !== windowStart) {
+      counters.fill(0);
+      windowStart = start;
+    }
+    const at = places(address);
+    const used = Math.min(...at.map((place) => counters[place] ?? 0));
+    const allowed = used < perMinute;
+    // Only the smallest counters grow ("conservative update"), which keeps the others' excess low.
+    if (allowed) for (const place of at) if (counters[place] === used) counters[place] = used + 1;
+    const resetAt = (start + windowMs) / 1000;
+    const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
+    return { allowed, limit: perMinute, remaining: Math.max(0, perMinute - used - (allowed ? 1 : 0)), resetAt, retryAfterSeconds };
+  };
+}

@@ -1,0 +1,61 @@
+import type { LicenseStatus, Purpose } from "../partner/contract.ts";
+import type { IdempotencyRecord } from "./idempotency.ts";
+import type { QuotaWindow } from "./quota.ts";
+
+/** The partner endpoints that answer with envelopes, as the evidence log names them. */
+export type Endpoint = "eligibility-check" | "lookup-by-reg-no" | "lookup-by-tid" | "lookup-by-nin" | "batch";
+
+/** One verification that was answered and signed: a row of the evidence log, never changed. */
+export type Attestation = {
+  readonly verificationId: string;
+  readonly partnerId: string;
+  /** The claim `iat`: whole seconds since the epoch. */
+  readonly issuedAt: number;
+  readonly kid: string;
+  readonly endpoint: Endpoint;
+  readonly purpose: Purpose;
+  readonly policyVersion: string;
+  readonly teacherId: number | null;
+  /** `regNo:…`, `tId:…` or `nin`: what was asked, without the NIN. */
+  readonly reference: string;
+  readonly ninIndex: Uint8Array | null;
+  readonly status: LicenseStatus;
+  readonly eligible: boolean;
+  /** The request's `context` as JSON. */
+  readonly context: string | null;
+  /** The API key id or certificate fingerprint that was used. */
+  readonly credential: string;
+  readonly requestId: string;
+  /** The exact signature that left: everything else can be read from it. */
+  readonly jws: string;
+};
+
+/** All that one answered call leaves behind, committed together before the answer leaves. */
+export type AnsweredCall = {
+  readonly kid: string;
+  readonly attestations: readonly Attestation[];
+  readonly charges: readonly QuotaWindow[];
+  readonly idempotency: IdempotencyRecord | null;
+};
+
+export type AttestationFilter = {
+  readonly partnerId?: string;
+  /** Milliseconds since the epoch. */
+  readonly since?: number;
+  readonly limit: number;
+};
+
+export type AttestationStore = {
+  /**
+   * @returns false, having stored nothing, when `kid` is no longer the active key: an envelope must never
+   *   leave signed by a key after its time
+   */
+  record(call: AnsweredCall): Promise<boolean>;
+  find(verificationId: string): Promise<Attestation | null>;
+  /** Newest first. */
+  list(filter: AttestationFilter): Promise<Attestation[]>;
+  /** Every look-up of a person: of the record, or of the NIN when it named nobody. */
+  ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
+  /** Partners that were told VALID since a time, with the last time. */
+  toldValid(teacherId: number, since: number): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
+};

@@ -1,0 +1,65 @@
+/** The only source of time; tests move their own. */
+export type Clock = { /** Milliseconds since the Unix epoch. */ now(): number };
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+/** A calendar date, `YYYY-MM-DD`. */
+export type CalendarDate = string;
+
+export type Calendar = {
+  readonly timeZone: string;
+  /** The date that it is in the time zone at `nowMs`. */
+  dateAt(nowMs: number): CalendarDate;
+  /** The first moment, in milliseconds since the epoch, of the day after the one at `nowMs`. */
+  nextMidnight(nowMs: number): number;
+};
+
+const quarterHourMs = 15 * 60_000;
+const dayMs = 86_400_000;
+
+/**
+ * A calendar of one time zone. Offsets and their changes fall on quarter hours everywhere, so a date is
+ * computed once a quarter hour and remembered: formatting costs microseconds, and every answer needs it.
+ * @param timeZone IANA name, for example `Africa/Lagos`
+ * @throws RangeError for an unknown time zone
+ */
+export function createCalendar(timeZone: string): Calendar {
+  const format = new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" });
+  let remembered = { quarter: Number.NaN, date: "" };
+
+  function dateAt(nowMs: number): CalendarDate {
+    const quarter = Math.floor(nowMs / quarterHourMs);
+    if (quarter !== remembered.quarter) remembered = { quarter, date: format.format(quarter * quarterHourMs) };
+    return remembered.date;
+  }
+
+  function nextMidnight(nowMs: number): number {
+    const today = dateAt(nowMs);
+    let quarter = Math.floor(nowMs / quarterHourMs) + 1;
+    while (format.format(quarter * quarterHourMs) === today) quarter++;
+    return quarter * quarterHourMs;
+  }
+
+  return { timeZone, dateAt, nextMidnight };
+}
+
+/** Whole calendar days from one date to another; negative when `to` is earlier. */
+export function daysBetween(from: CalendarDate, to: CalendarDate): number {
+  return Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
+}
+
+/** True for a date that exists, written `YYYY-MM-DD`. */
+export function isCalendarDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
+/** ISO 8601 in whole seconds: what an envelope's `iat` can carry, so that both always agree. */
+export function isoSeconds(seconds: number): string {
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

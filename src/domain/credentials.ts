@@ -1,0 +1,149 @@
+import { randomInt } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { TvsError } from "./errors.ts";
+import type { ApiKey, ClientCertificate, Partner, PartnerStore } from "./partners.ts";
+import { equalBytes, type Secrets } from "./secrets.ts";
+
+/** `live` keys open the real service, `test` keys a sandbox; neither is accepted by the other. */
+export type KeyKind = "live" | "test";
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const idLength = 12;
+const secretLength = 43;
+const checksumLength = 6;
+const apiKeyPattern = new RegExp(`^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`);
+
+/** At most two keys of a partner live at once: the one in use and the one that replaces it. */
+const maxLiveKeys = 2;
+
+/** A new API key. `text` is shown once; only `record` is stored. */
+export function mintApiKey(
+  partnerId: string,
+  options: { kind: KeyKind; secrets: Secrets; now: number },
+): { text: string; record: ApiKey } {
+  const keyId = randomBase62(idLength);
+  const body = `tvs_${options.kind}_${keyId}${randomBase62(secretLength)}`;
+  const text = body + checksum(body);
+  const mac = options.secrets.mac("api-key", text);
+  return { text, record: { keyId, partnerId, mac, createdAt: options.now, expiresAt: null, revokedAt: null } };
+}
+
+function randomBase62(length: number): string {
+  return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
+}
+
+/** CRC-32 of all that stands before it: a typing error is seen without asking the database. */
+function checksum(body: string): string {
+  let rest = crc32(body) >>> 0;
+  let digits = "";
+  for (let i = 0; i < checksumLength; i++) {
+    digits = base62[rest % 62] + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+/** The id in a well-formed key of this kind; null for anything else, mistyped keys included. */
+export function apiKeyId(text: string, kind: KeyKind): string | null {
+  const match = apiKeyPattern.exec(text);
+  if (match === null || match[1] !== kind) return null;
+  return checksum(text.slice(0, -checksumLength)) === match[4] ? (match[2] ?? null) : null;
+}
+
+/** What a request presents, strongest first (contract, Authentication). */
+export type Presented = {
+  readonly certificate: { fingerprint: string; validFrom: number; validTo: number } | null;
+  readonly bearer: string | null;
+  readonly headerKey: string | null;
+};
+
+export type Authenticated = { readonly partner: Partner; /** Key id or fingerprint, for the evidence log. */ readonly credential: string };
+
+/** All credentials by what is presented; made anew whenever a partner, key or certificate changes. */
+export type CredentialBook = {
+  readonly partners: ReadonlyMap<string, Partner>;
+  readonly apiKeys: ReadonlyMap<string, ApiKey>;
+  readonly certificates: ReadonlyMap<string, ClientCertificate>;
+};
+
+export async function loadCredentialBook(store: PartnerStore): Promise<CredentialBook> {
+  const [partners, apiKeys, certificates] = await Promise.all([store.partners(), store.apiKeys(), store.certificates()]);
+  return {
+    partners: new Map(partners.map((partner) => [partner.partnerId, partner])),
+    apiKeys: new Map(apiKeys.map((key) => [key.keyId, key])),
+    certificates: new Map(certificates.map((certificate) => [certificate.fingerprint, certificate])),
+  };
+}
+
+/**
+ * Finds who calls: certificate, Bearer key, header key, and the first *valid* one counts, so that an
+ * unknown certificate does not hide a good key.
+ * @returns null when none is valid
+ */
+export function authenticate(
+  presented: Presented,
+  book: CredentialBook,
+  options: { kind: KeyKind; secrets: Secrets; now: number },
+): Authenticated | null {
+  return (
+    byCertificate(presented.certificate, book, options.now) ??
+    byKey(presented.bearer, book, options) ??
+    byKey(presented.headerKey, book, options)
+  );
+}
+
+function byCertificate(certificate: Presented["certificate"], book: CredentialBook, now: number): Authenticated | null {
+  if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
+  const known = book.certificates.get(certificate.fingerprint);
+  return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
+}
+
+function byKey(
+  text: string | null,
+  book: CredentialBook,
+  options: { kind: KeyKind; secrets: Secrets; now: number },
+): Authenticated | null {
+  const keyId = text === null ? null : apiKeyId(text, options.kind);
+  const record = keyId === null ? undefined : book.apiKeys.get(keyId);
+  if (text === null || record === undefined || !isLive(record, options.now)) return null;
+  if (!equalBytes(options.secrets.mac("api-key", text), record.mac)) return null;
+  return enabled(book, record.partnerId, record.keyId);
+}
+
+function enabled(book: CredentialBook, partnerId: string, credential: string): Authenticated | null {
+  const partner = book.partners.get(partnerId);
+  return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
+}
+
+export function isLive(key: ApiKey, now: number): boolean {
+  return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
+}
+
+/**
+ * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
+ * @throws TvsError REFUSED when two keys live already, naming which to revoke
+ */
+export async function issueApiKey(
+  store: PartnerStore,
+  partnerId: string,
+  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
+): Promise<{ text: string; record: ApiKey; previous: { keyId: string; expiresAt: number } | null }> {
+  const live = (await store.apiKeys())
+    .filter((key) => key.partnerId === partnerId && isLive(key, options.now))
+    .sort((a, b) => a.createdAt - b.createdAt);
+  if (live.length >= maxLiveKeys) {
+    const [oldest] = live;
+    const message =
+      `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")}); ` +
+      `revoke one first: tvs partners key revoke ${oldest?.keyId}`;
+    throw new TvsError("REFUSED", message);
+  }
+  const [current] = live;
+  const { text, record } = mintApiKey(partnerId, options);
+  const previous =
+    current === undefined
+      ? null
+      : { keyId: current.keyId, expiresAt: Math.min(current.expiresAt ?? Infinity, options.now + options.overlapMs) };
+  await store.addKey(record, previous);
+  return { text, record, previous };
+}

@@ -1,0 +1,56 @@
+import type { CertificateStatus, License, Purpose, Reason } from "../partner/contract.ts";
+import type { CalendarDate } from "./clock.ts";
+import type { Policy, PolicyRule } from "./policy.ts";
+import { licenseStartsLater, type Teacher } from "./teachers.ts";
+
+/**
+ * Every reason why a teacher is not eligible for a purpose, in the published order; none when eligible.
+ *
+ * An active teacher with a VALID licence is always required; the policy adds to that and never takes away.
+ * @param license the teacher's licence on `today`
+ */
+export function ineligibilityReasons(
+  teacher: Teacher,
+  license: License,
+  options: { purpose: Purpose; policy: Policy; today: CalendarDate },
+): Reason[] {
+  const rule = options.policy.purposes[options.purpose];
+  const ofLicense = licenseReason(teacher, license, { today: options.today, rule });
+  const reasons: Reason[] = ofLicense === null ? [] : [ofLicense];
+  if (rule === undefined) return [...reasons, "POLICY_MISSING"];
+
+  if (!rule.certificate.includes(teacher.certificateStatus)) {
+    reasons.push(certificateReasons[teacher.certificateStatus]);
+  }
+  if (!rule.sources.includes(teacher.source)) reasons.push("SOURCE_NOT_ACCEPTED");
+  if (rule.categories.length > 0 && !rule.categories.includes(teacher.category ?? "")) {
+    reasons.push("CATEGORY_NOT_ACCEPTED");
+  }
+  return reasons;
+}
+
+/** A certificate that is VERIFIED is refused only by a policy that names other statuses alone. */
+const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
+  NOT_FOUND: "CERTIFICATE_NOT_FOUND",
+  CLAIMED: "CERTIFICATE_CLAIMED",
+  LEGACY_RECORD: "CERTIFICATE_LEGACY_ONLY",
+  VERIFIED: "CERTIFICATE_NOT_FOUND",
+};
+
+function licenseReason(
+  teacher: Teacher,
+  license: License,
+  { today, rule }: { today: CalendarDate; rule: PolicyRule | undefined },
+): Reason | null {
+  if (!teacher.active) return "TEACHER_DEACTIVATED";
+  switch (license.status) {
+    case "NOT_FOUND":
+      return licenseStartsLater(teacher, today) ? "LICENSE_NOT_YET_VALID" : "LICENSE_NOT_FOUND";
+    case "EXPIRED":
+      return "LICENSE_EXPIRED";
+    case "REVOKED":
+      return "LICENSE_REVOKED";
+    case "VALID":
+      return (license.daysRemaining ?? 0) < (rule?.minDaysRemaining ?? 0) ? "LICENSE_EXPIRES_TOO_SOON" : null;
+  }
+}

@@ -1,0 +1,116 @@
+import { Buffer } from "node:buffer";
+import type { Clock } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import { equalBytes, type Secrets } from "./secrets.ts";
+
+/** The bytes of an answer and the headers that belong to them. */
+export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
+
+/** Both hashes are keyed: a caller's key and body may hold personal data that is quickly guessed. */
+export type IdempotencyRecord = StoredAnswer & {
+  readonly id: Uint8Array;
+  readonly fingerprint: Uint8Array;
+  readonly createdAt: number;
+};
+
+export type IdempotencyStore = {
+  find(id: Uint8Array): Promise<IdempotencyRecord | null>;
+  /** Forgets records older than `before`, at most `limit` of them; returns how many there were. */
+  prune(before: number, limit: number): Promise<number>;
+};
+
+export const keepIdempotencyMs = 72 * 3_600_000;
+/** How long a duplicate waits for the call that is still running. */
+const waitMs = 2_000;
+const maxKeyLength = 255;
+
+export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
+/** What the work stores, in the same commit as its own results. */
+export type Reservation = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
+export type Idempotency = {
+  /**
+   * Runs `work` at most once for a partner, endpoint and key.
+   * @param work commits the reservation together with its results, or throws having stored nothing
+   * @throws TvsError BODY_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
+   *   is another one, IDEMPOTENCY_KEY_IN_USE (409) when the first call is still running
+   */
+  run(
+    request: IdempotentRequest,
+    work: (reservation: Reservation) => Promise<StoredAnswer>,
+  ): Promise<{ answer: StoredAnswer; replayed: boolean }>;
+};
+
+type Running = { fingerprint: Uint8Array; outcome: Promise<{ answer: StoredAnswer; replayed: boolean }> };
+
+/**
+ * Idempotency keys (contract, Idempotency). One service owns a database, so calls in flight are known in
+ * memory; what was answered is known from the record that was committed with the answer.
+ */
+export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock): Idempotency {
+  const running = new Map<string, Running>();
+
+  async function firstRun(
+    reservation: Reservation,
+    work: (reservation: Reservation) => Promise<StoredAnswer>,
+  ): Promise<{ answer: StoredAnswer; replayed: boolean }> {
+    const known = await store.find(reservation.id);
+    if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
+      return { answer: await work(reservation), replayed: false };
+    }
+    if (!equalBytes(known.fingerprint, reservation.fingerprint)) throw reused();
+    return { answer: { headers: known.headers, body: known.body }, replayed: true };
+  }
+
+  async function follow(first: Running, fingerprint: Uint8Array): Promise<StoredAnswer | null> {
+    if (!equalBytes(first.fingerprint, fingerprint)) throw reused();
+    const outcome = await within(waitMs, first.outcome.catch(() => null));
+    return outcome?.answer ?? null;
+  }
+
+  return {
+    async run(request, work) {
+      if (request.key.length < 1 || request.key.length > maxKeyLength) {
+        throw new TvsError("BODY_INVALID", `Idempotency-Key must be 1 to ${maxKeyLength} characters`);
+      }
+      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${request.key}`);
+      const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
+      const name = Buffer.from(id).toString("base64");
+      for (let first = running.get(name); first !== undefined; first = running.get(name)) {
+        const answer = await follow(first, fingerprint);
+        if (answer !== null) return { answer, replayed: true };
+      }
+      const outcome = firstRun({ id, fingerprint, createdAt: clock.now() }, work);
+      running.set(name, { fingerprint, outcome });
+      return outcome.finally(() => running.delete(name));
+    },
+  };
+}
+
+function reused(): TvsError {
+  return new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = "a call with this Idempotency-Key is still running; try again";
+    timer = setTimeout(() => reject(new TvsError("IDEMPOTENCY_KEY_IN_USE", message)), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** Far deeper than any request of the contract. */
+const maxDepth = 64;
+
+/**
+ * JSON with the members of every object in order, so that spelling makes no difference (RFC 8785, in kind).
+ * @throws TvsError BODY_INVALID for a value that is nested without end
+ */
+export function canonicalJson(value: unknown, depth = 0): string {
+  if (depth > maxDepth) throw new TvsError("BODY_INVALID", "the body is nested too deeply");
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, depth + 1)).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member, depth + 1)}`);
+  return `{${parts.join(",")}}`;
+}

@@ -1,0 +1,217 @@
+import { Buffer } from "node:buffer";
+import { createPrivateKey, createPublicKey, webcrypto } from "node:crypto";
+import { CompactSign, calculateJwkThumbprint } from "jose";
+import { isoTime } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import type { Secrets } from "./secrets.ts";
+
+export type KeyState = "pending" | "active" | "retired" | "compromised";
+
+/** Contract, JWKS document: one key. */
+export type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
+
+/** A key of the ring. Times are milliseconds since the epoch. */
+export type SigningKey = {
+  readonly kid: string;
+  readonly state: KeyState;
+  readonly jwk: PublicJwk;
+  /** PKCS #8 of the private half, sealed with the kid as its name; null once it was destroyed. */
+  readonly sealed: Uint8Array | null;
+  readonly createdAt: number;
+  readonly publishedAt: number;
+  readonly activatedAt: number | null;
+  readonly retiredAt: number | null;
+  readonly compromisedSince: number | null;
+};
+
+/** Each verb is one atomic act that changes nothing when the ring is not as the caller saw it. */
+export type KeyStore = {
+  list(): Promise<SigningKey[]>;
+  /** Fills an empty ring; does nothing to one that has keys. */
+  create(active: SigningKey, pending: SigningKey): Promise<void>;
+  /** @throws TvsError REFUSED when another rotation was faster */
+  rotate(change: { active: string; pending: string; next: SigningKey; at: number }): Promise<void>;
+  /** Replaces the pending key; the old one is retired unused. */
+  replacePending(change: { pending: string; next: SigningKey; at: number }): Promise<void>;
+  /** Flags a key. With `next`, its place in the ring is filled in the same act. */
+  compromise(change: { kid: string; since: number; at: number; next: SigningKey | null }): Promise<void>;
+};
+
+/** How long a pending key must have been public before it may sign: partners cache the JWKS. */
+export const publishAheadMs = 24 * 3_600_000;
+
+const publicExponent = new Uint8Array([1, 0, 1]);
+const allowedBits = [2048, 3072, 4096];
+
+/**
+ * Makes a key pair.
+ * @param bits modulus length: 2048, 3072 or 4096
+ * @throws TvsError USAGE for another length
+ */
+export async function generateKey(secrets: Secrets, bits: number, now: number): Promise<SigningKey> {
+  if (!allowedBits.includes(bits)) throw new TvsError("USAGE", "--bits must be 2048, 3072 or 4096");
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: bits, publicExponent };
+  const pair = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const pkcs8 = new Uint8Array(await webcrypto.subtle.exportKey("pkcs8", pair.privateKey));
+  const { n = "", e = "" } = await webcrypto.subtle.exportKey("jwk", pair.publicKey);
+  return pendingKey({ n, e, pkcs8 }, secrets, now);
+}
+
+/**
+ * Takes over a private key in PEM form (PKCS #1 or PKCS #8, not encrypted).
+ * @throws TvsError INPUT_UNREADABLE when it is no RSA private key, REFUSED when it is too weak
+ */
+export async function importKey(pem: string, secrets: Secrets, now: number): Promise<SigningKey> {
+  const { privateKey, jwk } = readPem(pem);
+  const { n = "", e = "" } = jwk;
+  const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
+  if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
+  if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
+  const pkcs8 = new Uint8Array(privateKey.export({ type: "pkcs8", format: "der" }));
+  return pendingKey({ n, e, pkcs8 }, secrets, now);
+}
+
+function readPem(pem: string) {
+  try {
+    const privateKey = createPrivateKey(pem);
+    if (privateKey.asymmetricKeyType !== "rsa") throw new Error("not RSA");
+    return { privateKey, jwk: createPublicKey(pem).export({ format: "jwk" }) };
+  } catch (cause) {
+    throw new TvsError("INPUT_UNREADABLE", "the file holds no unencrypted RSA private key in PEM form", { cause });
+  }
+}
+
+type KeyMaterial = { n: string; e: string; pkcs8: Uint8Array };
+
+async function pendingKey({ n, e, pkcs8 }: KeyMaterial, secrets: Secrets, now: number): Promise<SigningKey> {
+  const kid = await calculateJwkThumbprint({ kty: "RSA", n, e }, "sha256");
+  const sealed = secrets.seal(pkcs8, kid);
+  pkcs8.fill(0);
+  return {
+    kid,
+    state: "pending",
+    jwk: { kty: "RSA", use: "sig", alg: "RS256", kid, n, e },
+    sealed,
+    createdAt: now,
+    publishedAt: now,
+    activatedAt: null,
+    retiredAt: null,
+    compromisedSince: null,
+  };
+}
+
+/** Gives an empty ring its first two keys. */
+export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }): Promise<void> {
+  if ((await store.list()).length > 0) return;
+  const [active, pending] = await Promise.all([
+    generateKey(secrets, options.bits, options.now),
+    generateKey(secrets, options.bits, options.now),
+  ]);
+  await store.create({ ...active, state: "active", activatedAt: options.now }, pending);
+}
+
+export type KeyRing = {
+  readonly keys: readonly SigningKey[];
+  readonly active: SigningKey;
+  readonly pending: SigningKey;
+};
+
+/** @throws TvsError INTERNAL when there is no active or no pending key, which no act of the store allows */
+export function keyRing(keys: readonly SigningKey[]): KeyRing {
+  const active = keys.find((key) => key.state === "active");
+  const pending = keys.find((key) => key.state === "pending");
+  if (active === undefined || pending === undefined) {
+    throw new TvsError("INTERNAL", "the key ring has no active or no pending key; restore a backup");
+  }
+  return { keys, active, pending };
+}
+
+/** Contract, JWKS document. Retired keys stay for ever, so that old envelopes do; compromised ones leave. */
+export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
+  return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
+}
+
+/**
+ * Promotes the pending key (decisions, Keys).
+ * @param options `now` without waiting for the pending key to have been public for a day
+ * @throws TvsError REFUSED while partners may not have seen the pending key yet
+ */
+export async function rotateKeys(
+  store: KeyStore,
+  secrets: Secrets,
+  options: { bits: number; immediately: boolean; now: number },
+): Promise<{ activeKid: string; previousKid: string; pendingKid: string; early: boolean }> {
+  const { active, pending } = keyRing(await store.list());
+  const early = options.now - pending.publishedAt < publishAheadMs;
+  if (early && !options.immediately) {
+    const from = isoTime(pending.publishedAt + publishAheadMs);
+    const message =
+      `the pending key has been public for less than 24 h, and partners may still hold an older key set; ` +
+      `rotate after ${from}, or with --now`;
+    throw new TvsError("REFUSED", message);
+  }
+  const next = await generateKey(secrets, options.bits, options.now);
+  await store.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
+  return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
+}
+
+/**
+ * Flags a key as compromised since a time. An active one is replaced by the pending one at once.
+ * @throws TvsError NOT_KNOWN for a kid that is not in the ring, REFUSED for a time in the future
+ */
+export async function compromiseKey(
+  store: KeyStore,
+  secrets: Secrets,
+  change: { kid: string; since: number; bits: number; now: number },
+): Promise<void> {
+  const key = (await store.list()).find(({ kid }) => kid === change.kid);
+  if (key === undefined) throw new TvsError("NOT_KNOWN", "no key has this kid; `tvs keys list` shows them");
+  if (change.since > change.now) throw new TvsError("REFUSED", "--since must not be in the future");
+  const inUse = key.state === "active" || key.state === "pending";
+  const next = inUse ? await generateKey(secrets, change.bits, change.now) : null;
+  await store.compromise({ kid: key.kid, since: change.since, at: change.now, next });
+}
+
+/**
+ * Every key with its window, as a compact JWS that the active key signs: what an envelope is checked
+ * against years later, offline (decisions, Keys).
+ * @returns the JWS, `typ` `key-history+jwt`
+ */
+export async function signKeyHistory(
+  ring: KeyRing,
+  options: { issuer: string; secrets: Secrets; now: number },
+): Promise<string> {
+  const payload = {
+    iss: options.issuer,
+    iat: Math.floor(options.now / 1000),
+    keys: ring.keys.map((key) => ({ ...describeKey(key), jwk: key.jwk })),
+  };
+  const key = await privateKeyOf(ring.active, options.secrets);
+  return new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
+    .setProtectedHeader({ alg: "RS256", kid: ring.active.kid, typ: "key-history+jwt" })
+    .sign(key);
+}
+
+/** Unseals a private key, for signing only and not extractable. */
+export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
+  if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
+  const pkcs8 = secrets.open(key.sealed, key.kid);
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("pkcs8", pkcs8 as Uint8Array<ArrayBuffer>, algorithm, false, ["sign"]);
+  pkcs8.fill(0);
+  return imported;
+}
+
+/** A key as `keys list` and the key history show it; times in ISO 8601. */
+export function describeKey(key: SigningKey) {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms));
+  return {
+    kid: key.kid,
+    state: key.state,
+    createdAt: isoTime(key.createdAt),
+    publishedAt: isoTime(key.publishedAt),
+    activatedAt: time(key.activatedAt),
+    retiredAt: time(key.retiredAt),
+    compromisedSince: time(key.compromisedSince),
+  };
+}

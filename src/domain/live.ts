@@ -1,0 +1,119 @@
+import { type Calendar, type Clock, createCalendar } from "./clock.ts";
+import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
+import { jwks, type KeyRing, type KeyStore, keyRing, signKeyHistory } from "./keys.ts";
+import type { PartnerStore } from "./partners.ts";
+import { type Policy, parsePolicy } from "./policy.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** What `serve` and the commands must agree on; `serve` remembers it in the database. */
+export type Settings = {
+  readonly issuer: string;
+  readonly timeZone: string;
+  readonly policy: Policy;
+  readonly allowPrivateWebhooks: boolean;
+};
+
+export type SettingsStore = {
+  /** The remembered values by name. */
+  read(): Promise<ReadonlyMap<string, string>>;
+  write(values: Readonly<Record<string, string>>): Promise<void>;
+  /** Moves whenever something that a service keeps in memory has changed. */
+  revision(): Promise<number>;
+};
+
+/** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
+export type Snapshot = {
+  readonly revision: number;
+  readonly settings: Settings;
+  readonly calendar: Calendar;
+  readonly credentials: CredentialBook;
+  readonly keys: KeyRing;
+  /** The JWKS document and the signed key history, exactly as they are served. */
+  readonly jwks: string;
+  readonly keyHistory: string;
+};
+
+export type Live = {
+  current(): Snapshot;
+  /** Reads again what has changed; at most one read is under way at a time. */
+  refresh(): Promise<Snapshot>;
+};
+
+export type LiveDependencies = {
+  readonly settings: SettingsStore;
+  readonly partners: PartnerStore;
+  readonly keys: KeyStore;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly defaults: Settings;
+  /** Called with the ring before a snapshot that holds it comes into use: the signer learns its keys. */
+  readonly onKeys?: (ring: KeyRing) => Promise<void>;
+};
+
+/**
+ * Keeps the snapshot. JWKS and active key change in one step, so no envelope is ever signed by a key that
+ * the same service did not publish before.
+ */
+export async function createLive(dependencies: LiveDependencies): Promise<Live> {
+  let snapshot = await load(dependencies);
+  let refreshing: Promise<Snapshot> | undefined;
+
+  async function reload(): Promise<Snapshot> {
+    if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
+    return snapshot;
+  }
+
+  return {
+    current: () => snapshot,
+    refresh() {
+      refreshing ??= reload().finally(() => {
+        refreshing = undefined;
+      });
+      return refreshing;
+    },
+  };
+}
+
+async function load(dependencies: LiveDependencies): Promise<Snapshot> {
+  // The revision is read first: a change that slips in between is then read again, never missed.
+  const revision = await dependencies.settings.revision();
+  const [stored, credentials, keys] = await Promise.all([
+    dependencies.settings.read(),
+    loadCredentialBook(dependencies.partners),
+    dependencies.keys.list(),
+  ]);
+  const settings = readSettings(stored, dependencies.defaults);
+  const ring = keyRing(keys);
+  await dependencies.onKeys?.(ring);
+  const { secrets, clock } = dependencies;
+  return {
+    revision,
+    settings,
+    calendar: createCalendar(settings.timeZone),
+    credentials,
+    keys: ring,
+    jwks: JSON.stringify(jwks(ring)),
+    keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: clock.now() }),
+  };
+}
+
+/** Remembered settings, with `defaults` for what was never said. */
+export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
+  const policy = stored.get("policy");
+  return {
+    issuer: stored.get("issuer") ?? defaults.issuer,
+    timeZone: stored.get("time_zone") ?? defaults.timeZone,
+    policy: policy === undefined ? defaults.policy : parsePolicy(policy),
+    allowPrivateWebhooks: (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
+  };
+}
+
+/** The form in which settings are remembered. */
+export function storedSettings(settings: Settings): Record<string, string> {
+  return {
+    issuer: settings.issuer,
+    time_zone: settings.timeZone,
+    policy: JSON.stringify(settings.policy),
+    allow_private_webhooks: String(settings.allowPrivateWebhooks),
+  };
+}

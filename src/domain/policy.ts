@@ -1,0 +1,43 @@
+import * as v from "valibot";
+import builtIn from "../../data/default-policy.json" with { type: "json" };
+import { certificateStatuses, purposes, sources } from "../partner/contract.ts";
+import { TvsError } from "./errors.ts";
+
+const ruleSchema = v.strictObject({
+  certificate: v.array(v.picklist(certificateStatuses)),
+  sources: v.array(v.picklist(sources)),
+  /** Accepted categories; none named means any. */
+  categories: v.array(v.pipe(v.string(), v.nonEmpty())),
+  minDaysRemaining: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)),
+});
+
+const policySchema = v.strictObject({
+  version: v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits or . : - _")),
+  purposes: v.record(v.picklist(purposes), ruleSchema),
+});
+
+/** What a purpose demands beyond an active teacher with a VALID licence. */
+export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
+/** Deny by default: a purpose that is not in the document makes nobody eligible. */
+export type Policy = { readonly version: string; readonly purposes: Readonly<Partial<Record<string, PolicyRule>>> };
+
+/**
+ * Reads a policy document (decisions: deny by default, versioned).
+ * @param text JSON
+ * @throws TvsError CONFIG_INVALID naming the member that is wrong
+ */
+export function parsePolicy(text: string): Policy {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new TvsError("CONFIG_INVALID", "the policy is not valid JSON");
+  }
+  const parsed = v.safeParse(policySchema, value);
+  if (parsed.success) return parsed.output;
+  const issue = parsed.issues[0];
+  const place = v.getDotPath(issue) ?? "the document";
+  throw new TvsError("CONFIG_INVALID", `the policy is not valid: ${place}: ${issue.message}`);
+}
+
+export const defaultPolicy: Policy = parsePolicy(JSON.stringify(builtIn));

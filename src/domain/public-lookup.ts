@@ -1,0 +1,88 @@
+import type { BlindIndex } from "./blind-index.ts";
+import { type Clock, isoTime } from "./clock.ts";
+import type { Live } from "./live.ts";
+import { searchKeys } from "./search-term.ts";
+import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
+
+export const publicLicenseStatuses = ["VALID", "EXPIRED", "NOT_FOUND"] as const;
+export const summaryStatuses = ["Licensed", "Expired", "Not licensed"] as const;
+
+type PublicLicense = {
+  status: (typeof publicLicenseStatuses)[number];
+  issueDate: string | null;
+  expiryDate: string | null;
+  daysRemaining: number | null;
+};
+
+/** Contract, Public lookup response. */
+export type PublicAnswer =
+  | { found: false; verifiedAt: string }
+  | {
+      found: true;
+      name: string;
+      tId: string | null;
+      status: (typeof summaryStatuses)[number];
+      state: string | null;
+      teacher: { name: string; tId: string | null; state: string | null; category: string | null; photoUrl?: string };
+      certificate: { status: string; regNo: string | null; issueDate: string | null };
+      license: PublicLicense;
+      verifiedAt: string;
+    };
+
+export type PublicLookup = (term: string) => Promise<PublicAnswer>;
+
+/**
+ * The public look-up by a free-form term.
+ * @throws what the store throws: a failed look-up is never answered as "not found"
+ */
+export function createPublicLookup(dependencies: {
+  live: Live;
+  teachers: TeacherReader;
+  blindIndex: BlindIndex;
+  clock: Clock;
+}): PublicLookup {
+  const { live, teachers, blindIndex, clock } = dependencies;
+
+  async function find(term: string): Promise<Teacher | null> {
+    for (const key of searchKeys(term, blindIndex)) {
+      const teacher = await teachers.find(key);
+      if (teacher !== null) return teacher;
+    }
+    return null;
+  }
+
+  return async (term) => {
+    const teacher = await find(term.trim());
+    const now = clock.now();
+    const verifiedAt = isoTime(now);
+    return teacher === null
+      ? { found: false, verifiedAt }
+      : describe(teacher, { today: live.current().calendar.dateAt(now), verifiedAt });
+  };
+}
+
+function describe(teacher: Teacher, { today, verifiedAt }: { today: string; verifiedAt: string }): PublicAnswer {
+  const license = publicLicense(teacher, today);
+  const tId = teacher.tId === null ? null : String(teacher.tId);
+  const { name, state, category, photoUrl } = teacher;
+  return {
+    found: true,
+    name,
+    tId,
+    status: license.status === "VALID" ? "Licensed" : license.status === "EXPIRED" ? "Expired" : "Not licensed",
+    state,
+    teacher: { name, tId, state, category, ...(photoUrl === null ? {} : { photoUrl }) },
+    certificate: certificateOf(teacher),
+    license,
+    verifiedAt,
+  };
+}
+
+/** The public is not told that a licence was revoked, only that there is none (contract, States). */
+function publicLicense(teacher: Teacher, today: string): PublicLicense {
+  const license = licenseOn(teacher, today);
+  if (license.status === "REVOKED") {
+    return { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+  }
+  return { ...license, status: license.status };
+}

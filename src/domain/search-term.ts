@@ -1,0 +1,56 @@
+import { parsePhoneNumberFromString } from "libphonenumber-js/min";
+import type { BlindIndex } from "./blind-index.ts";
+import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
+
+/** A NIN: exactly eleven digits (contract, Identifier). */
+export const ninPattern = /^\d{11}$/;
+
+/** Far above any e-mail address or registration number; a longer term names nobody. */
+const maxTermLength = 320;
+
+/**
+ * The keys that a public search term may mean, in the order in which they are tried.
+ *
+ * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number,
+ * else a teacher id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id.
+ * @param term the trimmed term
+ * @returns no key when the term can name nobody
+ */
+export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
+  if (term.length > maxTermLength) return [];
+  if (term.includes("@")) return [{ by: "email", value: index.email(term) }];
+  if (term.includes("/")) return regNoKeys(term);
+  if (ninPattern.test(term)) {
+    return [{ by: "nin", value: index.nin(term) }, ...phoneKeys(term, index), ...tIdKeys(term)];
+  }
+  if (/^(\+|234|0)/.test(term)) {
+    const keys = phoneKeys(term, index);
+    return keys.length > 0 ? keys : tIdKeys(term);
+  }
+  return tIdKeys(term);
+}
+
+/**
+ * A phone number in E.164 form, a national number being read as Nigerian.
+ * @returns null when it is none
+ */
+export function canonicalPhone(text: string): string | null {
+  const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
+  const parsed = parsePhoneNumberFromString(international, "NG");
+  return parsed?.isPossible() ? parsed.number : null;
+}
+
+function regNoKeys(term: string): TeacherKey[] {
+  const regNo = canonicalRegNo(term);
+  return regNo === null ? [] : [{ by: "regNo", value: regNo }];
+}
+
+function phoneKeys(term: string, index: BlindIndex): TeacherKey[] {
+  const phone = canonicalPhone(term);
+  return phone === null ? [] : [{ by: "phone", value: index.phone(phone) }];
+}
+
+function tIdKeys(term: string): TeacherKey[] {
+  const tId = Number(term);
+  return /^\d+$/.test(term) && tId <= maxTId ? [{ by: "tId", value: tId }] : [];
+}

@@ -1,0 +1,71 @@
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { TvsError } from "./errors.ts";
+
+const masterKeyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** Everything that is derived from the master key; each use has a key of its own (HKDF, RFC 5869). */
+export type Secrets = {
+  /** Key of the blind indexes, 32 bytes. */
+  readonly blindIndexKey: Uint8Array;
+  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, source addresses. */
+  mac(use: "api-key" | "idempotency", text: string): Uint8Array;
+  /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
+  seal(plain: Uint8Array, name: string): Uint8Array;
+  /** @throws TvsError MASTER_KEY_WRONG */
+  open(sealed: Uint8Array, name: string): Uint8Array;
+  /** Tells, beside a database, whether this is the key that the database was made with. */
+  readonly check: string;
+};
+
+/** A new master key in its text form: what `master.key` and `TVS_MASTER_KEY` hold. */
+export function newMasterKey(): string {
+  return randomBytes(masterKeyBytes).toString("base64url");
+}
+
+/**
+ * @param text 32 bytes in base64url, white space around it ignored
+ * @throws TvsError MASTER_KEY_INVALID
+ */
+export function deriveSecrets(text: string): Secrets {
+  const master = Buffer.from(text.trim(), "base64url");
+  if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
+    const message = "the master key must be 43 base64url characters; restore the master.key that belongs to this database";
+    throw new TvsError("MASTER_KEY_INVALID", message);
+  }
+  const derive = (use: string) => new Uint8Array(hkdfSync("sha256", master, "", `tvs/${use}/v1`, 32));
+  const sealingKey = derive("sealing");
+  const macKeys = { "api-key": derive("api-key"), idempotency: derive("idempotency") };
+  return {
+    blindIndexKey: derive("blind-index"),
+    mac: (use, value) => new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
+    seal: (plain, name) => seal(sealingKey, plain, name),
+    open: (sealed, name) => open(sealingKey, sealed, name),
+    check: Buffer.from(derive("check")).toString("base64url"),
+  };
+}
+
+function seal(key: Uint8Array, plain: Uint8Array, name: string): Uint8Array {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(name));
+  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return new Uint8Array(Buffer.concat([nonce, body, cipher.getAuthTag()]));
+}
+
+function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, nonceBytes)).setAAD(Buffer.from(name));
+    decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+    const body = decipher.update(sealed.subarray(nonceBytes, sealed.length - tagBytes));
+    return new Uint8Array(Buffer.concat([body, decipher.final()]));
+  } catch (cause) {
+    throw new TvsError("MASTER_KEY_WRONG", "the master key does not open the secrets of this database", { cause });
+  }
+}
+
+/** Compares without telling by its duration where the difference is. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,104 @@
+import type { Certificate, CertificateStatus, License, LicenseStatus, Profile, Source } from "../partner/contract.ts";
+import type { CalendarDate } from "./clock.ts";
+import { daysBetween } from "./clock.ts";
+
+/** A registered person, as stored: no raw NIN, e-mail address or phone number is part of it. */
+export type Teacher = {
+  readonly id: number;
+  readonly regNo: string;
+  readonly tId: number | null;
+  readonly name: string;
+  readonly ninVerified: boolean;
+  readonly state: string | null;
+  readonly category: string | null;
+  readonly source: Source;
+  readonly active: boolean;
+  readonly certificateStatus: CertificateStatus;
+  readonly certificateIssueDate: CalendarDate | null;
+  readonly licenseIssueDate: CalendarDate | null;
+  readonly licenseExpiryDate: CalendarDate | null;
+  readonly licenseRevokedOn: CalendarDate | null;
+  readonly licenseRevokedReason: string | null;
+  readonly photoUrl: string | null;
+  readonly profile: Omit<Profile, "ninVerified"> | null;
+  /** The licence status that partners were last told. */
+  readonly announcedStatus: LicenseStatus;
+};
+
+/** How a teacher is looked up; contacts and NINs only by their blind index. */
+export type TeacherKey =
+  | { readonly by: "regNo"; readonly value: string }
+  | { readonly by: "tId"; readonly value: number }
+  | { readonly by: "nin" | "email" | "phone"; readonly value: Uint8Array };
+
+export type TeacherReader = {
+  /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
+  find(key: TeacherKey): Promise<Teacher | null>;
+};
+
+/**
+ * A number in its canonical form: upper case, no white space, four non-empty segments.
+ * @returns null when the text is no registration number
+ */
+export function canonicalRegNo(text: string): string | null {
+  const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase();
+  if (folded.length > 100) return null;
+  const segments = folded.split("/");
+  const wellFormed = segments.length === 4 && segments.every((segment) => /^[^\p{C}\p{Z}]+$/u.test(segment));
+  return wellFormed ? folded : null;
+}
+
+/** The largest teacher id that JSON carries without loss. */
+export const maxTId = Number.MAX_SAFE_INTEGER;
+
+type LicenseFields = Pick<
+  Teacher,
+  "active" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
+>;
+
+/**
+ * The licence status on a date. A licence is VALID through its expiry day; without an expiry date there
+ * is nothing that says how long it holds, and so no licence.
+ */
+export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
+  const { active, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
+  if (!active) return "NOT_FOUND";
+  if (licenseRevokedOn !== null) return "REVOKED";
+  if (licenseExpiryDate === null) return "NOT_FOUND";
+  if (licenseIssueDate !== null && licenseIssueDate > today) return "NOT_FOUND";
+  return licenseExpiryDate >= today ? "VALID" : "EXPIRED";
+}
+
+/** True for a licence that exists but starts later. */
+export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
+  return (
+    teacher.active &&
+    teacher.licenseRevokedOn === null &&
+    teacher.licenseExpiryDate !== null &&
+    teacher.licenseIssueDate !== null &&
+    teacher.licenseIssueDate > today
+  );
+}
+
+const noLicense: License = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+
+/** The licence as partners see it; a deactivated teacher's has no dates. */
+export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
+  const status = licenseStatusOn(teacher, today);
+  if (status === "NOT_FOUND" && !licenseStartsLater(teacher, today)) return noLicense;
+  return {
+    status,
+    issueDate: teacher.licenseIssueDate,
+    expiryDate: teacher.licenseExpiryDate,
+    daysRemaining: daysRemaining(status, teacher.licenseExpiryDate, today),
+  };
+}
+
+function daysRemaining(status: LicenseStatus, expiry: CalendarDate | null, today: CalendarDate): number | null {
+  if (expiry === null || (status !== "VALID" && status !== "EXPIRED")) return null;
+  return Math.max(0, daysBetween(today, expiry));
+}
+
+export function certificateOf(teacher: Teacher): Certificate {
+  return { status: teacher.certificateStatus, regNo: teacher.regNo, issueDate: teacher.certificateIssueDate };
+}

@@ -1,0 +1,107 @@
+/** The shapes and enumerations of the published contract, as a partner sees them. */
+
+export const licenseStatuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
+export type LicenseStatus = (typeof licenseStatuses)[number];
+
+export const certificateStatuses = ["VERIFIED", "NOT_FOUND", "CLAIMED", "LEGACY_RECORD"] as const;
+export type CertificateStatus = (typeof certificateStatuses)[number];
+
+export const sources = ["new_system", "legacy"] as const;
+export type Source = (typeof sources)[number];
+
+export const purposes = [
+  "BODYA_INVIGILATOR_ELIGIBILITY",
+  "BODYA_EXAMINER_CREDENTIAL_CHECK",
+  "BODYB_INVIGILATOR_ELIGIBILITY",
+  "BODYB_EXAMINER_CREDENTIAL_CHECK",
+  "BODYC_CBT_STAFF_VERIFICATION",
+  "BODYC_INVIGILATOR_ELIGIBILITY",
+  "BODYC_ENDORSEMENT_ELIGIBILITY",
+  "SCHOOL_EMPLOYMENT_VERIFICATION",
+  "EMPLOYER_BACKGROUND_CHECK",
+  "GENERAL_PUBLIC_VERIFICATION",
+] as const;
+export type Purpose = (typeof purposes)[number];
+
+/** Why `eligible` is false: stable, in this order, never reused for another meaning. */
+export const reasons = [
+  "TEACHER_NOT_FOUND",
+  "TEACHER_DEACTIVATED",
+  "LICENSE_NOT_FOUND",
+  "LICENSE_NOT_YET_VALID",
+  "LICENSE_EXPIRED",
+  "LICENSE_REVOKED",
+  "LICENSE_EXPIRES_TOO_SOON",
+  "CERTIFICATE_NOT_FOUND",
+  "CERTIFICATE_CLAIMED",
+  "CERTIFICATE_LEGACY_ONLY",
+  "SOURCE_NOT_ACCEPTED",
+  "CATEGORY_NOT_ACCEPTED",
+  "POLICY_MISSING",
+] as const;
+export type Reason = (typeof reasons)[number];
+
+/** Dates are `YYYY-MM-DD` in the service's time zone. */
+export type License = {
+  status: LicenseStatus;
+  issueDate: string | null;
+  expiryDate: string | null;
+  daysRemaining: number | null;
+};
+
+export type Certificate = { status: CertificateStatus; regNo: string | null; issueDate: string | null };
+
+export type Profile = {
+  ninVerified: boolean;
+  qualifications: { title: string; institution: string | null; year: number | null }[];
+  employment: { employer: string; role: string | null; from: string | null; to: string | null }[];
+};
+
+/** Contract, EligibilityResult: when `found` is false every nullable member is null. */
+export type EligibilityResult = {
+  found: boolean;
+  source: Source | null;
+  status: LicenseStatus;
+  eligible: boolean;
+  reasons: Reason[];
+  teacher: { name: string; tId: number | null; state: string | null; category: string | null } | null;
+  license: License | null;
+  certificate: Certificate | null;
+  profile: Profile | null;
+};
+
+/** Contract, SignedEnvelope: `signature` is a compact RS256 JWS whose `result` claim is authoritative. */
+export type SignedEnvelope = {
+  verificationId: string;
+  verifiedAt: string;
+  issuer: string;
+  audience: string;
+  result: EligibilityResult;
+  signature: string;
+  signatureKid: string;
+};
+
+export const eventTypes = [
+  "license.verified",
+  "license.expired",
+  "license.revoked",
+  "license.reinstated",
+  "certificate.verified",
+  "certificate.revoked",
+  "teacher.deactivated",
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** Contract, Webhook event envelope: public identifiers and status words only. */
+export type WebhookEvent = {
+  eventId: string;
+  eventType: EventType;
+  occurredAt: string;
+  data: {
+    tId: number | null;
+    regNo: string | null;
+    licenseStatus: LicenseStatus;
+    certificateStatus: CertificateStatus;
+    previousStatus: LicenseStatus | CertificateStatus;
+  };
+};

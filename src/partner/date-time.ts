@@ -1,0 +1,42 @@
+/** RFC 3339 date-times, read strictly: `Date.parse` also accepts local times, dates and free text. */
+
+const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+
+function group(match: RegExpExecArray, index: number): number {
+  return Number(match[index]);
+}
+
+/** The offset in minutes, or null when it is no time of day. */
+function offsetMinutes(text: string): number | null {
+  if (text === "Z") return 0;
+  const hours = Number(text.slice(1, 3));
+  const minutes = Number(text.slice(4, 6));
+  if (hours > 23 || minutes > 59) return null;
+  return (text[0] === "-" ? -1 : 1) * (hours * 60 + minutes);
+}
+
+/**
+ * Reads a date-time of RFC 3339 (section 5.6), in its upper-case form and without leap seconds.
+ *
+ * @param text for example `2026-03-01T09:30:00.250Z` or `2026-03-01T10:30:00+01:00`
+ * @returns milliseconds since the Unix epoch, fractions of a millisecond cut off; null when it is none
+ */
+export function parseDateTime(text: string): number | null {
+  const match = pattern.exec(text);
+  if (match === null) return null;
+  const [year, month, day] = [group(match, 1), group(match, 2), group(match, 3)];
+  const [hour, minute, second] = [group(match, 4), group(match, 5), group(match, 6)];
+  const offset = offsetMinutes(match[8] ?? "");
+  if (offset === null || year < 1970 || hour > 23 || minute > 59 || second > 59) return null;
+  const date = new Date(Date.UTC(year, month - 1, day));
+  // Date.UTC rolls 30 February over into March; a date that exists comes back unchanged.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  const ms = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
+  return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
+}
+
+/** A time in whole seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`, or null when no calendar has it. */
+export function formatSeconds(seconds: number): string | null {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
+}

@@ -1,0 +1,80 @@
+/** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, so that nothing in it steers us. */
+
+import { decodeBase64url } from "./base64url.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { isJsonObject, type JsonObject, readStrictJson } from "./strict-json.ts";
+
+/** A JWS in canonical form; nothing in it is trusted yet. */
+export type CompactJws = {
+  readonly protectedHeader: string;
+  readonly payload: Uint8Array<ArrayBuffer>;
+  /** The ASCII bytes of `header.payload`, over which the signature is made. */
+  readonly signingInput: Uint8Array<ArrayBuffer>;
+  readonly signature: Uint8Array<ArrayBuffer>;
+};
+
+/** What a vetted header leaves to know. */
+export type JwsHeader = { readonly kid: string; readonly typ: string | null };
+
+/** Header members that bring a key along, or say where to fetch one. `x5t` only names a certificate. */
+const keyMembers = ["jwk", "jku", "x5u", "x5c"];
+
+const ascii = new TextEncoder();
+
+/**
+ * Splits a compact JWS into its parts.
+ *
+ * @param text exactly the JWS, nothing around it
+ * @returns the parts, or the refusal `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`
+ */
+export function splitCompactJws(text: string): CompactJws | Refusal {
+  const first = text.indexOf(".");
+  const second = text.indexOf(".", first + 1);
+  if (first < 1 || second === -1 || text.indexOf(".", second + 1) !== -1) return refuse("JWS_MALFORMED");
+  const payload = decodeBase64url(text.slice(first + 1, second));
+  const signature = decodeBase64url(text.slice(second + 1));
+  if (payload === null || signature === null) return refuse("BASE64URL_NOT_CANONICAL");
+  const signingInput = ascii.encode(text.slice(0, second));
+  return { protectedHeader: text.slice(0, first), payload, signingInput, signature };
+}
+
+/**
+ * Reads one part of a JWS that must be a JSON object.
+ *
+ * @param bytes the decoded part
+ * @param part `header` or `payload`, for the detail
+ */
+export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
+  const reading = readStrictJson(bytes);
+  if ("value" in reading) {
+    return isJsonObject(reading.value)
+      ? reading.value
+      : refuse("JWS_MALFORMED", `The ${part} is no JSON object.`);
+  }
+  const isForm = reading.problem === "JSON_MALFORMED" || reading.problem === "INPUT_NOT_UTF8";
+  if (isForm) return refuse("JWS_MALFORMED", `The ${part} is not JSON in UTF-8.`);
+  return refuse(reading.problem, `The ${part} is not strict JSON.`);
+}
+
+function vetHeader(header: JsonObject): JwsHeader | Refusal {
+  if (header.alg !== "RS256") return refuse("HEADER_ALG");
+  if (Object.hasOwn(header, "crit")) return refuse("HEADER_CRIT");
+  if (Object.hasOwn(header, "b64")) return refuse("HEADER_B64");
+  if (keyMembers.some((member) => Object.hasOwn(header, member))) return refuse("HEADER_KEY");
+  const { typ = null, kid } = header;
+  if (Object.hasOwn(header, "typ") && typeof typ !== "string") return refuse("HEADER_TYP");
+  if (typeof kid !== "string" || kid === "") return refuse("HEADER_KID");
+  return { kid, typ: typ as string | null };
+}
+
+/**
+ * Reads and vets a protected header: RS256 only, no extensions, no key of its own, a key id.
+ *
+ * @param protectedHeader the first segment of the JWS
+ */
+export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
+  const bytes = decodeBase64url(protectedHeader);
+  if (bytes === null) return refuse("BASE64URL_NOT_CANONICAL");
+  const header = readJwsObject(bytes, "header");
+  return header instanceof Refusal ? header : vetHeader(header);
+}

@@ -1,0 +1,137 @@
+/**
+ * The key history: every key that the service ever published, when each was in use, and since when one is
+ * compromised. A compact JWS signed by the active key; with it an envelope is verifiable years later.
+ */
+
+import { parseDateTime } from "./date-time.ts";
+import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { isCompromisedAt, type KeyWindow, keyStates } from "./key-window.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { type VettedKey, vetRsaKey } from "./rsa-key.ts";
+import { hasSignatureLength, verifyWithWebCrypto } from "./signature.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+
+export type HistoricKey = VettedKey & { readonly window: KeyWindow };
+
+/** A verified key history. */
+export type KeyHistory = {
+  readonly issuer: string;
+  readonly issuedAtSeconds: number;
+  readonly keys: ReadonlyMap<string, HistoricKey>;
+};
+
+/** The `typ` of the header, which keeps a history from ever passing for another token (RFC 8725 section 3.11). */
+export const keyHistoryType = "key-history+jwt";
+
+function malformed(detail: string): Refusal {
+  return refuse("KEY_HISTORY_MALFORMED", detail);
+}
+
+/** Milliseconds, null when not set, undefined when it is no time at all. */
+function readTime(value: JsonValue | undefined): number | null | undefined {
+  if (value === null) return null;
+  return typeof value === "string" ? (parseDateTime(value) ?? undefined) : undefined;
+}
+
+/** A state without its own time would leave a window open that should be closed. */
+function isComplete(window: KeyWindow): boolean {
+  if (window.state === "active") return window.activatedAtMs !== null;
+  if (window.state === "retired") return window.retiredAtMs !== null;
+  return window.state === "pending" || window.compromisedSinceMs !== null;
+}
+
+function readWindow(entry: JsonObject): KeyWindow | null {
+  const state = keyStates.find((known) => known === entry.state);
+  const activatedAtMs = readTime(entry.activatedAt);
+  const retiredAtMs = readTime(entry.retiredAt);
+  const compromisedSinceMs = readTime(entry.compromisedSince);
+  if (state === undefined || readTime(entry.publishedAt) === undefined) return null;
+  if (activatedAtMs === undefined || retiredAtMs === undefined || compromisedSinceMs === undefined)
+    return null;
+  const window = { state, activatedAtMs, retiredAtMs, compromisedSinceMs };
+  return isComplete(window) ? window : null;
+}
+
+function readEntry(entry: JsonValue): HistoricKey | Refusal {
+  if (!isJsonObject(entry) || !isJsonObject(entry.jwk))
+    return malformed("An entry of the key history has no key.");
+  const key = vetRsaKey(entry.jwk);
+  if (key === null) return malformed("The key history lists a key that is not an RSA key.");
+  if (key instanceof Refusal) return key;
+  if (entry.kid !== key.jwk.kid)
+    return malformed("An entry of the key history and its key have different ids.");
+  const window = readWindow(entry);
+  if (window === null)
+    return malformed(`The key history gives key ${key.jwk.kid} no well-formed state and times.`);
+  return { ...key, window };
+}
+
+function readEntries(entries: JsonValue[]): Map<string, HistoricKey> | Refusal {
+  const keys = new Map<string, HistoricKey>();
+  for (const entry of entries) {
+    const key = readEntry(entry);
+    if (key instanceof Refusal) return key;
+    if (keys.has(key.jwk.kid)) return refuse("KEY_SET_DUPLICATE_KID");
+    keys.set(key.jwk.kid, key);
+  }
+  return keys;
+}
+
+function readPayload(payload: JsonObject): KeyHistory | Refusal {
+  const { iss, iat, keys } = payload;
+  if (
+    typeof iss !== "string" ||
+    typeof iat !== "number" ||
+    !Number.isSafeInteger(iat) ||
+    !Array.isArray(keys)
+  ) {
+    return malformed("The key history lacks its issuer, its time or its list of keys.");
+  }
+  const entries = readEntries(keys);
+  return entries instanceof Refusal ? entries : { issuer: iss, issuedAtSeconds: iat, keys: entries };
+}
+
+/** The service serves the bare JWS, `keys history` prints it, and its `--json` wraps it in an object. */
+function unwrap(text: string): string {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith("{")) return trimmed;
+  const reading = readStrictJson(trimmed);
+  const wrapper = "value" in reading && isJsonObject(reading.value) ? reading.value : {};
+  return typeof wrapper.keyHistory === "string" ? wrapper.keyHistory : "";
+}
+
+async function findSigner(
+  history: KeyHistory,
+  header: JwsHeader,
+  jws: { signingInput: Uint8Array<ArrayBuffer>; signature: Uint8Array<ArrayBuffer> },
+): Promise<HistoricKey | Refusal> {
+  const signer = history.keys.get(header.kid);
+  if (signer === undefined) return refuse("KEY_HISTORY_KID_UNKNOWN");
+  if (!hasSignatureLength(signer, jws.signature)) return refuse("KEY_HISTORY_SIGNATURE_INVALID");
+  const isGood = await verifyWithWebCrypto(header.kid, signer.jwk, jws.signingInput, jws.signature);
+  return isGood ? signer : refuse("KEY_HISTORY_SIGNATURE_INVALID");
+}
+
+/**
+ * Reads and verifies a key history.
+ *
+ * @param text the compact JWS, alone or as `{"keyHistory": "…"}`
+ * @param issuer the issuer that must have made it; null accepts any
+ * @returns the history, or the refusal; throws only what WebCrypto throws when it is not available
+ */
+export async function readKeyHistory(text: string, issuer: string | null): Promise<KeyHistory | Refusal> {
+  const jws = splitCompactJws(unwrap(text));
+  if (jws instanceof Refusal) return refuse("KEY_HISTORY_UNREADABLE");
+  const header = readJwsHeader(jws.protectedHeader);
+  if (header instanceof Refusal) return malformed(header.detail);
+  if (header.typ !== keyHistoryType) return malformed(`The key history's typ is not ${keyHistoryType}.`);
+  const payload = readJwsObject(jws.payload, "payload");
+  if (payload instanceof Refusal) return malformed(payload.detail);
+  const history = readPayload(payload);
+  if (history instanceof Refusal) return history;
+  const signer = await findSigner(history, header, jws);
+  if (signer instanceof Refusal) return signer;
+  if (isCompromisedAt(signer.window, history.issuedAtSeconds)) return refuse("KEY_HISTORY_KEY_COMPROMISED");
+  if (issuer !== null && history.issuer !== issuer) return refuse("KEY_HISTORY_ISSUER_MISMATCH");
+  return history;
+}

@@ -1,0 +1,108 @@
+/** Vets one JSON Web Key (RFC 7517, RFC 7518 section 6.3) before anything is verified with it. */
+
+import { decodeBase64url } from "./base64url.ts";
+import { type Refusal, refuse } from "./reasons.ts";
+import { hasRocaFingerprint } from "./roca.ts";
+import type { JsonObject } from "./strict-json.ts";
+
+/** A public RSA key that was vetted, stripped to what verification needs. */
+export type RsaPublicJwk = {
+  readonly kty: "RSA";
+  readonly use: "sig";
+  readonly alg: "RS256";
+  readonly kid: string;
+  /** Modulus, canonical base64url. */
+  readonly n: string;
+  /** Public exponent, canonical base64url. */
+  readonly e: string;
+};
+
+/** `modulusBytes` is also the length of every signature of this key (RFC 8017 section 8.2.2). */
+export type VettedKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
+
+const minModulusBits = 2048;
+/** Larger keys only cost time; the service makes none over 4096 bits. */
+const maxModulusBits = 8192;
+/** Every exponent in use fits four bytes; WebCrypto of some browsers takes no more. */
+const maxExponentBytes = 4;
+
+const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
+
+function toBigInt(bytes: Uint8Array): bigint {
+  let hex = "0x0";
+  for (const byte of bytes) hex += byte.toString(16).padStart(2, "0");
+  return BigInt(hex);
+}
+
+/** A Base64urlUInt: canonical, not empty, without leading zero bytes (RFC 7518 section 2). */
+function readUnsigned(value: unknown): Uint8Array | null {
+  if (typeof value !== "string" || value === "") return null;
+  const bytes = decodeBase64url(value);
+  return bytes === null || bytes[0] === 0 ? null : bytes;
+}
+
+function vetExponent(bytes: Uint8Array, kid: string): Refusal | null {
+  const last = bytes[bytes.length - 1] ?? 0;
+  const isOne = bytes.length === 1 && last === 1;
+  if (bytes.length <= maxExponentBytes && last % 2 === 1 && !isOne) return null;
+  return refuse("KEY_SET_EXPONENT", `The public exponent of key ${kid} is even, 1 or oversized.`);
+}
+
+function vetModulus(bytes: Uint8Array, kid: string): Refusal | null {
+  const modulus = toBigInt(bytes);
+  const bits = bytes.length * 8 - (Math.clz32(bytes[0] ?? 0) - 24);
+  if (bits < minModulusBits || bits > maxModulusBits) {
+    return refuse("KEY_SET_MODULUS_SIZE", `Key ${kid} has ${bits} bits, not 2048 to 8192.`);
+  }
+  if (modulus % 2n === 0n) return refuse("KEY_SET_KEY_MALFORMED", `The modulus of key ${kid} is even.`);
+  if (!hasRocaFingerprint(modulus)) return null;
+  return refuse("KEY_SET_ROCA", `Key ${kid} was made by a generator known to be broken: it can be factored.`);
+}
+
+/** Secrets in a set mean that whoever published it, or passed it on, could sign with it. */
+function findSecret(jwk: JsonObject): Refusal | null {
+  if (jwk.kty === "oct" || Object.hasOwn(jwk, "k")) return refuse("KEY_SET_SYMMETRIC_KEY");
+  if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return refuse("KEY_SET_PRIVATE_KEY");
+  return null;
+}
+
+function isForSignatures(jwk: JsonObject): boolean {
+  if (Object.hasOwn(jwk, "use") && jwk.use !== "sig") return false;
+  if (Object.hasOwn(jwk, "alg") && jwk.alg !== "RS256") return false;
+  if (!Object.hasOwn(jwk, "key_ops")) return true;
+  return Array.isArray(jwk.key_ops) && jwk.key_ops.length === 1 && jwk.key_ops[0] === "verify";
+}
+
+/**
+ * Vets one key of a set.
+ *
+ * A public key of another type than RSA (RFC 7517 section 5: to be ignored when not understood) can never
+ * verify an envelope, so it does no harm and gives null.
+ *
+ * @param jwk one element of `keys`
+ * @returns the key, null when it is to be ignored, or the refusal of the whole set
+ */
+export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
+  const secret = findSecret(jwk);
+  if (secret !== null) return secret;
+  if (typeof jwk.kty !== "string")
+    return refuse("KEY_SET_KEY_MALFORMED", "A key of the set has no type (kty).");
+  if (jwk.kty !== "RSA") return null;
+  const kid = jwk.kid;
+  if (typeof kid !== "string" || kid === "") return refuse("KEY_SET_KID_MISSING");
+  const [n, e] = [readUnsigned(jwk.n), readUnsigned(jwk.e)];
+  if (n === null || e === null || !isForSignatures(jwk)) {
+    return refuse("KEY_SET_KEY_MALFORMED", `Key ${kid} is not a well-formed RSA key for RS256 signatures.`);
+  }
+  const problem = vetModulus(n, kid) ?? vetExponent(e, kid);
+  if (problem !== null) return problem;
+  const publicJwk = {
+    kty: "RSA",
+    use: "sig",
+    alg: "RS256",
+    kid,
+    n: String(jwk.n),
+    e: String(jwk.e),
+  } as const;
+  return { jwk: publicJwk, modulusBytes: n.length };
+}

@@ -1,0 +1,116 @@
+/** What a verification says about an envelope, and how it is put together check by check. */
+
+import type { Claims } from "./claims.ts";
+import type { EligibilityResult } from "./contract.ts";
+import { formatSeconds } from "./date-time.ts";
+import { type Refusal, type RefusalReason, refusalReasons, type Verdict } from "./reasons.ts";
+
+/** The checks, in the order in which they run; the first that fails gives the reason. */
+export const checkNames = [
+  "form",
+  "header",
+  "keySet",
+  "key",
+  "signature",
+  "compromise",
+  "window",
+  "claims",
+  "issuer",
+  "audience",
+  "time",
+  "outer",
+] as const;
+export type CheckName = (typeof checkNames)[number];
+
+/** `ok` is null for a check that does not apply, or that was not reached. */
+export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
+
+/**
+ * What a verification found. Everything but `kid` comes from what is signed: it is null unless the signature
+ * is good and its key was sound and in use, and it is there when only a later check refused the envelope.
+ */
+export type Verification = {
+  readonly valid: boolean;
+  /** Null when valid; otherwise a stable code of `refusalReasons`. */
+  readonly reason: RefusalReason | null;
+  readonly verdict: Verdict;
+  readonly verificationId: string | null;
+  /** The key id that the header names, once the header is well formed. */
+  readonly kid: string | null;
+  readonly issuer: string | null;
+  readonly audience: string | null;
+  /** The signed time of signing, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
+  readonly verifiedAt: string | null;
+  readonly result: EligibilityResult | null;
+  /** All of `checkNames`, in order. */
+  readonly checks: readonly Check[];
+};
+
+/** A check that did not fail: passed, or null when it does not apply. */
+export type Passed = { readonly ok: true | null; readonly detail: string };
+
+/** A verification under way. */
+export type Draft = { readonly checks: Check[]; kid: string | null; claims: Claims | null };
+
+const notReached = "Not reached.";
+
+/** A passed check, to be made once and noted for many envelopes. */
+export function passed(detail: string): Passed {
+  return { ok: true, detail };
+}
+
+/** A check that does not apply. */
+export function skipped(detail: string): Passed {
+  return { ok: null, detail };
+}
+
+/** Notes the outcome of the next check of `checkNames`. */
+export function note(draft: Draft, outcome: Passed): void {
+  const name = checkNames[draft.checks.length] as CheckName;
+  draft.checks.push({ name, ok: outcome.ok, detail: outcome.detail });
+}
+
+/** Ends a verification: valid when there is no reason against it. */
+export function conclude(draft: Draft, reason: RefusalReason | null): Verification {
+  const { claims, kid, checks } = draft;
+  return {
+    valid: reason === null,
+    reason,
+    verdict: reason === null ? "valid" : refusalReasons[reason].verdict,
+    verificationId: claims?.verificationId ?? null,
+    kid,
+    issuer: claims?.issuer ?? null,
+    audience: claims?.audience ?? null,
+    verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
+    result: claims?.result ?? null,
+    checks,
+  };
+}
+
+/**
+ * Ends a verification at the check that failed. Those that did not run, before or after it, say so.
+ *
+ * @param draft the verification so far
+ * @param name the check that failed
+ * @param refusal why
+ */
+export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verification {
+  for (const other of checkNames.slice(draft.checks.length)) {
+    const isFailed = other === name;
+    draft.checks.push({
+      name: other,
+      ok: isFailed ? false : null,
+      detail: isFailed ? refusal.detail : notReached,
+    });
+  }
+  return conclude(draft, refusal.reason);
+}
+
+/**
+ * The verification of an input that could not even be opened as an envelope.
+ *
+ * @param refusal why
+ */
+export function unopened(refusal: Refusal): Verification {
+  return fail({ checks: [], kid: null, claims: null }, "form", refusal);
+}

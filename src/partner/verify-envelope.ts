@@ -1,0 +1,235 @@
+/** Verifies one signed envelope offline (contract, Authentication and SignedEnvelope). */
+
+import { type Claims, readClaims, readIssuedAt } from "./claims.ts";
+import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { keyHistoryType } from "./key-history.ts";
+import type { KeySet, KnownKey } from "./key-set.ts";
+import { checkCompromise, checkWindow } from "./key-window.ts";
+import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./signature.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import { conclude, type Draft, fail, note, passed, skipped, type Verification } from "./verification.ts";
+
+export type VerifyOptions = {
+  /** What `createKeySet` gave. */
+  readonly keys: KeySet;
+  /** The service's issuer address. */
+  readonly issuer: string;
+  /** The caller's partner id. */
+  readonly audience: string;
+  /** The time to judge by; the machine's when left out. */
+  readonly now?: Date;
+  /** How far the clocks of service and caller may differ; 60 by default. */
+  readonly clockToleranceSeconds?: number;
+  /** Another implementation of RS256 than WebCrypto. */
+  readonly verifySignature?: VerifySignature;
+};
+
+/** The same with a synchronous implementation of RS256: no promise for each of a million envelopes. */
+export type SyncVerifyOptions = VerifyOptions & {
+  readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
+};
+
+/** An envelope whose form, header and key are in order: only the signature can tell now. */
+type Opened = {
+  readonly draft: Draft;
+  readonly jws: CompactJws;
+  readonly key: KnownKey;
+  readonly outer: OuterMembers | null;
+};
+
+type Form = { readonly jws: CompactJws; readonly outer: OuterMembers | null };
+
+const outcomes = {
+  envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
+  bare: passed("A well-formed compact JWS, canonical base64url."),
+  header: passed("RS256, no extensions, no key of its own."),
+  keySet: passed("No key of the set is forbidden."),
+  key: passed("The key that the header names is known."),
+  signature: passed("The signature was made by this key over this content."),
+  claims: passed("All claims are there and well formed."),
+  issuer: passed("Signed for the expected issuer."),
+  audience: passed("Signed for the expected partner."),
+  time: passed("Not signed in the future, and within the limits that it sets itself."),
+  outer: passed("Every unsigned member is what is signed."),
+  noOuter: skipped("A bare signature has no unsigned members to compare."),
+};
+
+const defaultToleranceSeconds = 60;
+
+/** Only an object can open with a brace after white space; anything else is taken for a bare signature. */
+function isJsonText(text: string): boolean {
+  return /^[\t\n\r ]*\{/.test(text);
+}
+
+function readEnvelopeValue(value: JsonValue): Form | Refusal {
+  if (!isJsonObject(value))
+    return refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
+  const outer = readOuterMembers(value);
+  if (outer instanceof Refusal) return outer;
+  const jws = splitCompactJws(outer.signature);
+  return jws instanceof Refusal ? jws : { jws, outer };
+}
+
+function readForm(input: string | JsonValue): Form | Refusal {
+  if (typeof input !== "string") return readEnvelopeValue(input);
+  if (isJsonText(input)) {
+    const reading = readStrictJson(input);
+    return "value" in reading ? readEnvelopeValue(reading.value) : refuse(reading.problem);
+  }
+  const jws = splitCompactJws(input);
+  return jws instanceof Refusal ? jws : { jws, outer: null };
+}
+
+/** A whole run is signed by a few keys, so the few different headers are each read once. */
+const headerCache = new Map<string, JwsHeader | Refusal>();
+const maxCachedHeaders = 64;
+
+function readHeader(protectedHeader: string): JwsHeader | Refusal {
+  const known = headerCache.get(protectedHeader);
+  if (known !== undefined) return known;
+  const header = readJwsHeader(protectedHeader);
+  if (headerCache.size >= maxCachedHeaders) headerCache.clear();
+  // Long headers are an attacker's: they are not worth keeping.
+  if (protectedHeader.length <= 512) headerCache.set(protectedHeader, header);
+  return header;
+}
+
+function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
+  const header = readHeader(protectedHeader);
+  // The issuer signs its key history with the same keys; it must never pass for an envelope.
+  return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
+}
+
+/** Every check that needs no cryptography and comes before it. */
+function open(input: string | JsonValue, options: VerifyOptions): Opened | Verification {
+  const draft: Draft = { checks: [], kid: null, claims: null };
+  const form = readForm(input);
+  if (form instanceof Refusal) return fail(draft, "form", form);
+  note(draft, form.outer === null ? outcomes.bare : outcomes.envelope);
+  const header = readEnvelopeHeader(form.jws.protectedHeader);
+  if (header instanceof Refusal) return fail(draft, "header", header);
+  draft.kid = header.kid;
+  note(draft, outcomes.header);
+  if (options.keys.refusal !== null) return fail(draft, "keySet", options.keys.refusal);
+  note(draft, outcomes.keySet);
+  const key = options.keys.keys.get(header.kid);
+  if (key === undefined) return fail(draft, "key", refuse("KID_UNKNOWN"));
+  note(draft, outcomes.key);
+  if (!hasSignatureLength(key, form.jws.signature))
+    return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
+  return { draft, jws: form.jws, key, outer: form.outer };
+}
+
+function checkTime(claims: Claims, options: VerifyOptions): Refusal | null {
+  const nowSeconds = (options.now ?? new Date()).getTime() / 1000;
+  const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
+  if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
+  const { expiresSeconds, notBeforeSeconds } = claims;
+  if (expiresSeconds !== null && expiresSeconds <= nowSeconds - tolerance) return refuse("TOKEN_EXPIRED");
+  const isEarly = notBeforeSeconds !== null && notBeforeSeconds > nowSeconds + tolerance;
+  return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
+}
+
+/** What was signed, against what the caller expects and what the envelope shows. */
+function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Verification {
+  const { draft, outer } = opened;
+  draft.claims = claims;
+  note(draft, outcomes.claims);
+  if (claims.issuer !== options.issuer) return fail(draft, "issuer", refuse("ISSUER_MISMATCH"));
+  note(draft, outcomes.issuer);
+  if (claims.audience !== options.audience) return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
+  note(draft, outcomes.audience);
+  const late = checkTime(claims, options);
+  if (late !== null) return fail(draft, "time", late);
+  note(draft, outcomes.time);
+  const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
+  if (difference !== null) return fail(draft, "outer", difference);
+  note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
+  return conclude(draft, null);
+}
+
+/** The key's own state at the time of signing comes first: a compromised key can sign any claim. */
+function judgeKey(opened: Opened, payload: JsonObject, options: VerifyOptions): Verification {
+  const { draft, key } = opened;
+  const issuedAt = readIssuedAt(payload);
+  if (issuedAt instanceof Refusal) return fail(draft, "claims", issuedAt);
+  const compromise = checkCompromise(key.window, issuedAt);
+  if (compromise instanceof Refusal) return fail(draft, "compromise", compromise);
+  note(draft, compromise);
+  const inWindow = checkWindow(key.window, issuedAt);
+  if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
+  note(draft, inWindow);
+  const claims = readClaims(payload, issuedAt);
+  return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(opened, claims, options);
+}
+
+/** Every check after the cryptography. */
+function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
+  const { draft } = opened;
+  if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
+  if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
+  note(draft, outcomes.signature);
+  const payload = readJwsObject(opened.jws.payload, "payload");
+  return payload instanceof Refusal ? fail(draft, "claims", payload) : judgeKey(opened, payload, options);
+}
+
+/** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
+function assertOptions(options: VerifyOptions): void {
+  const { issuer, audience, now, clockToleranceSeconds = 0 } = options;
+  if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
+  if (typeof audience !== "string" || audience === "")
+    throw new TypeError("verifyEnvelope needs the audience");
+  if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
+  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+}
+
+/**
+ * Verifies one envelope.
+ *
+ * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
+ * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)
+ * @param options the key set, the expected issuer and audience, the time
+ * @returns the verdict; a bad envelope never throws
+ * @throws TypeError for a missing issuer or audience, an invalid date or a negative tolerance
+ */
+export async function verifyEnvelope(
+  input: string | JsonValue,
+  options: VerifyOptions,
+): Promise<Verification> {
+  assertOptions(options);
+  const opened = open(input, options);
+  if ("verdict" in opened) return opened;
+  const { jws, key } = opened;
+  const verifySignature = options.verifySignature ?? verifyWithWebCrypto;
+  try {
+    const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
+    return judge(opened, isGood === true, options);
+  } catch {
+    return judge(opened, null, options);
+  }
+}
+
+/**
+ * The same as `verifyEnvelope`, with a synchronous implementation of RS256.
+ *
+ * @param input as for `verifyEnvelope`
+ * @param options the same, and `verifySignature`
+ * @throws TypeError as `verifyEnvelope` does
+ */
+export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
+  assertOptions(options);
+  const opened = open(input, options);
+  if ("verdict" in opened) return opened;
+  return judge(opened, verifyNow(opened, options), options);
+}
+
+function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
+  const { jws, key } = opened;
+  try {
+    return options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;
+  } catch {
+    return null;
+  }
+}

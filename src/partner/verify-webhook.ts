@@ -1,0 +1,109 @@
+/** Verifies a received webhook delivery (contract, Events: the signature rule). */
+
+import type { WebhookEvent } from "./contract.ts";
+import { isJsonObject, readStrictJson } from "./strict-json.ts";
+
+/** Every reason for refusing a delivery, with one sentence each. The names are stable. */
+export const webhookRefusalReasons = {
+  SIGNATURE_HEADER_MALFORMED: "The X-AGENCY-Signature header is not t=<unix_seconds>,v1=<hex>.",
+  SIGNATURE_MISMATCH: "The signature was not made with this secret over this body.",
+  OUTSIDE_REPLAY_WINDOW: "The delivery was signed too long ago, or in the future: it may be a replay.",
+} as const;
+export type WebhookRefusalReason = keyof typeof webhookRefusalReasons;
+
+export type WebhookVerification = {
+  readonly valid: boolean;
+  /** Null when valid. */
+  readonly reason: WebhookRefusalReason | null;
+  /** The signed time in seconds since the Unix epoch; null unless the signature is good. */
+  readonly timestamp: number | null;
+  /** The body, when the delivery is valid and the body is an event of the contract. */
+  readonly event: WebhookEvent | null;
+};
+
+export type WebhookInput = {
+  /** The body exactly as received, before any parsing. */
+  readonly rawBody: string | Uint8Array;
+  /** The value of `X-AGENCY-Signature`. */
+  readonly signature: string;
+  /** The whole secret, `whsec_` included. */
+  readonly secret: string;
+  /** The time to judge by; the machine's when left out. */
+  readonly now?: Date;
+  /** The replay window on either side; 300 by contract. */
+  readonly toleranceSeconds?: number;
+};
+
+/** Two `v1` appear while the secret is being rotated. */
+const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?$/;
+const contractToleranceSeconds = 300;
+const utf8 = new TextEncoder();
+
+function hexToBytes(hex: string): Uint8Array {
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
+    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
+  );
+}
+
+async function hmac(secret: string, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", utf8.encode(secret), algorithm, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, message));
+}
+
+/** `<t>.<rawBody>`, with t as it was written. */
+function signedMessage(timestamp: string, rawBody: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  const head = utf8.encode(`${timestamp}.`);
+  const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
+  const message = new Uint8Array(head.length + body.length);
+  message.set(head);
+  message.set(body, head.length);
+  return message;
+}
+
+/** Looks at every byte whatever it finds, so that the time taken tells nothing about the right digest. */
+function isEqualInConstantTime(left: Uint8Array, right: Uint8Array): boolean {
+  let difference = left.length ^ right.length;
+  for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);
+  return difference === 0;
+}
+
+function readEvent(rawBody: string | Uint8Array): WebhookEvent | null {
+  const reading = readStrictJson(rawBody);
+  const event = "value" in reading && isJsonObject(reading.value) ? reading.value : {};
+  const texts = [event.eventId, event.eventType, event.occurredAt];
+  const isEvent = texts.every((text) => typeof text === "string") && isJsonObject(event.data);
+  return isEvent ? (event as unknown as WebhookEvent) : null;
+}
+
+function refused(reason: WebhookRefusalReason, timestamp: number | null): WebhookVerification {
+  return { valid: false, reason, timestamp, event: null };
+}
+
+/**
+ * Verifies one delivery: the signature first, then the replay window.
+ *
+ * A body that is no event of the contract does not make a good signature bad: the delivery is valid, and
+ * `event` is null. Deliveries can repeat: remember `eventId` and act once.
+ *
+ * @param input the raw body, the header, the secret and, for tests, the time
+ * @returns the verdict; a bad delivery never throws
+ * @throws TypeError when the secret is empty or `now` is no date
+ */
+export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerification> {
+  const { rawBody, signature, secret, now = new Date(), toleranceSeconds = contractToleranceSeconds } = input;
+  if (secret === "") throw new TypeError("verifyWebhook needs the webhook secret");
+  if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
+  const match = headerPattern.exec(signature);
+  if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);
+  const [, time = "", first = "", second = first] = match;
+  const expected = await hmac(secret, signedMessage(time, rawBody));
+  // Both are compared in any case: which of two secrets fits must not show either.
+  const isFirst = isEqualInConstantTime(expected, hexToBytes(first));
+  const isSecond = isEqualInConstantTime(expected, hexToBytes(second));
+  if (!isFirst && !isSecond) return refused("SIGNATURE_MISMATCH", null);
+  const timestamp = Number(time);
+  const isStale = Math.abs(now.getTime() / 1000 - timestamp) > toleranceSeconds;
+  if (isStale) return refused("OUTSIDE_REPLAY_WINDOW", timestamp);
+  return { valid: true, reason: null, timestamp, event: readEvent(rawBody) };
+}

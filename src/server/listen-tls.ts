@@ -1,0 +1,106 @@
+/**
+ * The TLS listener: it asks every client for a certificate and requires none, and no authority has to have signed
+ * it (contract, Authentication: a certificate counts by its fingerprint).
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createServer as createHttpServer, type Server as HttpServer, type ServerOptions } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { Server, Socket } from "node:net";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { ListenError } from "./listen-error.ts";
+import type { RequestListener } from "./request-listener.ts";
+
+export interface TlsCredentials {
+  /** The certificate chain, PEM. */
+  cert: string;
+  /** Its private key, PEM. */
+  key: string;
+}
+
+export interface TlsServerOptions {
+  credentials: TlsCredentials;
+  http: ServerOptions;
+  handshakeTimeoutMs: number;
+  listener: RequestListener;
+  /** A connection whose handshake is done. */
+  onConnection: (socket: Socket) => void;
+}
+
+export interface TlsServer {
+  /** The server that listens. */
+  server: Server;
+  /** The server that reads HTTP; the same one, but for Bun. */
+  http: HttpServer;
+  /** Ends the connections whose handshake is under way. */
+  destroyHandshakes(): void;
+}
+
+/**
+ * Bun's node:https does not give the client's certificate to the request, its node:tls does. There the TLS server
+ * hands each socket to an HTTP server that does not listen, which also means that no time limit of that HTTP
+ * server applies: they are enforced in connections.ts.
+ *
+ * @throws ListenError (`TLS_INVALID`)
+ */
+export function createTlsListener(options: TlsServerOptions): TlsServer {
+  assertCredentials(options.credentials);
+  const tlsOptions: TlsOptions = {
+    ...options.credentials,
+    requestCert: true,
+    rejectUnauthorized: false,
+    minVersion: "TLSv1.2",
+    handshakeTimeout: options.handshakeTimeoutMs,
+  };
+  const split = "Bun" in globalThis;
+  const http = split
+    ? createHttpServer(options.http, options.listener)
+    : createHttpsServer({ ...options.http, ...tlsOptions }, options.listener);
+  const server: Server = split ? createTlsServer(tlsOptions) : http;
+  const destroyHandshakes = trackHandshakes(server);
+  server.on("secureConnection", (socket: Socket) => {
+    options.onConnection(socket);
+    if (split) http.emit("connection", socket);
+  });
+  return { server, http, destroyHandshakes };
+}
+
+/** A runtime that is given a wrong pair may say so at the first handshake only, or in words of its own. */
+function assertCredentials({ cert, key }: TlsCredentials): void {
+  let fits = false;
+  try {
+    fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch (error) {
+    const text =
+      "the TLS certificate or its key cannot be read: both must be PEM files, the key without a passphrase";
+    throw new ListenError("TLS_INVALID", text, error);
+  }
+  if (!fits) {
+    throw new ListenError(
+      "TLS_INVALID",
+      "the TLS key does not belong to the TLS certificate: give the pair's own key",
+    );
+  }
+}
+
+/** Failed and timed-out handshakes are ended here; Bun leaves the latter open otherwise. */
+function trackHandshakes(server: Server): () => void {
+  const pending = new Map<string, Socket>();
+  server.on("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    pending.set(peer, socket);
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => {
+      if (pending.get(peer) === socket) pending.delete(peer);
+    });
+  });
+  // The socket of this event is another object than that of the event above on Deno, the same one on Bun.
+  server.on("secureConnection", (socket: Socket) => pending.delete(peerOf(socket)));
+  server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+  return () => {
+    for (const socket of pending.values()) socket.destroy();
+  };
+}
+
+function peerOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
+}

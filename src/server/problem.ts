@@ -1,0 +1,66 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
+import { QuotaExceeded } from "../domain/verification.ts";
+import { log } from "../log.ts";
+
+/** The one place where a failure gets its HTTP status. What is not named here is 500. */
+const statuses: Readonly<Partial<Record<ErrorCode, ContentfulStatusCode>>> = {
+  BODY_INVALID: 400,
+  CREDENTIAL_REQUIRED: 401,
+  SCOPE_MISSING: 403,
+  PURPOSE_NOT_ALLOWED: 403,
+  PATH_UNKNOWN: 404,
+  METHOD_NOT_ALLOWED: 405,
+  IDEMPOTENCY_KEY_IN_USE: 409,
+  BODY_TOO_LARGE: 413,
+  IDEMPOTENCY_KEY_REUSED: 422,
+  QUOTA_EXCEEDED: 429,
+  OVERLOADED: 503,
+  SIGNER_UNAVAILABLE: 503,
+  STORE_BUSY: 503,
+  STORE_CONSTRAINT: 503,
+  STORE_CORRUPT: 503,
+  STORE_FULL: 503,
+  STORE_READ_ONLY: 503,
+  STORE_UNAVAILABLE: 503,
+};
+
+/** Seconds after which a caller may try again what failed for a passing reason (contract, Errors: 5xx). */
+const retryAfterSeconds = "1";
+
+/** Answers a failure in the contract's shape, `{statusCode, message}`. */
+export function problem(error: Error, c: Context): Response {
+  const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
+  const status = statuses[known.code] ?? 500;
+  if (status >= 500) logFailure(known, c);
+  if (error instanceof QuotaExceeded) return quotaExceeded(error, c);
+  if (status === 503 || status === 409) c.header("Retry-After", retryAfterSeconds);
+  if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
+  c.header("Cache-Control", "no-store");
+  return c.json({ statusCode: status, message: publicMessage(known, status) }, status);
+}
+
+/** What the operator must mend is no business of the caller's. */
+function publicMessage(error: TvsError, status: number): string {
+  if (status === 500) return "internal error";
+  return error.code.startsWith("STORE_")
+    ? "the service cannot answer at the moment; try again"
+    : error.message;
+}
+
+function quotaExceeded({ refusal, message }: QuotaExceeded, c: Context): Response {
+  c.header("Retry-After", String(refusal.retryAfterSeconds));
+  c.header("Cache-Control", "no-store");
+  return c.json({ statusCode: 429, message, retryAfterSeconds: refusal.retryAfterSeconds }, 429);
+}
+
+function logFailure(error: TvsError, c: Context): void {
+  const cause = error.cause instanceof Error ? error.cause.stack : undefined;
+  log.error("request failed", {
+    code: error.code,
+    detail: error.detail ?? cause ?? error.message,
+    requestId: c.get("requestId"),
+    route: c.req.method,
+  });
+}

@@ -1,0 +1,49 @@
+/**
+ * Answers that the listener gives itself, before or instead of the application. They have the body of every other
+ * error, `{statusCode, message}` (contract, Errors).
+ */
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+
+export type RefusalStatus = 400 | 408 | 417 | 431 | 500;
+
+const MESSAGES: Record<RefusalStatus, string> = {
+  400: "the request is not valid HTTP",
+  408: "the request did not arrive in time",
+  417: "the only expectation served is 100-continue",
+  431: "the request headers are too large",
+  500: "an unexpected error occurred; try again later",
+};
+
+function headersOf(body: string): Record<string, string> {
+  return {
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    "cache-control": "no-store",
+    "x-request-id": crypto.randomUUID(),
+  };
+}
+
+function bodyOf(statusCode: RefusalStatus): string {
+  return JSON.stringify({ statusCode, message: MESSAGES[statusCode] });
+}
+
+/** The refusal as a Response, for a request that could still be read. */
+export function refusal(statusCode: RefusalStatus): Response {
+  const body = bodyOf(statusCode);
+  return new Response(body, { status: statusCode, headers: headersOf(body) });
+}
+
+/** Writes the refusal to a socket on which no request can be made out, and closes it. */
+export function refuseSocket(socket: Socket, statusCode: RefusalStatus): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = bodyOf(statusCode);
+  const headers = Object.entries({ ...headersOf(body), connection: "close" });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.write(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines}\r\n${body}`);
+  // Not `end`: a peer that never closes its half would keep the connection.
+  socket.destroySoon();
+}

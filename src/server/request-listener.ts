@@ -1,0 +1,36 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { getRequestListener, RequestError } from "@hono/node-server";
+import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
+import { refusal } from "./refusal.ts";
+
+/** What answers requests: `app.fetch` of Hono fits. */
+export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
+
+export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+
+/**
+ * Turns a fetch handler into a listener for node:http requests. A request target or a `Host` that is no URL is 400
+ * and never reaches the handler; what the handler throws is 500.
+ *
+ * @param onError told of what the handler throws, unless the client had left by then
+ */
+export function createRequestListener(fetch: Fetch, onError: (error: unknown) => void): RequestListener {
+  function fail(error: unknown, socket?: Socket): Response {
+    if (error instanceof RequestError) return refusal(400);
+    // A body that breaks off because the client left is thrown by the handler, yet no failure of it.
+    if (socket?.destroyed !== true) onError(error);
+    return refusal(500);
+  }
+
+  return getRequestListener(
+    (request, { incoming }) => {
+      // HTTP/1.1 requires the header (RFC 9112, 3.2). A health probe in HTTP/1.0 may leave it out.
+      if (incoming.headers.host === undefined && incoming.httpVersion !== "1.0") return refusal(400);
+      const socket = incoming.socket as Socket;
+      const response = fetch(request, connectionInfo(socket));
+      return response instanceof Promise ? response.catch((error) => fail(error, socket)) : response;
+    },
+    { overrideGlobalObjects: false, hostname: "localhost", errorHandler: (error) => fail(error) },
+  );
+}

@@ -1,0 +1,26 @@
+import type { Clock } from "../domain/clock.ts";
+import type { KeyKind } from "../domain/credentials.ts";
+import type { Live } from "../domain/live.ts";
+import type { PublicLookup } from "../domain/public-lookup.ts";
+import type { Quota, QuotaStore } from "../domain/quota.ts";
+import type { Secrets } from "../domain/secrets.ts";
+import type { Verification } from "../domain/verification.ts";
+
+/** Everything the HTTP layer calls; cli/open.ts makes it. */
+export type Service = {
+  readonly live: Live;
+  readonly verification: Verification;
+  readonly publicLookup: PublicLookup;
+  readonly quota: Quota;
+  readonly quotaStore: QuotaStore;
+  readonly secrets: Secrets;
+  readonly keyKind: KeyKind;
+  readonly clock: Clock;
+  /** Resolves when the database and the signer answer. @throws what they throw */
+  readonly probe: () => Promise<void>;
+};
+
+export type AppOptions = {
+  readonly publicPerMinute: number;
+  readonly trustedProxies: readonly string[];
+};

@@ -1,0 +1,148 @@
+import { chmodSync, existsSync } from "node:fs";
+import type { Worker } from "node:worker_threads";
+import { TvsError } from "../domain/errors.ts";
+import { type Connection, openConnection } from "./connection.ts";
+import { type Driver, type Row, type Statement, storeError } from "./driver.ts";
+
+export type EmbeddedOptions = {
+  readonly file: string;
+  /**
+   * Starts a thread that runs {@link file://./writer.ts}'s loop. With it, every write happens off the
+   * calling thread, which then waits neither for the disk nor for another process's transaction.
+   * Without it, writes run in place, as a terminal command wants.
+   */
+  readonly startWriter?: (file: string) => Worker;
+};
+
+type Writer = { batch(statements: readonly Statement[]): Promise<Row[][]>; close(): Promise<void> };
+
+/**
+ * Opens a database file with libsql inside this process: WAL, `synchronous=FULL`.
+ * @throws TvsError STORE_* when the file cannot be opened or is not a database
+ */
+export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Promise<Driver> {
+  const connection = await open(file);
+  const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file));
+  let lock: Connection | undefined;
+
+  return {
+    kind: "embedded",
+    query: async (sql, args) => guarded(() => connection.all(sql, args)),
+    batch: (statements) => writer.batch(statements),
+    copyTo: async (target) => guarded(() => void connection.all("VACUUM INTO ?", [target])),
+    async claimService() {
+      lock = await claim(`${file}.lock`);
+    },
+    async close() {
+      await writer.close();
+      connection.close();
+      lock?.close();
+    },
+  };
+}
+
+async function open(file: string): Promise<Connection> {
+  try {
+    const fresh = !existsSync(file);
+    const connection = await openConnection(file);
+    if (fresh) chmodSync(file, 0o600);
+    return connection;
+  } catch (error) {
+    throw explainOpenFailure(file, error);
+  }
+}
+
+function explainOpenFailure(file: string, error: unknown): TvsError {
+  const text = String(error);
+  if (/Unable to open|: 14\b|CANTOPEN/.test(text)) {
+    const message = `cannot open ${file}: check that its folder exists and that this user may write there`;
+    return new TvsError("STORE_READ_ONLY", message, { detail: text });
+  }
+  if (/dlopen|shared object|\.node|failed to map/i.test(text)) {
+    const message =
+      "the database engine could not be unpacked into the temp directory; set BUN_TMPDIR to a folder " +
+      "that is writable and not mounted noexec";
+    return new TvsError("STORE_UNAVAILABLE", message, { detail: text });
+  }
+  const known = storeError(error);
+  return new TvsError(known.code, `${file}: ${known.message}`, { detail: text });
+}
+
+function guarded<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+function inPlace(connection: Connection): Writer {
+  return {
+    batch: async (statements) => guarded(() => connection.transaction(statements)),
+    close: async () => {},
+  };
+}
+
+type Reply = { id: number; rows?: Row[][]; error?: { code: string; message: string } };
+type Waiting = { resolve(rows: Row[][]): void; reject(error: unknown): void };
+
+/** The other end of writer.ts. Batches are answered in the order in which they were sent. */
+async function inThread(worker: Worker): Promise<Writer> {
+  const waiting = new Map<number, Waiting>();
+  let nextId = 0;
+  let gone: TvsError | undefined;
+
+  function settle({ id, rows, error }: Reply): void {
+    const call = waiting.get(id);
+    waiting.delete(id);
+    if (error !== undefined) call?.reject(storeError(Object.assign(new Error(error.message), { code: error.code })));
+    else call?.resolve(rows ?? []);
+  }
+
+  function send(message: object): Promise<Row[][]> {
+    return new Promise((resolve, reject) => {
+      if (gone !== undefined) return reject(gone);
+      const id = nextId++;
+      waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, ...message });
+    });
+  }
+
+  function fail(detail: string): void {
+    gone = new TvsError("STORE_UNAVAILABLE", "the database writer stopped; restart the service", { detail });
+    for (const call of waiting.values()) call.reject(gone);
+    waiting.clear();
+  }
+
+  worker.on("message", settle);
+  worker.on("error", (error) => fail(String(error)));
+  worker.on("exit", () => fail("writer thread ended"));
+  await send({ open: true });
+
+  return {
+    batch: (statements) => send({ statements }),
+    async close() {
+      if (gone === undefined) await send({ close: true }).catch(() => {});
+      await worker.terminate();
+    },
+  };
+}
+
+/**
+ * Holds an exclusive lock on a small database beside the real one. The operating system frees it when
+ * the process ends, however it ends, so a service that was killed never has to wait for itself.
+ */
+async function claim(file: string): Promise<Connection> {
+  const { default: Database } = await import("libsql");
+  const db = new Database(file, { timeout: 0 });
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+    db.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    db.close();
+    if (storeError(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
+    const message = "another `tvs serve` uses this database; stop it first, or give this one its own --data";
+    throw new TvsError("DATABASE_IN_USE", message);
+  }
+  return { all: () => [], transaction: () => [], exec: () => {}, close: () => void db.close() };
+}

@@ -1,0 +1,78 @@
+import { isTvsError, TvsError } from "../domain/errors.ts";
+import type { KeyState, KeyStore, PublicJwk, SigningKey } from "../domain/keys.ts";
+import type { Driver, Row, Statement } from "./driver.ts";
+import { bytesOrNull, integer, integerOrNull, text } from "./rows.ts";
+
+const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
+const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'";
+const retire = `UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ? AND state = ?`;
+const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
+  retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
+  compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
+
+/**
+ * The key ring. One unique index allows one active key, another one pending key: when two rotations meet,
+ * the second one's new key has no place and its whole act is undone.
+ */
+export function createKeyStore(driver: Driver): KeyStore {
+  async function change(statements: readonly Statement[]): Promise<void> {
+    try {
+      await driver.batch(statements);
+    } catch (error) {
+      if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
+      throw new TvsError("REFUSED", "the key ring was changed at the same time; look at `tvs keys list` and try again");
+    }
+  }
+
+  return {
+    async list() {
+      return (await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`)).map(signingKey);
+    },
+    async create(active, pending) {
+      // Two first commands at once: the second one's keys have no place, and the first one's serve both.
+      await change([insert(active), insert(pending)]).catch((error) => {
+        if (!isTvsError(error, "REFUSED")) throw error;
+      });
+    },
+    rotate({ active, pending, next, at }) {
+      return change([
+        { sql: retire, args: [at, active, "active"] },
+        { sql: promote, args: [at, pending] },
+        insert(next),
+      ]);
+    },
+    replacePending({ pending, next, at }) {
+      return change([{ sql: retire, args: [at, pending, "pending"] }, insert(next)]);
+    },
+    compromise({ kid, since, at, next }) {
+      const compromised: Statement = { sql: flag, args: [at, since, since, kid] };
+      if (next === null) return change([compromised]);
+      // Promotes the pending key when there is no active one left, which is when it was the active that fell.
+      const replace = `UPDATE signing_keys SET state = 'active', activated_at = ? WHERE state = 'pending'
+        AND NOT EXISTS (SELECT 1 FROM signing_keys WHERE state = 'active')`;
+      return change([compromised, { sql: replace, args: [at] }, insert(next)]);
+    },
+  };
+}
+
+function insert(key: SigningKey): Statement {
+  const args = [
+    key.kid, key.state, JSON.stringify(key.jwk), key.sealed, key.createdAt, key.publishedAt,
+    key.activatedAt, key.retiredAt, key.compromisedSince,
+  ]; // biome-ignore format: the order of the columns
+  return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
+}
+
+function signingKey(row: Row): SigningKey {
+  return {
+    kid: text(row, "kid"),
+    state: text(row, "state") as KeyState,
+    jwk: JSON.parse(text(row, "public_jwk")) as PublicJwk,
+    sealed: bytesOrNull(row, "sealed"),
+    createdAt: integer(row, "created_at"),
+    publishedAt: integer(row, "published_at"),
+    activatedAt: integerOrNull(row, "activated_at"),
+    retiredAt: integerOrNull(row, "retired_at"),
+    compromisedSince: integerOrNull(row, "compromised_since"),
+  };
+}

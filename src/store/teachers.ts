@@ -1,0 +1,180 @@
+import { Buffer } from "node:buffer";
+import type { Statuses } from "../domain/events.ts";
+import type { HistoryEntry, RegisterStore, StoredTeacher, TeacherWrite } from "../domain/register.ts";
+import type { Teacher, TeacherKey } from "../domain/teachers.ts";
+import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
+import type { Driver, Row, Statement, Value } from "./driver.ts";
+import { insertEvent } from "./events.ts";
+import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
+
+const contentColumns = [
+  "reg_no", "t_id", "name", "nin_index", "nin_verified", "email_index", "phone_index", "state", "category",
+  "source", "active", "certificate_status", "certificate_issue_date", "license_issue_date",
+  "license_expiry_date", "license_revoked_on", "license_revoked_reason", "photo_url", "profile",
+  "announced_status", "updated_at",
+] as const; // biome-ignore format: a table of names reads better in rows
+
+const columns = `id, version, ${contentColumns.join(", ")}`;
+
+const keyColumns: Readonly<Record<TeacherKey["by"], string>> = {
+  regNo: "reg_no",
+  tId: "t_id",
+  nin: "nin_index",
+  email: "email_index",
+  phone: "phone_index",
+};
+
+const insertTeacher = `INSERT INTO teachers (${contentColumns.join(", ")}, version)
+  VALUES (${contentColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
+
+const updateTeacher = `UPDATE OR IGNORE teachers SET ${contentColumns.map((column) => `${column} = ?`).join(", ")},
+  version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
+
+/** Each statement after the first runs only if the one before it changed a row. */
+const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,
+    license_from, license_to, certificate_from, certificate_to, active_from, active_to)
+  SELECT (SELECT id FROM teachers WHERE reg_no = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() = 1`;
+
+/** The register: reads of one teacher by a key, and changes with their history and events. */
+export function createTeacherStore(driver: Driver): RegisterStore {
+  async function findStored(key: TeacherKey): Promise<StoredTeacher | null> {
+    // Two rows are enough to see that a contact belongs to several teachers, and then it names none.
+    const sql = `SELECT ${columns} FROM teachers WHERE ${keyColumns[key.by]} = ? LIMIT 2`;
+    const rows = await driver.query(sql, [key.value]);
+    return rows.length === 1 && rows[0] !== undefined ? storedTeacher(rows[0]) : null;
+  }
+
+  return {
+    find: findStored,
+    findStored,
+    async findMany(_by, values) {
+      const sql = `SELECT ${columns} FROM teachers WHERE reg_no IN (SELECT value FROM json_each(?))`;
+      return (await driver.query(sql, [JSON.stringify(values)])).map(storedTeacher);
+    },
+    async owners(_by, values) {
+      const sql = "SELECT t_id, reg_no FROM teachers WHERE t_id IN (SELECT value FROM json_each(?))";
+      const rows = await driver.query(sql, [JSON.stringify(values)]);
+      return rows.map((row) => ({ value: integer(row, "t_id"), regNo: text(row, "reg_no") }));
+    },
+    async ownersOfNin(values) {
+      const sql = "SELECT nin_index, reg_no FROM teachers WHERE nin_index IN (SELECT unhex(value) FROM json_each(?))";
+      const hex = values.map((value) => Buffer.from(value).toString("hex"));
+      const rows = await driver.query(sql, [JSON.stringify(hex)]);
+      return rows.map((row) => ({ value: bytes(row, "nin_index"), regNo: text(row, "reg_no") }));
+    },
+    async apply(writes) {
+      const acts = writes.map(writeStatements);
+      const rows = await driver.batch(acts.flat());
+      let offset = 0;
+      return acts.map((act) => {
+        const applied = (rows[offset]?.length ?? 0) === 1;
+        offset += act.length;
+        return applied;
+      });
+    },
+    async history(teacherId) {
+      const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
+      return rows.map(historyEntry);
+    },
+    async events(teacherId) {
+      const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
+      return rows.map((row) => ({
+        eventId: text(row, "event_id"),
+        eventType: text(row, "event_type") as EventType,
+        occurredAt: integer(row, "occurred_at"),
+        body: text(row, "body"),
+      }));
+    },
+    async dueByCalendar(today, limit) {
+      const expired = `SELECT ${columns} FROM teachers
+        WHERE announced_status = 'VALID' AND license_expiry_date < ? ORDER BY license_expiry_date LIMIT ?`;
+      const started = `SELECT ${columns} FROM teachers
+        WHERE announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL
+          AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL
+        ORDER BY license_issue_date LIMIT ?`;
+      const rows = [...(await driver.query(expired, [today, limit])), ...(await driver.query(started, [today, limit]))];
+      return rows.slice(0, limit).map(storedTeacher);
+    },
+    async countValid(today) {
+      const sql = `SELECT count(*) AS n FROM teachers WHERE active = 1 AND license_revoked_on IS NULL
+        AND license_expiry_date >= ? AND (license_issue_date IS NULL OR license_issue_date <= ?)`;
+      const [row] = await driver.query(sql, [today, today]);
+      return row === undefined ? 0 : integer(row, "n");
+    },
+  };
+}
+
+function writeStatements(write: TeacherWrite): Statement[] {
+  const { replaces, history, events, content } = write;
+  const values = contentValues(write);
+  const change: Statement =
+    replaces === null
+      ? { sql: insertTeacher, args: values }
+      : { sql: updateTeacher, args: [...values, replaces.id, replaces.version] };
+  const entry = history === null ? [] : [historyStatement(content.regNo, history)];
+  return [change, ...entry, ...events.map((event) => insertEvent(content.regNo, event))];
+}
+
+function contentValues({ content, announcedStatus, at }: TeacherWrite): Value[] {
+  return [
+    content.regNo, content.tId, content.name, content.ninIndex, content.ninVerified, content.emailIndex,
+    content.phoneIndex, content.state, content.category, content.source, content.active,
+    content.certificateStatus, content.certificateIssueDate, content.licenseIssueDate,
+    content.licenseExpiryDate, content.licenseRevokedOn, content.licenseRevokedReason, content.photoUrl,
+    content.profile === null ? null : JSON.stringify(content.profile), announcedStatus, at,
+  ]; // biome-ignore format: the order of contentColumns
+}
+
+function historyStatement(regNo: string, entry: HistoryEntry): Statement {
+  const { before, after } = entry;
+  const args = [
+    regNo, entry.at, entry.action, entry.actor, entry.reason,
+    before?.license ?? null, after.license, before?.certificate ?? null, after.certificate,
+    before?.active ?? null, after.active,
+  ]; // biome-ignore format: the order of the columns
+  return { sql: insertHistory, args };
+}
+
+function historyEntry(row: Row): HistoryEntry {
+  const side = (end: "from" | "to"): Statuses => ({
+    license: text(row, `license_${end}`) as LicenseStatus,
+    certificate: text(row, `certificate_${end}`) as CertificateStatus,
+    active: flag(row, `active_${end}`),
+  });
+  return {
+    at: integer(row, "at"),
+    action: text(row, "action") as HistoryEntry["action"],
+    actor: text(row, "actor"),
+    reason: textOrNull(row, "reason"),
+    before: row["license_from"] === null ? null : side("from"),
+    after: side("to"),
+  };
+}
+
+function storedTeacher(row: Row): StoredTeacher {
+  const profile = textOrNull(row, "profile");
+  return {
+    id: integer(row, "id"),
+    version: integer(row, "version"),
+    regNo: text(row, "reg_no"),
+    tId: integerOrNull(row, "t_id"),
+    name: text(row, "name"),
+    ninIndex: bytesOrNull(row, "nin_index"),
+    ninVerified: flag(row, "nin_verified"),
+    emailIndex: bytesOrNull(row, "email_index"),
+    phoneIndex: bytesOrNull(row, "phone_index"),
+    state: textOrNull(row, "state"),
+    category: textOrNull(row, "category"),
+    source: text(row, "source") as Source,
+    active: flag(row, "active"),
+    certificateStatus: text(row, "certificate_status") as CertificateStatus,
+    certificateIssueDate: textOrNull(row, "certificate_issue_date"),
+    licenseIssueDate: textOrNull(row, "license_issue_date"),
+    licenseExpiryDate: textOrNull(row, "license_expiry_date"),
+    licenseRevokedOn: textOrNull(row, "license_revoked_on"),
+    licenseRevokedReason: textOrNull(row, "license_revoked_reason"),
+    photoUrl: textOrNull(row, "photo_url"),
+    profile: profile === null ? null : (JSON.parse(profile) as Teacher["profile"]),
+    announcedStatus: text(row, "announced_status") as LicenseStatus,
+  };
+}

@@ -1,0 +1,37 @@
+import { parentPort } from "node:worker_threads";
+import { type Connection, openConnection } from "./connection.ts";
+import type { Row, Statement } from "./driver.ts";
+
+type Request = { id: number; statements?: readonly Statement[]; open?: true; close?: true };
+
+/**
+ * The loop of the writing thread: one connection, one batch at a time, in order.
+ *
+ * The calling side groups what is in flight into one batch (commits.ts), so there is nothing to queue here.
+ * @param file path of the database
+ */
+export async function runWriter(file: string): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("the writer runs in a worker thread only");
+  let connection: Connection | undefined;
+
+  async function act({ statements, close }: Request): Promise<Row[][]> {
+    connection ??= await openConnection(file);
+    if (statements !== undefined) return connection.transaction(statements);
+    if (close) connection.close();
+    return [];
+  }
+
+  // Requests are chained, because the first one awaits the loading of the native driver.
+  let last: Promise<void> = Promise.resolve();
+  port.on("message", (request: Request) => {
+    last = last.then(async () => {
+      try {
+        port.postMessage({ id: request.id, rows: await act(request) });
+      } catch (error) {
+        const { code = "", message } = error as { code?: string; message: string };
+        port.postMessage({ id: request.id, error: { code, message } });
+      }
+    });
+  });
+}

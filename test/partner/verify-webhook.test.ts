@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { verifyWebhook, webhookRefusalReasons } from "../../src/partner/verify-webhook.ts";
+
+type Vector = {
+  name: string;
+  secret: string;
+  now: string;
+  body: string;
+  signature: string;
+  valid: boolean;
+  reason: keyof typeof webhookRefusalReasons | null;
+};
+
+const path = join(import.meta.dirname, "..", "fixtures", "webhooks", "vectors.json");
+const vectors: Vector[] = JSON.parse(readFileSync(path, "utf8"));
+
+function inputOf({ body, signature, secret, now }: Vector) {
+  return { rawBody: body, signature, secret, now: new Date(now) };
+}
+
+describe("verifyWebhook", () => {
+  for (const vector of vectors) {
+    test(`${vector.name}: ${vector.reason ?? "valid"}`, async () => {
+      const found = await verifyWebhook(inputOf(vector));
+      expect([found.valid, found.reason]).toEqual([vector.valid, vector.reason]);
+      expect(found.event).toEqual(vector.valid ? JSON.parse(vector.body) : null);
+      const asBytes = await verifyWebhook({ ...inputOf(vector), rawBody: Buffer.from(vector.body) });
+      expect(asBytes).toEqual(found);
+    });
+  }
+
+  test("every reason has a vector", () => {
+    const covered = new Set(vectors.flatMap(({ reason }) => (reason === null ? [] : [reason])));
+    const reasons = [...covered].sort();
+    expect(reasons).toEqual(Object.keys(webhookRefusalReasons).sort() as typeof reasons);
+  });
+
+  test("the time is reported only when it is signed", async () => {
+    const [good] = vectors;
+    const late = vectors.find(({ name }) => name === "301 seconds late");
+    const forged = vectors.find(({ name }) => name === "a changed time");
+    if (good === undefined || late === undefined || forged === undefined)
+      throw new Error("vectors are missing");
+    expect((await verifyWebhook(inputOf(good))).timestamp).toBe(1772366400);
+    expect((await verifyWebhook(inputOf(late))).timestamp).toBe(1772366400);
+    expect((await verifyWebhook(inputOf(forged))).timestamp).toBeNull();
+  });
+
+  test("a well-signed body that is no event is valid without one", async () => {
+    const key = await crypto.subtle.importKey(
+      "raw",
+      Buffer.from("whsec_x"),
+      { name: "HMAC", hash: "SHA-256" },
+      false,
+      ["sign"],
+    );
+    const digest = Buffer.from(
+      await crypto.subtle.sign("HMAC", key, Buffer.from("1772366400.hello")),
+    ).toString("hex");
+    const signature = `t=1772366400,v1=${digest}`;
+    const found = await verifyWebhook({
+      rawBody: "hello",
+      signature,
+      secret: "whsec_x",
+      now: new Date("2026-03-01T12:00:00Z"),
+    });
+    expect(found).toEqual({ valid: true, reason: null, timestamp: 1772366400, event: null });
+  });
+
+  test("another replay window can be chosen", async () => {
+    const late = vectors.find(({ name }) => name === "301 seconds late") as Vector;
+    expect((await verifyWebhook({ ...inputOf(late), toleranceSeconds: 301 })).valid).toBe(true);
+  });
+
+  test("an empty secret or no date is the caller's mistake", async () => {
+    const [good] = vectors as [Vector];
+    expect(verifyWebhook({ ...inputOf(good), secret: "" })).rejects.toBeInstanceOf(TypeError);
+    expect(verifyWebhook({ ...inputOf(good), now: new Date("never") })).rejects.toBeInstanceOf(TypeError);
+  });
+});
