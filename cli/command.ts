@@ -47,6 +47,14 @@ export function command<const T extends ArgsDef>(definition: Definition<T>): Our
   };
 }
 
+/** A command that is also a group: a first operand that names one of `subCommands` means that one. */
+export function withSubCommands(
+  parent: OurCommand,
+  subCommands: Record<string, () => Promise<OurCommand>>,
+): OurCommand {
+  return { ...parent, subCommands };
+}
+
 /** A group of commands, each loaded only when it is run. */
 export function group(
   name: string,

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { type CommandDef, renderUsage, runCommand } from "citty";
 import packageJson from "../package.json" with { type: "json" };
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
@@ -19,7 +20,7 @@ const root: OurCommand = {
     verify: () => import("./verify.ts").then((file) => file.default as unknown as OurCommand),
     roster: () => import("./roster.ts").then((file) => file.rosterCommand),
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
-    restore: () => import("./backup.ts").then((file) => file.restoreCommand),
+    restore: () => import("./restore.ts").then((file) => file.restoreCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
     doctor: () => import("./doctor.ts").then((file) => file.doctorCommand),
     policy: () => import("./policy.ts").then((file) => file.policyCommand),
@@ -43,7 +44,9 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     }
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, rest } = await findCommand(words);
-    await runCommand(command, { rawArgs: rest });
+    // What the words name is found; citty would look for a further command among the operands.
+    const { subCommands: _found, ...own } = command;
+    await runCommand(own, { rawArgs: rest });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
     return fail(error, words);
@@ -62,6 +65,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     const [name] = rest;
     if (name === undefined || name.startsWith("-")) break;
     const load = Object.hasOwn(table, name) ? table[name] : undefined;
+    if (load === undefined && command.run !== undefined) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
       throw new TvsError("USAGE", `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}`);
@@ -70,7 +74,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     command = await load();
     rest = rest.slice(1);
   }
-  if (command.subCommands !== undefined && !rest.some((word) => word === "--help" || word === "-h")) {
+  if (command.subCommands !== undefined && command.run === undefined && !rest.some((word) => word === "--help" || word === "-h")) {
     const path = ["tvs", ...parents].join(" ");
     throw new TvsError("USAGE", `${path} needs a command: ${Object.keys(command.subCommands).join(", ")}`);
   }
@@ -81,9 +85,24 @@ async function explain(words: readonly string[]): Promise<number> {
   const asked = words.filter((word) => word !== "--help" && word !== "-h");
   const { command, parents, example } = await findCommand([...asked.filter((word) => !word.startsWith("-")), "--help"]);
   const parent: CommandDef = { meta: { name: ["tvs", ...parents.slice(0, -1)].join(" ") } };
-  const usage = await renderUsage(command, parents.length === 0 ? undefined : parent);
-  process.stdout.write(`${usage}\n${example === undefined ? "" : `\nEXAMPLE\n\n  ${example}\n`}`);
+  const usage = await usageOf(command, parents.length === 0 ? undefined : parent);
+  const text = `${usage}\n${example === undefined ? "" : `\nEXAMPLE\n\n  ${example}\n`}`;
+  // citty colours its text wherever it goes; a file or a pipe gets none (decisions, The program).
+  const colourful = process.stdout.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
+  process.stdout.write(colourful ? text : stripVTControlCharacters(text));
   return exitCodes.done;
+}
+
+/** A command that is also a group is explained as a command; what stands in for its operand comes after. */
+async function usageOf(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
+  const { subCommands, ...own } = command;
+  if (subCommands === undefined || command.run === undefined) return renderUsage(command, parent);
+  const table = subCommands as Record<string, () => Promise<OurCommand>>;
+  const lines = Object.entries(table).map(async ([name, load]) => {
+    const { description } = (await load()).meta as { description: string };
+    return `  ${name}  ${description}`;
+  });
+  return [await renderUsage(own, parent), "COMMANDS", "", ...(await Promise.all(lines)), ""].join("\n");
 }
 
 /** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */

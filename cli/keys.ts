@@ -69,7 +69,7 @@ const compromiseCommand = command({
   description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
   example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
   args: {
-    kid: { type: "positional", description: "The key's id; `tvs keys list` shows them" },
+    kid: { type: "positional", required: true, description: "The key's id; `tvs keys list` shows them" },
     since: { type: "string", required: true, valueHint: "TIME", description: "From when on it cannot be trusted" },
     ...bitsArg,
   },
@@ -112,7 +112,7 @@ const importCommand = command({
   name: "import",
   description: "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
   example: "tvs keys import signing-key.pem",
-  args: { file: { type: "positional", description: "Unencrypted RSA private key, PEM" } },
+  args: { file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" } },
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(readPem(args.file), secrets, clock.now());

@@ -16,7 +16,9 @@ import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota, type QuotaStore } from "../src/domain/quota.ts";
 import type { RegisterStore } from "../src/domain/register.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
+import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
+import { log } from "../src/log.ts";
 import type { Service } from "../src/server/service.ts";
 import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
@@ -215,7 +217,10 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
       probe,
     };
     const stop = keepFresh(operator, service);
-    return { operator, service, close: () => stop().then(() => driver.close()) };
+    const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
+    const stopSweeping = startSweeping({ ...operator, live, onError });
+    const close = () => Promise.all([stop(), stopSweeping()]).then(() => driver.close());
+    return { operator, service, close };
   } catch (error) {
     await driver.close();
     throw error;

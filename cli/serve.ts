@@ -72,8 +72,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     await open.close();
     throw error;
   }
+  // Whoever reads the announcement may send the signal at once: it must not find the runtime's own handler.
+  const stopped = stopSignal();
   await announce(open, listener, config);
-  const signal = await stopSignal();
+  const signal = await stopped;
   log.info("draining", { signal });
   await listener.close();
   await open.close();

@@ -6,7 +6,7 @@ import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
 
 /** Under this name the database remembers which master key it was made with. */
-const checkName = "master_key_check";
+export const masterKeyCheckName = "master_key_check";
 
 /**
  * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
@@ -16,8 +16,8 @@ const checkName = "master_key_check";
  * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
  */
 export async function openVault(config: Config, settings: SettingsStore): Promise<Secrets> {
-  const stored = (await settings.read()).get(checkName);
-  const text = config.masterKey ?? readMasterKey(config.masterKeyFile);
+  const stored = (await settings.read()).get(masterKeyCheckName);
+  const text = masterKeyAtHand(config);
   if (text === undefined && stored !== undefined) {
     const message =
       `${config.masterKeyFile} is missing, and this database was made with a master key; ` +
@@ -26,7 +26,7 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
   }
   const secrets = deriveSecrets(text ?? createMasterKey(config.masterKeyFile));
   if (stored === undefined) {
-    await settings.write({ [checkName]: secrets.check });
+    await settings.write({ [masterKeyCheckName]: secrets.check });
     return secrets;
   }
   if (stored !== secrets.check) {
@@ -34,6 +34,11 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
     throw new TvsError("MASTER_KEY_WRONG", message);
   }
   return secrets;
+}
+
+/** The master key's text, from the environment or from its file; undefined when there is none. */
+export function masterKeyAtHand(config: Config): string | undefined {
+  return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
 function readMasterKey(file: string): string | undefined {

@@ -1,21 +1,18 @@
 /** `tvs verify`: judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
-import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import type { EnvelopeItem, Place } from "../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../src/partner/key-set.ts";
-import { refuse, type Verdict } from "../src/partner/reasons.ts";
-import type { RsaPublicJwk } from "../src/partner/rsa-key.ts";
-import { unopened, type Verification } from "../src/partner/verification.ts";
-import { type VerifyOptions, verifyEnvelope } from "../src/partner/verify-envelope.ts";
+import type { Verdict } from "../src/partner/reasons.ts";
+import type { VerifyOptions } from "../src/partner/verify-envelope.ts";
 import { command } from "./command.ts";
 import { exitCodes, parseTime } from "./output.ts";
-import { type Bytes, openSources, readSource, type Source } from "./verify-files.ts";
-import { formatHuman, formatJson, type Location } from "./verify-print.ts";
+import { type Bytes, openSources } from "./verify-files.ts";
+import { fastVerifier, judgeSource, type Print } from "./verify-judge.ts";
+import { formatHuman, formatJson, printable } from "./verify-print.ts";
 import { type Environment, type Profile, resolveProfile, saveProfile } from "./verify-settings.ts";
 
 /** What the command touches of the outside world. */
@@ -53,9 +50,17 @@ const flag = { type: "boolean" } as const;
 
 /** The same flags for the parser, and those that every command takes; of these only `json` matters here. */
 const flagOptions = {
-  ...{ jwks: text, "key-history": text, issuer: text, audience: text },
-  ...{ now: text, profile: text, "save-profile": text },
-  ...{ json: flag, data: text, database: text, sandbox: flag },
+  jwks: text,
+  "key-history": text,
+  issuer: text,
+  audience: text,
+  now: text,
+  profile: text,
+  "save-profile": text,
+  json: flag,
+  data: text,
+  database: text,
+  sandbox: flag,
 } as const;
 
 type Command = {
@@ -67,7 +72,6 @@ type Command = {
 
 type Tally = Record<Verdict, number>;
 
-const batchSize = 64;
 const flushCharacters = 64 * 1024;
 const maxKeyFileBytes = 4 * 1024 * 1024;
 
@@ -118,82 +122,6 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
   return { paths, profile, options, json: flags.json === true };
 }
 
-/** Key objects by vetted key: making one costs more than a verification. */
-const keyObjects = new WeakMap<RsaPublicJwk, KeyObject>();
-
-function keyObjectOf(jwk: RsaPublicJwk): KeyObject {
-  let key = keyObjects.get(jwk);
-  if (key === undefined) {
-    key = createPublicKey({ key: { kty: "RSA", n: jwk.n, e: jwk.e }, format: "jwk" });
-    keyObjects.set(jwk, key);
-  }
-  return key;
-}
-
-/** With a callback the work runs on the runtime's thread pool, beside the parsing of the next envelopes. */
-function verifyWithNode(
-  _kid: string,
-  jwk: RsaPublicJwk,
-  signingInput: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    verify("sha256", signingInput, keyObjectOf(jwk), signature, (error, isGood) =>
-      error === null ? resolve(isGood) : reject(error),
-    );
-  });
-}
-
-/** Deno's WebCrypto is faster than its `node:crypto`; on Bun it is the other way round. */
-const fastVerifier = process.versions.bun === undefined ? {} : { verifySignature: verifyWithNode };
-
-async function judge(item: EnvelopeItem, options: VerifyOptions): Promise<Verification> {
-  return "refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options);
-}
-
-/** Envelopes whose signatures are being checked. */
-type Batch = { readonly places: Place[]; readonly verdicts: Promise<Verification[]> };
-
-function startBatch(items: EnvelopeItem[], options: VerifyOptions): Batch {
-  const verdicts = Promise.all(items.map((item) => judge(item, options)));
-  return { places: items.map(({ place }) => place), verdicts };
-}
-
-/** Cuts the candidates of a file into batches, so that memory stays bounded however many there are. */
-async function* readBatches(chunks: Bytes): AsyncGenerator<EnvelopeItem[]> {
-  for await (const block of readSource(chunks)) {
-    let batch: EnvelopeItem[] = [];
-    for (const item of block) {
-      batch.push(item);
-      if (batch.length === batchSize) {
-        yield batch;
-        batch = [];
-      }
-    }
-    if (batch.length > 0) yield batch;
-  }
-}
-
-/** Judges one file in order; while one batch is on the thread pool, the next one is read. */
-async function judgeChunks(file: string, chunks: Bytes, options: VerifyOptions, print: Print): Promise<void> {
-  let earlier: Batch | null = null;
-  const finish = async ({ places, verdicts }: Batch) => {
-    for (const [index, verdict] of (await verdicts).entries())
-      print(verdict, { file, place: places[index] ?? nowhere });
-  };
-  for await (const items of readBatches(chunks)) {
-    const batch = startBatch(items, options);
-    if (earlier !== null) await finish(earlier);
-    earlier = batch;
-  }
-  if (earlier === null) print(unopened(refuse("NO_ENVELOPE")), { file, place: nowhere });
-  else await finish(earlier);
-}
-
-const nowhere: Place = { line: null, index: null };
-
-type Print = (verification: Verification, location: Location) => void;
-
 /** Collects lines, because a write for each of a million envelopes would cost more than judging them. */
 function createPrinter(io: VerifyIo, json: boolean, tally: Tally): { print: Print; flush: () => void } {
   let text = "";
@@ -209,23 +137,6 @@ function createPrinter(io: VerifyIo, json: boolean, tally: Tally): { print: Prin
     if (text.length > flushCharacters) flush();
   };
   return { print, flush };
-}
-
-async function judgeSource(source: Source, options: VerifyOptions, print: Print): Promise<void> {
-  const location = { file: source.file, place: nowhere };
-  if ("reason" in source) return print(unopened(refuse(source.reason)), location);
-  try {
-    await judgeChunks(source.file, source.chunks, options, print);
-  } catch (error) {
-    if (!isReadError(error)) throw error;
-    // The stream broke off: what was read until then is judged, the rest is not known.
-    print(unopened(refuse("FILE_UNREADABLE")), location);
-  }
-}
-
-/** The file system's errors carry a code; anything else is a fault of this program and must show. */
-function isReadError(error: unknown): boolean {
-  return error instanceof Error && "code" in error && typeof error.code === "string";
 }
 
 /** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
@@ -261,7 +172,7 @@ export async function runVerify(rawArgs: readonly string[], io: VerifyIo): Promi
     return await judgeAll(await prepare(rawArgs, io), io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
-    io.stderr(`tvs verify: ${error.message}\n`);
+    io.stderr(`tvs verify: ${printable(error.message)}\n`);
     return exitCodes.undecided;
   }
 }

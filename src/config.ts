@@ -42,19 +42,22 @@ const count = (max: number) =>
     v.transform(Number),
     v.maxValue(max, `must be at most ${max}`),
   );
-const flag = v.union([
-  v.boolean(),
-  v.pipe(
-    v.picklist(["1", "0", "true", "false", "yes", "no"], "must be true or false"),
-    v.transform((word) => ["1", "true", "yes"].includes(word)),
-  ),
-]);
+const flag = v.union(
+  [
+    v.boolean(),
+    v.pipe(
+      v.picklist(["1", "0", "true", "false", "yes", "no"]),
+      v.transform((word) => ["1", "true", "yes"].includes(word)),
+    ),
+  ],
+  "must be true or false",
+);
 const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
 const issuer = v.pipe(text, v.check(isHttpAddress, "must be an http or https address without query or fragment"));
-const list = v.union([
-  v.pipe(v.string(), v.transform((names) => names.split(",").map((name) => name.trim()).filter((name) => name !== ""))),
-  v.pipe(v.array(v.string()), v.transform((lists) => lists.flatMap((names) => names.split(",")))),
-]);
+const list = v.pipe(
+  v.union([v.string(), v.array(v.string())]),
+  v.transform((given) => [given].flat().join(",").split(",").map((name) => name.trim()).filter((name) => name !== "")),
+);
 
 const commonSchema = v.object({
   data: v.optional(text, "./data"),

@@ -56,6 +56,8 @@ export type AttestationStore = {
   list(filter: AttestationFilter): Promise<Attestation[]>;
   /** Every look-up of a person: of the record, or of the NIN when it named nobody. */
   ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
+  /** How many there are of a teacher. */
+  countOfTeacher(teacherId: number): Promise<number>;
   /** Partners that were told VALID since a time, with the last time. */
   toldValid(teacherId: number, since: number): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
 };

@@ -12,10 +12,19 @@ export type Calendar = {
   dateAt(nowMs: number): CalendarDate;
   /** The first moment, in milliseconds since the epoch, of the day after the one at `nowMs`. */
   nextMidnight(nowMs: number): number;
+  /**
+   * The first moment of a day, in milliseconds since the epoch. Where the clocks skip midnight it is the
+   * moment that they skip to; where they skip the whole day, the first moment of the day after.
+   */
+  startOfDay(date: CalendarDate): number;
 };
 
 const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
+/** No time zone is further from UTC than this. */
+const maxOffsetMs = 16 * 3_600_000;
+/** No change of the clocks puts them further back than this, but for whole days. */
+const maxSetBackQuarters = 12;
 
 /**
  * A calendar of one time zone. Offsets and their changes fall on quarter hours everywhere, so a date is
@@ -40,7 +49,27 @@ export function createCalendar(timeZone: string): Calendar {
     return quarter * quarterHourMs;
   }
 
-  return { timeZone, dateAt, nextMidnight };
+  function startOfDay(date: CalendarDate): number {
+    const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
+    let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
+    let after = Math.ceil((Date.parse(date) + maxOffsetMs) / quarterHourMs);
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2);
+      if (reached(middle)) after = middle;
+      else before = middle;
+    }
+    // Clocks that go back just after midnight make a day begin twice: the first time counts.
+    let first = after;
+    for (let back = 1; back <= maxSetBackQuarters; back++) if (reached(after - back)) first = after - back;
+    return first * quarterHourMs;
+  }
+
+  return { timeZone, dateAt, nextMidnight, startOfDay };
+}
+
+/** The day after a date, `YYYY-MM-DD`. */
+export function dayAfter(date: CalendarDate): CalendarDate {
+  return new Date(Date.parse(date) + dayMs).toISOString().slice(0, 10);
 }
 
 /** Whole calendar days from one date to another; negative when `to` is earlier. */

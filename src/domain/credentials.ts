@@ -1,7 +1,8 @@
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { ApiKey, ClientCertificate, Partner, PartnerStore } from "./partners.ts";
+import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerStore } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 /** `live` keys open the real service, `test` keys a sandbox; neither is accepted by the other. */
@@ -11,7 +12,9 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const idLength = 12;
 const secretLength = 43;
 const checksumLength = 6;
-const apiKeyPattern = new RegExp(`^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`);
+const apiKeyPattern = new RegExp(
+  `^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
+);
 
 /** At most two keys of a partner live at once: the one in use and the one that replaces it. */
 const maxLiveKeys = 2;
@@ -25,7 +28,10 @@ export function mintApiKey(
   const body = `tvs_${options.kind}_${keyId}${randomBase62(secretLength)}`;
   const text = body + checksum(body);
   const mac = options.secrets.mac("api-key", text);
-  return { text, record: { keyId, partnerId, mac, createdAt: options.now, expiresAt: null, revokedAt: null } };
+  return {
+    text,
+    record: { keyId, partnerId, mac, createdAt: options.now, expiresAt: null, revokedAt: null },
+  };
 }
 
 function randomBase62(length: number): string {
@@ -57,7 +63,10 @@ export type Presented = {
   readonly headerKey: string | null;
 };
 
-export type Authenticated = { readonly partner: Partner; /** Key id or fingerprint, for the evidence log. */ readonly credential: string };
+export type Authenticated = {
+  readonly partner: Partner /** Key id or fingerprint, for the evidence log. */;
+  readonly credential: string;
+};
 
 /** All credentials by what is presented; made anew whenever a partner, key or certificate changes. */
 export type CredentialBook = {
@@ -67,7 +76,11 @@ export type CredentialBook = {
 };
 
 export async function loadCredentialBook(store: PartnerStore): Promise<CredentialBook> {
-  const [partners, apiKeys, certificates] = await Promise.all([store.partners(), store.apiKeys(), store.certificates()]);
+  const [partners, apiKeys, certificates] = await Promise.all([
+    store.partners(),
+    store.apiKeys(),
+    store.certificates(),
+  ]);
   return {
     partners: new Map(partners.map((partner) => [partner.partnerId, partner])),
     apiKeys: new Map(apiKeys.map((key) => [key.keyId, key])),
@@ -92,7 +105,11 @@ export function authenticate(
   );
 }
 
-function byCertificate(certificate: Presented["certificate"], book: CredentialBook, now: number): Authenticated | null {
+function byCertificate(
+  certificate: Presented["certificate"],
+  book: CredentialBook,
+  now: number,
+): Authenticated | null {
   if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
   const known = book.certificates.get(certificate.fingerprint);
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
@@ -119,6 +136,35 @@ export function isLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
+/** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
+export function describeApiKey(key: ApiKey, now: number) {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms));
+  const ended = key.revokedAt === null ? "expired" : "revoked";
+  return {
+    keyId: key.keyId,
+    partnerId: key.partnerId,
+    state: isLive(key, now) ? "live" : ended,
+    createdAt: isoTime(key.createdAt),
+    expiresAt: time(key.expiresAt),
+    revokedAt: time(key.revokedAt),
+  };
+}
+
+/** The live keys of a partner, the oldest first. */
+async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
+  const keys = await store.apiKeys();
+  return keys
+    .filter((key) => key.partnerId === partnerId && isLive(key, now))
+    .sort((a, b) => a.createdAt - b.createdAt);
+}
+
+function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
+  const message =
+    `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")}); ` +
+    `revoke one first: tvs partners key revoke ${live[0]?.keyId}`;
+  return new TvsError("REFUSED", message);
+}
+
 /**
  * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
  * @throws TvsError REFUSED when two keys live already, naming which to revoke
@@ -127,23 +173,39 @@ export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
   options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
-): Promise<{ text: string; record: ApiKey; previous: { keyId: string; expiresAt: number } | null }> {
-  const live = (await store.apiKeys())
-    .filter((key) => key.partnerId === partnerId && isLive(key, options.now))
-    .sort((a, b) => a.createdAt - b.createdAt);
-  if (live.length >= maxLiveKeys) {
-    const [oldest] = live;
-    const message =
-      `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")}); ` +
-      `revoke one first: tvs partners key revoke ${oldest?.keyId}`;
-    throw new TvsError("REFUSED", message);
-  }
-  const [current] = live;
+): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
+  const live = await liveKeys(store, partnerId, options.now);
+  if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
   const { text, record } = mintApiKey(partnerId, options);
-  const previous =
-    current === undefined
-      ? null
-      : { keyId: current.keyId, expiresAt: Math.min(current.expiresAt ?? Infinity, options.now + options.overlapMs) };
-  await store.addKey(record, previous);
-  return { text, record, previous };
+  const [current] = live;
+  const previous = current === undefined ? null : endOf(current, options);
+  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
+    return { text, record, previous };
+  throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
+}
+
+function endOf(current: ApiKey, { now, overlapMs }: { now: number; overlapMs: number }): KeyEnd {
+  return {
+    keyId: current.keyId,
+    expiresAt: Math.min(current.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs),
+  };
+}
+
+/**
+ * Revokes a key at once.
+ * @returns the key, and whether its partner has another one that lives
+ * @throws TvsError NOT_KNOWN
+ */
+export async function revokeApiKey(
+  store: PartnerStore,
+  keyId: string,
+  now: number,
+): Promise<{ record: ApiKey; isLast: boolean }> {
+  const record = await store.revokeKey(keyId, now);
+  if (record === null) {
+    const message =
+      "no API key has this id (the 12 characters after the prefix); `tvs partners key list ID` shows them";
+    throw new TvsError("NOT_KNOWN", message);
+  }
+  return { record, isLast: (await liveKeys(store, record.partnerId, now)).length === 0 };
 }

@@ -22,7 +22,7 @@ export type IdempotencyStore = {
 export const keepIdempotencyMs = 72 * 3_600_000;
 /** How long a duplicate waits for the call that is still running. */
 const waitMs = 2_000;
-const maxKeyLength = 255;
+export const maxIdempotencyKeyLength = 255;
 
 export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
 /** What the work stores, in the same commit as its own results. */
@@ -69,8 +69,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   return {
     async run(request, work) {
-      if (request.key.length < 1 || request.key.length > maxKeyLength) {
-        throw new TvsError("BODY_INVALID", `Idempotency-Key must be 1 to ${maxKeyLength} characters`);
+      if (request.key.length < 1 || request.key.length > maxIdempotencyKeyLength) {
+        throw new TvsError("BODY_INVALID", `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters`);
       }
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${request.key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));

@@ -1,4 +1,5 @@
 import { type Purpose, purposes } from "../partner/contract.ts";
+import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
 export const scopes = ["eligibility", "lookup_by_reg_no", "lookup_by_tid", "lookup_by_nin", "batch"] as const;
@@ -41,23 +42,42 @@ export type ClientCertificate = {
   readonly addedAt: number;
 };
 
+/** When a key stops being accepted, in milliseconds since the epoch. */
+export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
+
 export type PartnerStore = {
   partners(): Promise<Partner[]>;
   apiKeys(): Promise<ApiKey[]>;
   certificates(): Promise<ClientCertificate[]>;
   /** @throws TvsError REFUSED when the id is taken */
   add(partner: Partner, key: ApiKey): Promise<void>;
-  /** @throws TvsError NOT_KNOWN */
-  update(partner: Partner): Promise<void>;
-  /** Adds a key and shortens another's life, in one act. */
-  addKey(key: ApiKey, shortened: { keyId: string; expiresAt: number } | null): Promise<void>;
-  revokeKey(keyId: string, at: number): Promise<boolean>;
+  /**
+   * Changes the named members and no others, so that two operators do not undo each other.
+   * @throws TvsError NOT_KNOWN
+   */
+  update(change: { partnerId: string } & PartnerChange): Promise<Partner>;
+  /**
+   * Disables since a time, or enables with null; one that is disabled already keeps its time.
+   * @throws TvsError NOT_KNOWN
+   */
+  disable(partnerId: string, at: number | null): Promise<Partner>;
+  /**
+   * Adds a key and shortens another's life, in one act.
+   * @returns false, having changed nothing, when `maxLive` keys of the partner live already
+   */
+  addKey(key: ApiKey, options: { shortened: KeyEnd | null; maxLive: number }): Promise<boolean>;
+  /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
+  revokeKey(keyId: string, at: number): Promise<ApiKey | null>;
   /** @throws TvsError REFUSED when the certificate belongs to a partner already */
   addCertificate(certificate: ClientCertificate): Promise<void>;
   removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;
 };
 
-export type PartnerChange = Partial<Pick<Partner, "name" | "scopes" | "purposes" | "perMinute" | "perDay" | "batchCost">>;
+export type PartnerTerms = Pick<
+  Partner,
+  "name" | "scopes" | "purposes" | "perMinute" | "perDay" | "batchCost"
+>;
+export type PartnerChange = Partial<PartnerTerms>;
 
 /** The highest quota: far above what one machine can sign. */
 const maxQuota = 1_000_000_000;
@@ -68,14 +88,30 @@ const maxQuota = 1_000_000_000;
  */
 export function checkPartner(partner: Partner): Partner {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(partner.partnerId)) {
-    throw new TvsError("USAGE", "the partner id must be 1 to 64 letters, digits, dots, dashes or underscores");
+    throw new TvsError(
+      "USAGE",
+      "the partner id must be 1 to 64 letters, digits, dots, dashes or underscores",
+    );
   }
-  if (partner.name.trim() === "" || partner.name.length > 200) {
+  checkPartnerChange(partner);
+  return partner;
+}
+
+/**
+ * Checks the members that are about to be changed.
+ * @throws TvsError USAGE naming the flag, or saying that nothing was named
+ */
+export function checkPartnerChange(change: PartnerChange): void {
+  const { name, perMinute, perDay } = change;
+  if (Object.keys(change).length === 0) {
+    const flags = "--name, --scopes, --purposes, --per-minute, --per-day or --batch-cost";
+    throw new TvsError("USAGE", `nothing to change: give at least one of ${flags}`);
+  }
+  if (name !== undefined && (name.trim() === "" || name.length > 200)) {
     throw new TvsError("USAGE", "--name must be 1 to 200 characters");
   }
-  checkQuota("--per-minute", partner.perMinute);
-  checkQuota("--per-day", partner.perDay);
-  return partner;
+  if (perMinute !== undefined) checkQuota("--per-minute", perMinute);
+  if (perDay !== undefined) checkQuota("--per-day", perDay);
 }
 
 function checkQuota(flag: string, value: number): void {
@@ -106,6 +142,14 @@ export function parsePurposes(text: string): Purpose[] {
   return parseList("--purposes", text, purposes);
 }
 
+/** @throws TvsError USAGE */
+export function parseBatchCost(text: string): BatchCost {
+  const known = batchCosts.find((one) => one === text);
+  if (known === undefined)
+    throw new TvsError("USAGE", `--batch-cost must be one of ${batchCosts.join(", ")}`);
+  return known;
+}
+
 /** @throws TvsError NOT_KNOWN */
 export async function requirePartner(store: PartnerStore, partnerId: string): Promise<Partner> {
   const partner = (await store.partners()).find((one) => one.partnerId === partnerId);
@@ -113,4 +157,26 @@ export async function requirePartner(store: PartnerStore, partnerId: string): Pr
     throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
   }
   return partner;
+}
+
+/** A partner as the commands show it; times in ISO 8601. */
+export function describePartner(partner: Partner) {
+  const { createdAt, disabledAt, ...terms } = partner;
+  return {
+    ...terms,
+    createdAt: isoTime(createdAt),
+    disabledAt: disabledAt === null ? null : isoTime(disabledAt),
+  };
+}
+
+/** A client certificate as the commands show it; times in ISO 8601. */
+export function describeCertificate(certificate: ClientCertificate) {
+  return {
+    fingerprint: certificate.fingerprint,
+    partnerId: certificate.partnerId,
+    subject: certificate.subject,
+    validFrom: isoTime(certificate.validFrom),
+    validTo: isoTime(certificate.validTo),
+    addedAt: isoTime(certificate.addedAt),
+  };
 }

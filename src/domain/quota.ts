@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import { type Clock, isoTime } from "./clock.ts";
 import type { Partner } from "./partners.ts";
 
 export type WindowKind = "minute" | "day";
@@ -46,7 +46,9 @@ export type Quota = {
  * `stored`, because every answer leaves only after what it cost is durable.
  */
 export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota {
-  const windows = new Map<string, QuotaWindow>(stored.map((one) => [`${one.kind} ${one.partnerId}`, { ...one }]));
+  const windows = new Map<string, QuotaWindow>(
+    stored.map((one) => [`${one.kind} ${one.partnerId}`, { ...one }]),
+  );
 
   function current(partnerId: string, kind: WindowKind): QuotaWindow {
     const startsAt = Math.floor(clock.now() / windowMs[kind]) * windowMs[kind];
@@ -134,4 +136,22 @@ function endOf(window: QuotaWindow): number {
  */
 export function startsNewWindow(knownStartsAt: number, startsAt: number, kind: WindowKind): boolean {
   return startsAt > knownStartsAt || startsAt < knownStartsAt - windowMs[kind];
+}
+
+/** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */
+export type QuotaUse = { readonly used: number; readonly limit: number; readonly resetAt: string };
+
+/** Reads from what is stored; a service that is running is never more than the calls in flight ahead of it. */
+export function quotaUse(
+  partner: Partner,
+  stored: readonly QuotaWindow[],
+  now: number,
+): Readonly<Record<WindowKind, QuotaUse>> {
+  const useOf = (kind: WindowKind, limit: number): QuotaUse => {
+    const startsAt = Math.floor(now / windowMs[kind]) * windowMs[kind];
+    const known = stored.find((one) => one.partnerId === partner.partnerId && one.kind === kind);
+    const isOpen = known !== undefined && !startsNewWindow(known.startsAt, startsAt, kind);
+    return { used: isOpen ? known.used : 0, limit, resetAt: isoTime(startsAt + windowMs[kind]) };
+  };
+  return { minute: useOf("minute", partner.perMinute), day: useOf("day", partner.perDay) };
 }

@@ -9,10 +9,12 @@ export type StoredTeacher = Teacher & {
   readonly ninIndex: Uint8Array | null;
   readonly emailIndex: Uint8Array | null;
   readonly phoneIndex: Uint8Array | null;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
 };
 
 /** The content of a record: what an import or a command may set. */
-export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus">;
+export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
 
 /** One line of a teacher's history, for the operator. */
 export type HistoryEntry = {

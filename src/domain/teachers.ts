@@ -41,7 +41,8 @@ export type TeacherReader = {
  * @returns null when the text is no registration number
  */
 export function canonicalRegNo(text: string): string | null {
-  const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase();
+  // Some letters fall apart when they are made upper case, and are put together again.
+  const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
   if (folded.length > 100) return null;
   const segments = folded.split("/");
   const wellFormed = segments.length === 4 && segments.every((segment) => /^[^\p{C}\p{Z}]+$/u.test(segment));

@@ -4,7 +4,7 @@ import type { Attestation, AttestationStore, Endpoint } from "./attestations.ts"
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { eligibilityResult, type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
-import { TvsError } from "./errors.ts";
+import { isTvsError, TvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
@@ -92,9 +92,16 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     const charges = caller.quota.takeCharges();
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const snapshot = live.current();
-      const { attestations: rows, answer } = await work(snapshot);
-      const record = reservation === null ? null : { ...reservation, ...answer };
       const kid = snapshot.keys.active.kid;
+      const worked = await work(snapshot).catch(async (error) => {
+        // A rotation takes the old key from the signer a moment before it replaces the snapshot that names it.
+        const isRotation = isTvsError(error, "SIGNER_UNAVAILABLE") && (await live.refresh()).keys.active.kid !== kid;
+        if (!isRotation) throw error;
+        return null;
+      });
+      if (worked === null) continue;
+      const { attestations: rows, answer } = worked;
+      const record = reservation === null ? null : { ...reservation, ...answer };
       if (await attestations.record({ kid, attestations: rows, charges, idempotency: record })) return answer;
       await live.refresh();
     }
@@ -172,7 +179,10 @@ function teacherKey(identifier: Identifier, index: BlindIndex): TeacherKey {
  */
 function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
-  return JSON.stringify(context).replace(/\+?\d{10,}|[^\s"@]+@[^\s"@]+/g, "[removed]");
+  const personal = /\+?\d{10,}|[^\s"@]+@[^\s"@]+/g;
+  const clean = (_name: string, value: unknown) =>
+    typeof value === "string" ? value.replace(personal, "[removed]") : value;
+  return JSON.stringify(context, clean);
 }
 
 /** Maps with at most `width` promises under way, results in the order of the items. */

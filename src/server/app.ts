@@ -6,6 +6,7 @@ import type { AppEnv } from "./context.ts";
 import { partnerApi } from "./partner-api.ts";
 import { problem } from "./problem.ts";
 import { publicLookupRoute, serviceDocuments } from "./public-api.ts";
+import { referencePage } from "./reference-page.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { createSourceAddress } from "./source-address.ts";
 
@@ -38,6 +39,7 @@ export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   app.route("/", publicLookupRoute(service, sourceOf, options.publicPerMinute));
   app.route(partnerPrefix, serviceDocuments(service));
   app.route(partnerPrefix, partnerApi(service, sourceOf));
+  app.route(partnerPrefix, referencePage(service.live));
   refuseOtherMethods(app);
   return app;
 }

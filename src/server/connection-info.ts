@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { type PresentedCertificate, readCertificate } from "./client-certificate.ts";
+import { type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
 
 /**
  * What the socket says about a request. `listen` hands it to the handler as its second argument, which is where

@@ -1,14 +1,11 @@
 /** The service's sockets: plain HTTP, HTTPS with client certificates, limits on both, and an orderly end. */
 import { lookup } from "node:dns/promises";
-import type { ServerResponse } from "node:http";
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerOptions } from "node:http";
-import type { AddressInfo, Server, Socket } from "node:net";
-import { type Connections, createConnections } from "./connections.ts";
+import type { AddressInfo, Server } from "node:net";
+import { closeEndpoint, createPlainEndpoint, createTlsEndpoint, type Endpoint } from "./endpoint.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { DEFAULT_LIMITS, type ListenLimits, sweepIntervalMs } from "./listen-limits.ts";
-import { createTlsListener, type TlsCredentials } from "./listen-tls.ts";
-import { refusal } from "./refusal.ts";
-import { createRequestListener, type Fetch, type RequestListener } from "./request-listener.ts";
+import type { TlsCredentials } from "./listen-tls.ts";
+import { createRequestListener, type Fetch } from "./request-listener.ts";
 
 export interface ListenOptions {
   /** An address of this machine or a name that resolves to one. */
@@ -34,16 +31,6 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** One listening server. */
-interface Endpoint {
-  readonly server: Server;
-  readonly connections: Connections;
-  /** Ends what carries no request yet. */
-  readonly destroyHandshakes: () => void;
-}
-
-const ON_BUN = "Bun" in globalThis;
-
 /**
  * Opens the service's sockets.
  *
@@ -53,11 +40,13 @@ const ON_BUN = "Bun" in globalThis;
 export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
   const { host, port, tls } = options;
   const limits: ListenLimits = { ...DEFAULT_LIMITS, ...options.limits };
-  const listener = createRequestListener(fetch, options.onError ?? (() => {}));
+  const onError = options.onError ?? (() => {});
+  const listener = createRequestListener(fetch, onError);
   const address = await resolveHost({ host, port });
   const endpoints = [createPlainEndpoint(listener, limits)];
   if (tls !== undefined) endpoints.push(createTlsEndpoint(listener, limits, tls));
   const ports = await openAll(endpoints, { host, address, ports: [port, tls?.port ?? 0] });
+  for (const { server } of endpoints) server.on("error", onError);
   const sweeper = setInterval(() => sweepAll(endpoints), sweepIntervalMs(limits));
   sweeper.unref?.();
   return {
@@ -71,86 +60,20 @@ export async function listen(fetch: Fetch, options: ListenOptions): Promise<List
   };
 }
 
-function createPlainEndpoint(listener: RequestListener, limits: ListenLimits): Endpoint {
-  // Bun reads plain HTTP natively, at twice the speed of its node:net sockets, and does not count a socket's bytes:
-  // there its own notion of "idle", which is exact, has to serve.
-  const connections = createConnections({
-    limits,
-    enforceDeadlines: false,
-    ...(ON_BUN ? { closeIdle: () => server.closeIdleConnections() } : {}),
-  });
-  const server = createServer(httpOptions(limits), tracked(listener, connections));
-  server.on("connection", connections.open);
-  return prepare({ server, http: server, connections, limits, destroyHandshakes: () => {} });
+function sweepAll(endpoints: readonly Endpoint[]): void {
+  const nowMs = performance.now();
+  for (const { connections } of endpoints) connections.sweep(nowMs);
 }
 
-function createTlsEndpoint(
-  listener: RequestListener,
-  limits: ListenLimits,
-  credentials: TlsCredentials,
-): Endpoint {
-  const connections = createConnections({ limits, enforceDeadlines: ON_BUN });
-  const created = createTlsListener({
-    credentials: { cert: credentials.cert, key: credentials.key },
-    http: httpOptions(limits),
-    handshakeTimeoutMs: limits.handshakeTimeoutMs,
-    listener: tracked(listener, connections),
-    onConnection: connections.open,
-  });
-  return prepare({ ...created, connections, limits });
-}
-
-function httpOptions(limits: ListenLimits): ServerOptions {
-  return {
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionsCheckingInterval: sweepIntervalMs(limits),
-    maxHeaderSize: limits.maxHeaderBytes,
-    // The request listener looks at it, so that the refusal has this service's body.
-    requireHostHeader: false,
-  };
-}
-
-function tracked(listener: RequestListener, connections: Connections): RequestListener {
-  return (incoming, outgoing) => {
-    connections.begin(incoming, outgoing);
-    return listener(incoming, outgoing);
-  };
-}
-
-function prepare(parts: Endpoint & { http: HttpServer; limits: ListenLimits }): Endpoint {
-  const { server, http, connections, limits } = parts;
-  server.maxConnections = limits.maxConnections;
-  http.on("clientError", (error: Error & { code?: string }, socket) => {
-    refuseBrokenRequest(error.code ?? "", socket as Socket, connections);
-  });
-  http.on("checkExpectation", (_incoming: IncomingMessage, outgoing: ServerResponse) => {
-    void sendRefusal(outgoing);
-  });
-  // Deno's own sweep at the start of a drain ends a connection on which a request has begun to arrive.
-  if (!ON_BUN) http.closeIdleConnections = () => {};
-  return parts;
-}
-
-/** What the HTTP parser could not read, and what Deno's and Bun's own deadlines cut off. */
-function refuseBrokenRequest(code: string, socket: Socket, connections: Connections): void {
-  if (code === "ECONNRESET") socket.destroy();
-  else if (code === "HPE_HEADER_OVERFLOW") connections.refuse(socket, 431);
-  else if (code === "ERR_HTTP_REQUEST_TIMEOUT") connections.refuse(socket, 408);
-  else connections.refuse(socket, 400);
-}
-
-async function sendRefusal(outgoing: ServerResponse): Promise<void> {
-  const response = refusal(417);
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.end(await response.text());
-}
-
-/** Bun reports a name without an address as a busy port, so names are resolved first. */
+/**
+ * Bun reports a name without an address as a busy port, so names are resolved first; to IPv4 where there is a
+ * choice, as `localhost` is commonly understood.
+ */
 async function resolveHost(at: { host: string; port: number }): Promise<string> {
   try {
-    return (await lookup(at.host)).address;
+    const addresses = await lookup(at.host, { all: true });
+    const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
+    return chosen?.address ?? at.host;
   } catch (error) {
     throw hostUnavailable(at, error);
   }
@@ -181,21 +104,4 @@ function open(server: Server, port: number, address: string): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
-}
-
-function sweepAll(endpoints: readonly Endpoint[]): void {
-  const nowMs = performance.now();
-  for (const { connections } of endpoints) connections.sweep(nowMs);
-}
-
-async function closeEndpoint(endpoint: Endpoint, drainTimeoutMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => endpoint.server.close(() => resolve()));
-  endpoint.destroyHandshakes();
-  endpoint.connections.drain();
-  const cutOff = setTimeout(() => {
-    endpoint.destroyHandshakes();
-    endpoint.connections.destroy();
-  }, drainTimeoutMs);
-  await closed;
-  clearTimeout(cutOff);
 }

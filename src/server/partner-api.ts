@@ -11,6 +11,7 @@ import {
   batchCheckSchema,
   type EligibilityCheck,
   eligibilityCheckSchema,
+  idempotencyKeySchema,
   ninLookupSchema,
   regNoSchema,
   tIdSchema,
@@ -96,7 +97,8 @@ function requirePurposes(c: Context<AppEnv>, questions: readonly Question[]): vo
 
 function idempotencyOf(c: Context<AppEnv>, body: unknown): IdempotentBody | undefined {
   const key = c.req.header("Idempotency-Key");
-  return key === undefined ? undefined : { key, body };
+  if (key === undefined) return undefined;
+  return { key: check(idempotencyKeySchema, key, "Idempotency-Key"), body };
 }
 
 function send(c: Context<AppEnv>, answer: Answer): Response {

@@ -1,10 +1,11 @@
-import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { createAddressLimit } from "../domain/address-limit.ts";
-import { TvsError } from "../domain/errors.ts";
 import { log } from "../log.ts";
+import { check } from "./body.ts";
 import type { AppEnv } from "./context.ts";
+import { publicDocument, sendDocument } from "./document.ts";
 import { setRateLimitHeaders } from "./middleware/partner-call.ts";
+import { searchTermSchema } from "./schemas.ts";
 import type { Service } from "./service.ts";
 import { rateLimitKey } from "./source-address.ts";
 
@@ -17,8 +18,7 @@ export function publicLookupRoute(service: Service, sourceOf: SourceOf, perMinut
   return new Hono<AppEnv>().get("/teacher/verify-license", async (c) => {
     const decision = limit(rateLimitKey(sourceOf(c).address));
     if (!decision.allowed) return tooMany(c, decision);
-    const term = c.req.query("searchTerm")?.trim() ?? "";
-    if (term === "") throw new TvsError("BODY_INVALID", "searchTerm is required");
+    const term = check(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
     const answer = await service.publicLookup(term);
     c.header("Cache-Control", answer.found ? "private, max-age=86400" : "no-store");
     return c.json(answer);
@@ -36,9 +36,11 @@ function tooMany(c: Context, decision: ReturnType<ReturnType<typeof createAddres
 /** The key set, the key history and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service): Hono<AppEnv> {
   return new Hono<AppEnv>()
-    .get("/.well-known/jwks.json", (c) => keyDocument(c, service.live.current().jwks, "application/json"))
+    .get("/.well-known/jwks.json", (c) =>
+      sendDocument(c, publicDocument(service.live.current().jwks, "application/json")),
+    )
     .get("/.well-known/key-history", (c) =>
-      keyDocument(c, service.live.current().keyHistory, "application/jose"),
+      sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose")),
     )
     .get("/health", async (c) => {
       const { settings, keys } = service.live.current();
@@ -57,14 +59,4 @@ export function serviceDocuments(service: Service): Hono<AppEnv> {
         available ? 200 : 503,
       );
     });
-}
-
-function keyDocument(c: Context, document: string, type: string): Response {
-  const etag = `"${createHash("sha256").update(document).digest("base64url").slice(0, 27)}"`;
-  c.header("Cache-Control", "public, max-age=300, must-revalidate");
-  c.header("ETag", etag);
-  const known = (c.req.header("If-None-Match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  if (known.includes(etag) || known.includes("*")) return c.body(null, 304);
-  c.header("Content-Type", type);
-  return c.body(document);
 }

@@ -1,19 +1,45 @@
 import * as v from "valibot";
+import { maxIdempotencyKeyLength } from "../domain/idempotency.ts";
 import { ninPattern } from "../domain/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers.ts";
 import { purposes } from "../partner/contract.ts";
+import * as examples from "./openapi-examples.ts";
 
 /**
- * What partners send, as the contract describes it. The routes check with these schemas and the OpenAPI
+ * What callers send, as the contract describes it. The routes check with these schemas and the OpenAPI
  * document is made from them, so that the two cannot differ. Messages say what a member must be and never
  * repeat what it was.
  */
 
-export const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
+/** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
+function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: string) {
+  return v.pipe(
+    v.unknown(),
+    v.check((value) => !Array.isArray(value), message),
+    v.object(entries, message),
+  );
+}
+
+export const ninSchema = v.pipe(
+  v.string("must be 11 digits"),
+  v.regex(ninPattern, "must be 11 digits"),
+  v.metadata({
+    description:
+      "National identification number: exactly 11 digits. It travels in a body only, never in an address.",
+    examples: [examples.nin],
+  }),
+);
 
 export const regNoSchema = v.pipe(
   v.string("must be text"),
   v.check((text) => canonicalRegNo(text) !== null, "must have four segments separated by /"),
+  v.metadata({
+    description:
+      "Registration number: four segments separated by `/`. White space and the case of letters make no difference; " +
+      "answers carry it in upper case without spaces.",
+    pattern: "^[^/]+/[^/]+/[^/]+/[^/]+$",
+    examples: [examples.regNo],
+  }),
 );
 
 export const tIdSchema = v.pipe(
@@ -21,56 +47,128 @@ export const tIdSchema = v.pipe(
   v.integer("must be a whole number"),
   v.minValue(0, "must be a whole number"),
   v.maxValue(maxTId, "must be a whole number below 2^53"),
+  v.metadata({ description: "Numeric teacher id.", examples: [examples.tId] }),
 );
 
 const identifierMembers = ["regNo", "tId", "nin"] as const;
 
-const identifierEntries = v.object(
-  {
-    regNo: v.optional(regNoSchema),
-    tId: v.optional(tIdSchema),
-    nin: v.optional(ninSchema),
-  },
-  "must be an object",
-);
-
 export const identifierSchema = v.pipe(
-  identifierEntries,
+  jsonObject(
+    {
+      regNo: v.optional(regNoSchema),
+      tId: v.optional(tIdSchema),
+      nin: v.optional(ninSchema),
+    },
+    "must be an object",
+  ),
   v.check(
     (identifier) => identifierMembers.filter((name) => identifier[name] !== undefined).length === 1,
     "must have exactly one of regNo, tId and nin",
   ),
+  v.metadata({
+    description: "Names a teacher by exactly one of its members.",
+    oneOf: identifierMembers.map((name) => ({ required: [name] })),
+    examples: [{ regNo: examples.regNo }, { tId: examples.tId }, { nin: examples.nin }],
+  }),
 );
 
-const contextText = v.optional(v.string("must be text"));
+export const purposeSchema = v.pipe(
+  v.picklist(purposes, `must be one of ${purposes.join(", ")}`),
+  v.metadata({
+    description:
+      "What the check is for. It must be among the purposes that the operator allowed the partner, else 403; " +
+      "a value that is no member of this list is 400.",
+    examples: ["BODYA_INVIGILATOR_ELIGIBILITY"],
+  }),
+);
 
-export const eligibilityCheckSchema = v.object(
-  {
-    identifier: identifierSchema,
-    purpose: v.picklist(purposes, `must be one of ${purposes.join(", ")}`),
-    context: v.optional(
-      v.object(
-        { examBatch: contextText, employerName: contextText, correlationId: contextText },
-        "must be an object",
-      ),
-    ),
-  },
-  "must be an object",
+const contextText = (description: string) =>
+  v.optional(v.pipe(v.string("must be text"), v.description(description)));
+
+export const requestContextSchema = v.pipe(
+  jsonObject(
+    {
+      examBatch: contextText("The examination or batch that the check belongs to."),
+      employerName: contextText("The employer on whose behalf the partner asks."),
+      correlationId: contextText("The partner's own reference for this call."),
+    },
+    "must be an object",
+  ),
+  v.metadata({
+    description:
+      "Kept with the attestation, so that the partner and the operator can find the call again. It has no influence " +
+      "on the verdict. Do not put personal data here; what looks like a number or an address of a person is left out.",
+    examples: [examples.context],
+  }),
+);
+
+export const eligibilityCheckSchema = v.pipe(
+  jsonObject(
+    {
+      identifier: identifierSchema,
+      purpose: purposeSchema,
+      context: v.optional(requestContextSchema),
+    },
+    "must be an object",
+  ),
+  v.metadata({
+    description: "One question: may this teacher be relied on for this purpose? Unknown members are ignored.",
+    examples: [examples.eligibilityCheck],
+  }),
 );
 
 export const maxBatchItems = 100;
 
-export const batchCheckSchema = v.object(
-  {
-    items: v.pipe(
-      v.array(eligibilityCheckSchema, "must be an array"),
-      v.minLength(1, `must have 1 to ${maxBatchItems} elements`),
-      v.maxLength(maxBatchItems, `must have 1 to ${maxBatchItems} elements`),
-    ),
-  },
-  "must be a JSON object",
+export const batchCheckSchema = v.pipe(
+  jsonObject(
+    {
+      items: v.pipe(
+        v.array(eligibilityCheckSchema, "must be an array"),
+        v.minLength(1, `must have 1 to ${maxBatchItems} elements`),
+        v.maxLength(maxBatchItems, `must have 1 to ${maxBatchItems} elements`),
+        v.description("The questions. They are all checked before the first is answered."),
+      ),
+    },
+    "must be an object",
+  ),
+  v.metadata({
+    description: `1 to ${maxBatchItems} questions in one call. Unknown members are ignored.`,
+    examples: [examples.batchCheck],
+  }),
 );
 
-export const ninLookupSchema = v.object({ nin: ninSchema }, "must be an object");
+export const ninLookupSchema = v.pipe(
+  jsonObject({ nin: ninSchema }, "must be an object"),
+  v.metadata({
+    description: "A look-up by national identification number. Unknown members are ignored.",
+    examples: [{ nin: examples.nin }],
+  }),
+);
+
+/** The public look-up's term; what it may mean is decided in domain/search-term.ts. */
+export const searchTermSchema = v.pipe(
+  v.string("is required"),
+  v.regex(/\S/, "is required"),
+  v.trim(),
+  v.metadata({
+    description:
+      "Registration number, teacher id, 11-digit NIN, e-mail address or Nigerian phone number. " +
+      "White space around it is ignored.",
+    examples: [examples.regNo],
+  }),
+);
+
+export const idempotencyKeySchema = v.pipe(
+  v.string("must be text"),
+  v.minLength(1, `must be 1 to ${maxIdempotencyKeyLength} characters`),
+  v.maxLength(maxIdempotencyKeyLength, `must be 1 to ${maxIdempotencyKeyLength} characters`),
+  v.metadata({
+    description:
+      "Unique per logical request. A retry with the same key and the same body gets the first answer again, byte " +
+      "for byte, with `Idempotent-Replayed: true`, and is not charged to the day quota. The key with another body is " +
+      "422; while the first call is still running, 409. Keys are remembered for 72 hours.",
+    examples: ["7d3f6c1e-b4a2-4e0f-9a51-2f6b8f0f7c11"],
+  }),
+);
 
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;

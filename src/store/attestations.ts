@@ -13,6 +13,25 @@ const insert = `INSERT INTO attestations (${columns})
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
   WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?4 AND state = 'active') RETURNING 1 AS stored`;
 
+/** How far apart the order of committing and the order of `issued_at` may be. */
+const disorderSeconds = 60;
+
+/**
+ * SQL for the id of the last attestation before a time, found by halving: the log has no index on its times,
+ * but it only ever grows and its ids follow them. It reads some thirty rows whatever the length of the log;
+ * where a clock was set back it is only near the truth.
+ * @param seconds the parameter that holds the time, in seconds since the epoch
+ */
+export function lastIdBefore(seconds: string): string {
+  const isBefore = `(SELECT issued_at FROM attestations WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${seconds}`;
+  return `(WITH RECURSIVE search (low, high) AS (
+    SELECT 0, coalesce((SELECT max(id) FROM attestations), 0)
+    UNION ALL
+    SELECT iif(${isBefore}, (low + high + 1) / 2, low), iif(${isBefore}, high, (low + high + 1) / 2 - 1)
+    FROM search WHERE low < high)
+  SELECT low FROM search WHERE low >= high LIMIT 1)`;
+}
+
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
@@ -28,16 +47,28 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
     list({ partnerId, since = 0, limit }) {
-      const sinceSeconds = Math.floor(since / 1000);
-      if (partnerId === undefined) return select("WHERE issued_at >= ? ORDER BY id DESC LIMIT ?", [sinceSeconds, limit]);
-      const where = "WHERE partner_id = ? AND issued_at >= ? ORDER BY id DESC LIMIT ?";
-      return select(where, [partnerId, sinceSeconds, limit]);
+      const from = Math.floor(since / 1000);
+      const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ${partnerId === undefined ? "" : "AND partner_id = ?4"}
+        ORDER BY id DESC LIMIT ?3`;
+      return select(where, [
+        from - disorderSeconds,
+        from,
+        limit,
+        ...(partnerId === undefined ? [] : [partnerId]),
+      ]);
     },
     async ofSubject({ teacherId, ninIndex }) {
-      const byTeacher = teacherId === null ? [] : await select("WHERE teacher_id = ? ORDER BY id", [teacherId]);
+      const byTeacher =
+        teacherId === null ? [] : await select("WHERE teacher_id = ? ORDER BY id", [teacherId]);
       const byNin = ninIndex === null ? [] : await select("WHERE nin_index = ? ORDER BY id", [ninIndex]);
       const known = new Set(byTeacher.map((one) => one.verificationId));
       return [...byTeacher, ...byNin.filter((one) => !known.has(one.verificationId))];
+    },
+    async countOfTeacher(teacherId) {
+      const [row] = await driver.query("SELECT count(*) AS n FROM attestations WHERE teacher_id = ?", [
+        teacherId,
+      ]);
+      return row === undefined ? 0 : integer(row, "n");
     },
     async toldValid(teacherId, since) {
       const sql = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM attestations

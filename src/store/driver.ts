@@ -25,6 +25,8 @@ export type Driver = {
   copyTo(file: string): Promise<void>;
   /** Claims the database for one `tvs serve`; released by `close()` or the end of the process. */
   claimService(): Promise<void>;
+  /** Whether a `tvs serve` holds the claim now, this process included. */
+  serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };
 

@@ -33,6 +33,7 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
     async claimService() {
       lock = await claim(`${file}.lock`);
     },
+    serviceRunning: async () => lock !== undefined || isClaimed(`${file}.lock`),
     async close() {
       await writer.close();
       connection.close();
@@ -131,10 +132,13 @@ async function inThread(worker: Worker): Promise<Writer> {
 /**
  * Holds an exclusive lock on a small database beside the real one. The operating system frees it when
  * the process ends, however it ends, so a service that was killed never has to wait for itself.
+ * @param file the small database: the real one's path and `.lock`
+ * @throws TvsError DATABASE_IN_USE
  */
-async function claim(file: string): Promise<Connection> {
+export async function claim(file: string): Promise<Connection> {
   const { default: Database } = await import("libsql");
-  const db = new Database(file, { timeout: 0 });
+  // Longer than `tvs status` looks at the lock, which must not keep a service from starting.
+  const db = new Database(file, { timeout: 250 });
   try {
     db.exec("PRAGMA journal_mode = DELETE");
     db.exec("BEGIN EXCLUSIVE");
@@ -145,4 +149,20 @@ async function claim(file: string): Promise<Connection> {
     throw new TvsError("DATABASE_IN_USE", message);
   }
   return { all: () => [], transaction: () => [], exec: () => {}, close: () => void db.close() };
+}
+
+/** Looks whether the lock is held: a read that the holder's exclusive lock would refuse. It makes no file. */
+async function isClaimed(file: string): Promise<boolean> {
+  if (!existsSync(file)) return false;
+  const { default: Database } = await import("libsql");
+  const db = new Database(file, { timeout: 0 });
+  try {
+    db.exec("SELECT count(*) FROM sqlite_master");
+    return false;
+  } catch (error) {
+    if (storeError(error).code === "STORE_BUSY") return true;
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
 }

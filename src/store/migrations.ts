@@ -6,6 +6,9 @@ import initial from "./migrations/001_initial.sql" with { type: "text" };
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
 const migrations: readonly string[] = [initial];
 
+/** The schema that this program makes. */
+export const schemaVersion = migrations.length;
+
 /**
  * Brings the database to this program's schema. Each migration is one transaction, and two processes
  * that start together do not disturb each other: the second finds the number taken and goes on.
@@ -36,7 +39,11 @@ async function appliedMigrations(driver: Driver): Promise<Row[]> {
   return driver.query("SELECT version, sha256 FROM schema_migrations ORDER BY version");
 }
 
-function refuseForeignSchema(applied: readonly Row[]): void {
+/**
+ * @param applied rows of `schema_migrations`, in order
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT
+ */
+export function refuseForeignSchema(applied: readonly Row[]): void {
   if (applied.length > migrations.length) {
     const message =
       `the database has schema ${applied.length}, this program knows ${migrations.length}: ` +

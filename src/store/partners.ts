@@ -1,5 +1,12 @@
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import type { ApiKey, BatchCost, ClientCertificate, Partner, PartnerStore, Scope } from "../domain/partners.ts";
+import type {
+  ApiKey,
+  BatchCost,
+  ClientCertificate,
+  Partner,
+  PartnerStore,
+  Scope,
+} from "../domain/partners.ts";
 import type { Purpose } from "../partner/contract.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 import { bytes, integer, integerOrNull, text } from "./rows.ts";
@@ -7,8 +14,17 @@ import { bytes, integer, integerOrNull, text } from "./rows.ts";
 const insertPartner = `INSERT INTO partners
   (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at, disabled_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const updatePartner = `UPDATE partners SET name = ?, scopes = ?, purposes = ?, per_minute = ?, per_day = ?,
-  batch_cost = ?, disabled_at = ? WHERE partner_id = ? RETURNING partner_id`;
+const updatePartner = `UPDATE partners SET name = coalesce(?, name), scopes = coalesce(?, scopes),
+  purposes = coalesce(?, purposes), per_minute = coalesce(?, per_minute), per_day = coalesce(?, per_day),
+  batch_cost = coalesce(?, batch_cost) WHERE partner_id = ? RETURNING *`;
+const disablePartner = `UPDATE partners SET disabled_at = CASE WHEN ?1 IS NULL THEN NULL
+  ELSE coalesce(disabled_at, ?1) END WHERE partner_id = ?2 RETURNING *`;
+/** The condition stands in the statement: two operators at once must not make a third key. */
+const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
+  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
+    AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)) < ?7 RETURNING key_id`;
+const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
+  WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
 
 /** Partners with their API keys and client certificates. */
 export function createPartnerStore(driver: Driver): PartnerStore {
@@ -21,10 +37,18 @@ export function createPartnerStore(driver: Driver): PartnerStore {
     }
   }
 
+  async function changed(partnerId: string, statement: Statement): Promise<Partner> {
+    const [rows] = await driver.batch([statement]);
+    if (rows?.[0] !== undefined) return partner(rows[0]);
+    throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
+  }
+
   return {
     partners: async () => (await driver.query("SELECT * FROM partners ORDER BY partner_id")).map(partner),
-    apiKeys: async () => (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKey),
-    certificates: async () => (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
+    apiKeys: async () =>
+      (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKey),
+    certificates: async () =>
+      (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
 
     add(record, key) {
       const args = [
@@ -32,25 +56,29 @@ export function createPartnerStore(driver: Driver): PartnerStore {
         record.perMinute, record.perDay, record.batchCost, record.createdAt, record.disabledAt,
       ]; // biome-ignore format: the order of the columns
       const taken = `partner "${record.partnerId}" exists already; change it with \`tvs partners set\``;
-      return insert([{ sql: insertPartner, args }, keyStatement(key)], taken);
+      return insert([{ sql: insertPartner, args }, keyStatement(key, 1)], taken);
     },
-    async update(record) {
-      const args = [
-        record.name, JSON.stringify(record.scopes), JSON.stringify(record.purposes), record.perMinute,
-        record.perDay, record.batchCost, record.disabledAt, record.partnerId,
-      ]; // biome-ignore format: the order of the columns
-      const [rows] = await driver.batch([{ sql: updatePartner, args }]);
-      if (rows?.length !== 1) throw new TvsError("NOT_KNOWN", `no partner "${record.partnerId}"`);
+    async update({ partnerId, ...change }) {
+      const { name = null, scopes, purposes, perMinute = null, perDay = null, batchCost = null } = change;
+      const lists = [scopes, purposes].map((list) => (list === undefined ? null : JSON.stringify(list)));
+      return changed(partnerId, {
+        sql: updatePartner,
+        args: [name, ...lists, perMinute, perDay, batchCost, partnerId],
+      });
     },
-    async addKey(key, shortened) {
-      const shorten = "UPDATE api_keys SET expires_at = ? WHERE key_id = ?";
-      const before = shortened === null ? [] : [{ sql: shorten, args: [shortened.expiresAt, shortened.keyId] }];
-      await driver.batch([...before, keyStatement(key)]);
+    disable: (partnerId, at) => changed(partnerId, { sql: disablePartner, args: [at, partnerId] }),
+    async addKey(key, { shortened, maxLive }) {
+      const shorten =
+        shortened === null
+          ? []
+          : [{ sql: shortenKey, args: [shortened.expiresAt, shortened.keyId, key.keyId] }];
+      const [rows] = await driver.batch([keyStatement(key, maxLive), ...shorten]);
+      return rows?.length === 1;
     },
     async revokeKey(keyId, at) {
-      const sql = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE key_id = ? RETURNING key_id";
+      const sql = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE key_id = ? RETURNING *";
       const [rows] = await driver.batch([{ sql, args: [at, keyId] }]);
-      return rows?.length === 1;
+      return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
     addCertificate(one) {
       const sql = `INSERT INTO certificates (fingerprint, partner_id, subject, valid_from, valid_to, added_at)
@@ -66,10 +94,9 @@ export function createPartnerStore(driver: Driver): PartnerStore {
   };
 }
 
-function keyStatement(key: ApiKey): Statement {
-  const sql = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
-    VALUES (?, ?, ?, ?, ?, ?)`;
-  return { sql, args: [key.keyId, key.partnerId, key.mac, key.createdAt, key.expiresAt, key.revokedAt] };
+function keyStatement(key: ApiKey, maxLive: number): Statement {
+  const args = [key.keyId, key.partnerId, key.mac, key.createdAt, key.expiresAt, key.revokedAt, maxLive];
+  return { sql: insertKey, args };
 }
 
 function partner(row: Row): Partner {

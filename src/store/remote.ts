@@ -57,6 +57,10 @@ export async function openRemote({ url, token, timeoutMs = 5000 }: RemoteOptions
       throw new TvsError("REFUSED", message);
     },
     claimService: claim.take,
+    async serviceRunning() {
+      const [row] = await query("SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ?", [Date.now()]);
+      return row !== undefined && !isDeadHere(String(row["holder"]));
+    },
     async close() {
       await claim.release();
       client.close();

@@ -176,5 +176,6 @@ function storedTeacher(row: Row): StoredTeacher {
     photoUrl: textOrNull(row, "photo_url"),
     profile: profile === null ? null : (JSON.parse(profile) as Teacher["profile"]),
     announcedStatus: text(row, "announced_status") as LicenseStatus,
+    updatedAt: integer(row, "updated_at"),
   };
 }

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { hasRocaFingerprint } from "../../src/partner/roca.ts";
-import { folder } from "../fixtures/make-envelopes.ts";
+import { folder } from "../fixtures/envelope-tokens.ts";
 
 function modulusOf(jwk: { n?: string }): bigint {
   return BigInt(`0x${Buffer.from(jwk.n ?? "", "base64url").toString("hex")}`);

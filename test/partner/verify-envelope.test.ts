@@ -7,7 +7,8 @@ import { refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { checkNames, type Verification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
-import { audience, type FixtureCase, folder, issuer, makeFixtures, now } from "../fixtures/make-envelopes.ts";
+import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { type FixtureCase, makeFixtures } from "../fixtures/make-envelopes.ts";
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
 

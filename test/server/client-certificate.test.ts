@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseClientCertHeader, readCertificate } from "../../src/server/client-certificate.ts";
+import { readCertificate } from "../../src/domain/certificates.ts";
+import { parseClientCertHeader } from "../../src/server/client-certificate.ts";
 import { makeCertificate } from "../certificates.ts";
 
 const notBefore = new Date("2024-02-29T12:00:00Z");

@@ -110,8 +110,8 @@ for (const scheme of ["http", "https"] as const) {
       };
       const target = (await start(limits))[scheme];
       for (const request of [
-        get("/slow"),
-        "POST /slow HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc",
+        get("/slow", "Connection: close"),
+        "POST /slow HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
       ]) {
         const client = await openClient(target);
         client.write(request);

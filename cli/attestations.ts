@@ -1,0 +1,209 @@
+import {
+  type AttestationCheck,
+  checkAttestation,
+  decodeAttestation,
+} from "../src/domain/attestation-check.ts";
+import type { Attestation, AttestationStore } from "../src/domain/attestations.ts";
+import { isoSeconds } from "../src/domain/clock.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { requirePartner } from "../src/domain/partners.ts";
+import type { Place } from "../src/partner/input.ts";
+import { type RefusalReason, refusalReasons, refuse } from "../src/partner/reasons.ts";
+import { command, configOf, group } from "./command.ts";
+import { withOperator } from "./open.ts";
+import { exitCodes, parseCount, parseTime, print, printable, record, table } from "./output.ts";
+import { openSources, readSource, type Source } from "./verify-files.ts";
+
+const defaultLimit = 50;
+const maxLimit = 100_000;
+
+/** One line of the evidence log, without the signature. */
+function summarize(one: Attestation) {
+  return {
+    verificationId: one.verificationId,
+    verifiedAt: isoSeconds(one.issuedAt),
+    partnerId: one.partnerId,
+    endpoint: one.endpoint,
+    purpose: one.purpose,
+    reference: one.reference,
+    status: one.status,
+    eligible: one.eligible,
+    kid: one.kid,
+  };
+}
+
+const listCommand = command({
+  name: "list",
+  description: "Show the newest attestations, newest first",
+  example: "tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
+  args: {
+    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
+    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+  },
+  async run({ args }) {
+    const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
+    if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+    const since = args.since === undefined ? undefined : parseTime("--since", args.since);
+    await withOperator(configOf(args), async ({ attestations, partners }) => {
+      if (args.partner !== undefined) await requirePartner(partners, args.partner);
+      const found = await attestations.list({
+        limit,
+        ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+        ...(since === undefined ? {} : { since }),
+      });
+      const shown = found.map(summarize);
+      print(args, shown, () => listTable(shown));
+    });
+  },
+});
+
+function listTable(shown: readonly ReturnType<typeof summarize>[]): string {
+  const head = ["VERIFICATION", "AT", "PARTNER", "ASKED", "PURPOSE", "STATUS", "ELIGIBLE"];
+  const rows = shown.map((one) => [
+    one.verificationId,
+    one.verifiedAt,
+    one.partnerId,
+    one.reference,
+    one.purpose,
+    one.status,
+    one.eligible ? "yes" : "no",
+  ]);
+  return table(head, rows);
+}
+
+const showCommand = command({
+  name: "show",
+  description: "Show all that is kept of one attestation, with the signed result",
+  example: "tvs attestations show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+  args: {
+    id: { type: "positional", required: true, description: "The envelope's `verificationId`" },
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ attestations }) => {
+      const one = await attestations.find(args.id.toLowerCase());
+      if (one === null) {
+        throw new TvsError(
+          "NOT_KNOWN",
+          "no attestation has this id; `tvs attestations list` shows the newest",
+        );
+      }
+      const { header, claims } = decodeAttestation(one);
+      const { policyVersion, credential, requestId, jws } = one;
+      const context: unknown = one.context === null ? null : JSON.parse(one.context);
+      const kept = { ...summarize(one), policyVersion, credential, requestId, context };
+      print(args, { ...kept, header, claims, jws }, () => {
+        const members = record({ ...kept, context: one.context });
+        return `${members}\n\nsigned claims\n${indented(claims)}\n\nsignature\n${jws}`;
+      });
+    });
+  },
+});
+
+/** Names in it come from the register, and must not steer the reader's terminal. */
+function indented(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
+}
+
+const checkCommand = command({
+  name: "check",
+  description:
+    "Did we attest this? An envelope, a bare signature, a batch response, an array or NDJSON; --json always " +
+    "prints one array, an element each. Exit 0: all attested exactly so; 1: one altered or not known; 2: not readable",
+  example: "tvs attestations check envelope.json",
+  args: {
+    file: { type: "positional", required: true, description: "A file, or - for standard input" },
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ attestations }) => {
+      const results = await checkFile(args.file, attestations);
+      print(
+        args,
+        results.map((one) => describeCheck(one)),
+        () => checkTable(results),
+      );
+      process.exitCode = exitCodeOf(results);
+    });
+  },
+});
+
+type Located = AttestationCheck & { readonly place: Place };
+
+const nowhere: Place = { line: null, index: null };
+
+/** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
+async function checkFile(file: string, attestations: AttestationStore): Promise<Located[]> {
+  const results: Located[] = [];
+  for await (const source of openSources([file], process.stdin, [])) {
+    for await (const one of checkSource(source, attestations)) results.push(one);
+  }
+  const [only] = results;
+  if (results.length === 1 && only?.verdict === "undecided") {
+    const { explanation } = refusalReasons[only.reason as RefusalReason];
+    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${explanation}`);
+  }
+  return results;
+}
+
+async function* checkSource(source: Source, attestations: AttestationStore): AsyncGenerator<Located> {
+  const undecided = async (reason: RefusalReason) => {
+    const check = await checkAttestation({ place: nowhere, refusal: refuse(reason) }, attestations.find);
+    return { ...check, place: nowhere };
+  };
+  if ("reason" in source) return yield await undecided(source.reason);
+  let count = 0;
+  try {
+    for await (const block of readSource(source.chunks)) {
+      for (const item of block) {
+        count++;
+        yield { ...(await checkAttestation(item, attestations.find)), place: item.place };
+      }
+    }
+  } catch (error) {
+    // The file system's errors carry a code of their own; ours and the program's faults must show.
+    const isReadError =
+      !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
+    if (!isReadError) throw error;
+    return yield await undecided("FILE_UNREADABLE");
+  }
+  if (count === 0) yield await undecided("NO_ENVELOPE");
+}
+
+function describeCheck({ place, verdict, reason, verificationId, record: kept }: Located) {
+  return {
+    verificationId,
+    attested: verdict === "attested",
+    verdict,
+    reason,
+    ...(place.line === null ? {} : { line: place.line }),
+    ...(place.index === null ? {} : { index: place.index }),
+    // What was really attested under this id, if anything was.
+    record: kept === null ? null : summarize(kept),
+  };
+}
+
+function checkTable(results: readonly Located[]): string {
+  const rows = results.map(({ verdict, reason, verificationId, record: kept }) => [
+    verificationId,
+    verdict,
+    reason,
+    kept?.partnerId,
+    kept === null ? null : isoSeconds(kept.issuedAt),
+    kept?.status,
+  ]);
+  const attested = results.filter(({ verdict }) => verdict === "attested").length;
+  const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
+  return `${table(head, rows)}\n${attested} of ${results.length} attested exactly so`;
+}
+
+function exitCodeOf(results: readonly Located[]): number {
+  const others = results.filter(({ verdict }) => verdict !== "attested");
+  if (others.length === 0) return exitCodes.done;
+  return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
+}
+
+export const attestationsCommand = group("attestations", "The evidence log: what was answered and signed", {
+  list: async () => listCommand,
+  show: async () => showCommand,
+  check: async () => checkCommand,
+});

@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Config } from "../src/config.ts";
+import { isoTime } from "../src/domain/clock.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { deriveSecrets } from "../src/domain/secrets.ts";
+import { type BackupFacts, inspectBackup, makeBackup } from "../src/store/backup.ts";
+import { openEmbedded } from "../src/store/embedded.ts";
+import { command, configOf, withSubCommands } from "./command.ts";
+import { note, print, record } from "./output.ts";
+import { masterKeyAtHand } from "./vault.ts";
+
+/** Whether the master key at hand is the one that a backup was made with. */
+export type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
+
+/**
+ * The database file that a command works with.
+ * @throws TvsError REFUSED for a libSQL server
+ */
+export function databaseFile({ database }: Config): string {
+  if (database.kind === "file") return database.file;
+  throw new TvsError("REFUSED", "backup and restore work on a database file; a libSQL server has tools of its own for it");
+}
+
+/** @throws TvsError MASTER_KEY_INVALID */
+export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts): MasterKeyState {
+  const text = masterKeyAtHand(config);
+  if (text === undefined) return "absent";
+  if (masterKeyCheck === null) return "unrecorded";
+  return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
+}
+
+/** Where the operator finds the master key, which no backup holds. */
+export function masterKeyPlace(config: Config): string {
+  return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
+}
+
+export function describeFacts({ bytes, sha256, schema, environment, counts, newestAttestation }: BackupFacts) {
+  const { signing_keys: signingKeys, ...others } = counts;
+  const newest = newestAttestation === null ? null : isoTime(newestAttestation);
+  return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest };
+}
+
+const makeCommand = command({
+  name: "backup",
+  description: "Write a consistent copy of the database into a new file, also while a service runs",
+  example: "tvs backup /var/backups/tvs-2026-01-31.db\n  tvs backup verify /var/backups/tvs-2026-01-31.db",
+  args: {
+    file: {
+      type: "positional",
+      required: true,
+      description: "The file to make; it must not exist. `verify FILE` checks one that does",
+    },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const source = databaseFile(config);
+    if (!existsSync(source)) throw new TvsError("REFUSED", `there is no database ${source}; check --data`);
+    const file = resolve(args.file);
+    // Neither migrated nor unlocked: a backup before an upgrade, or without the master key, is one too.
+    const driver = await openEmbedded({ file: source });
+    try {
+      const facts = await makeBackup(driver, file);
+      const masterKey = { included: false, place: masterKeyPlace(config) };
+      print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
+    } finally {
+      await driver.close();
+    }
+  },
+});
+
+function backupText(file: string, facts: BackupFacts, place: string): string {
+  return [
+    record({ file, ...describeFacts(facts) }),
+    "",
+    `The master key is NOT in this backup; it is in ${place}.`,
+    "Keep a copy of it in another place: without it the restored signing keys, API keys and look-ups by NIN are lost.",
+  ].join("\n");
+}
+
+const verifyCommand = command({
+  name: "verify",
+  description: "Check that a backup is whole, of a schema this program knows, and opened by the master key at hand",
+  example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
+  args: { file: { type: "positional", required: true, description: "A file that `tvs backup` has made" } },
+  async run({ args }) {
+    const config = configOf(args);
+    databaseFile(config);
+    const file = resolve(args.file);
+    const facts = await inspectBackup(file);
+    const masterKey = masterKeyState(config, facts);
+    const ok = masterKey !== "differs";
+    print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>
+      record({ backup: ok ? "good" : "good, but not for this master key", file, ...describeFacts(facts), "master key": masterKey }),
+    );
+    if (masterKey === "absent") note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
+    if (!ok) refuse(config);
+  },
+});
+
+function refuse(config: Config): void {
+  note(`the master key in ${masterKeyPlace(config)} is not the one that this backup was made with`);
+  process.exitCode = 1;
+}
+
+export const backupCommand = withSubCommands(makeCommand, { verify: async () => verifyCommand });

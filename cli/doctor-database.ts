@@ -1,0 +1,205 @@
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import type { Config } from "../src/config.ts";
+import { isoTime } from "../src/domain/clock.ts";
+import { isTvsError } from "../src/domain/errors.ts";
+import { publishAheadMs, type SigningKey } from "../src/domain/keys.ts";
+import { openConnection } from "../src/store/connection.ts";
+import type { Driver } from "../src/store/driver.ts";
+import { openEmbedded } from "../src/store/embedded.ts";
+import { createKeyStore } from "../src/store/keys.ts";
+import { schemaVersion } from "../src/store/migrations.ts";
+import { openRemote } from "../src/store/remote.ts";
+import { createSettingsStore } from "../src/store/settings.ts";
+import { createStatusStore } from "../src/store/status.ts";
+import { type Check, fail, ok, warn } from "./doctor-check.ts";
+import { masterKeyCheckName } from "./vault.ts";
+
+const mebibyte = 1024 * 1024;
+/** A check of the whole file reads it all: beyond this size only `--full` does that. */
+const quickBytes = 256 * mebibyte;
+/** The tables that decide whether the service works at all, and that stay small. */
+const smallTables = [
+  "settings",
+  "partners",
+  "api_keys",
+  "certificates",
+  "signing_keys",
+  "quota_windows",
+  "imports",
+];
+/** Clocks are nudged by seconds; more than this is a wrong clock. */
+const clockToleranceMs = 60_000;
+
+export type DatabaseReport = {
+  readonly checks: readonly Check[];
+  /** As doctor-machine.ts, checkMasterKey, wants it. */
+  readonly masterKeyCheck: string | null | undefined;
+};
+
+type Options = { readonly full: boolean; readonly now: number };
+
+/** Looks at the database as it is: nothing is made, migrated or repaired. */
+export async function checkDatabase(config: Config, options: Options): Promise<DatabaseReport> {
+  const { database } = config;
+  if (database.kind === "file") {
+    const absent = checkFile(database.file);
+    if (absent !== null)
+      return { checks: [absent], masterKeyCheck: existsSync(database.file) ? undefined : null };
+  }
+  let driver: Driver | undefined;
+  try {
+    driver = await open(config);
+    return await inspect(driver, options);
+  } catch (error) {
+    const advice = isTvsError(error) ? error.message : "restore a backup";
+    return { checks: [fail("database", "it does not open or answer", advice)], masterKeyCheck: undefined };
+  } finally {
+    await driver?.close();
+  }
+}
+
+function open({ database }: Config): Promise<Driver> {
+  if (database.kind === "file") return openEmbedded({ file: database.file });
+  return openRemote({
+    url: database.url,
+    ...(database.token === undefined ? {} : { token: database.token }),
+  });
+}
+
+/** Opening would make a missing file, and would write into an empty one. */
+function checkFile(file: string): Check | null {
+  if (!existsSync(file)) {
+    return warn(
+      "database",
+      `${file} is not there yet`,
+      "the first command makes it; if there should be data, look where --data points",
+    );
+  }
+  if (!statSync(file).isFile()) return fail("database", `${file} is no file`, "look where --database points");
+  return headerOf(file) === "SQLite format 3\0"
+    ? null
+    : fail("database", `${file} is no database`, "restore a backup");
+}
+
+function headerOf(file: string): string {
+  const bytes = new Uint8Array(16);
+  try {
+    const descriptor = openSync(file, "r");
+    readSync(descriptor, bytes, 0, bytes.length, 0);
+    closeSync(descriptor);
+  } catch {
+    return "";
+  }
+  return new TextDecoder("latin1").decode(bytes);
+}
+
+async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
+  const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
+  if (!tables.some((table) => table.name === "schema_migrations")) {
+    const check = fail("database", "it belongs to another program", "look where --data and --database point");
+    return { checks: [check], masterKeyCheck: undefined };
+  }
+  const status = createStatusStore(driver);
+  const schema = checkSchema(await status.schemaVersion());
+  const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
+  const running = await driver.serviceRunning();
+  const service = ok(
+    "service",
+    running ? "a tvs serve holds this database" : "no tvs serve holds this database",
+  );
+  if (schema.result === "fail") return { checks: [schema, integrity, service], masterKeyCheck: undefined };
+  const keys = await createKeyStore(driver).list();
+  const { newestAt } = await status.attestations([]);
+  const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
+  const stored = (await createSettingsStore(driver).read()).get(masterKeyCheckName);
+  return {
+    checks: [schema, integrity, service, clock, checkKeys(keys, options.now)],
+    masterKeyCheck: stored ?? null,
+  };
+}
+
+function checkSchema(found: number): Check {
+  const name = "schema";
+  if (found > schemaVersion) {
+    return fail(name, `${found}; this program knows ${schemaVersion}`, "run the newer tvs that migrated it");
+  }
+  if (found < schemaVersion)
+    return warn(
+      name,
+      `${found} of ${schemaVersion}`,
+      "the next command of this program migrates it; back up first",
+    );
+  return ok(name, String(found));
+}
+
+async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
+  const name = "integrity";
+  if (driver.kind === "remote") return ok(name, "left to the libSQL server");
+  const isSmall = (sizeBytes ?? 0) <= quickBytes;
+  const pragmas = full
+    ? ["PRAGMA integrity_check(1)"]
+    : isSmall
+      ? ["PRAGMA quick_check(1)"]
+      : smallTables.map((table) => `PRAGMA quick_check(${table})`);
+  for (const pragma of pragmas) {
+    const [row] = await driver.query(pragma);
+    if (String(Object.values(row ?? {})[0]) !== "ok") {
+      return fail(
+        name,
+        "the database is damaged",
+        "stop the service, keep the files, restore the last good backup",
+      );
+    }
+  }
+  if (full) return ok(name, "every page and index is sound");
+  return ok(
+    name,
+    isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too",
+  );
+}
+
+function timesOf(key: SigningKey): number[] {
+  return [key.createdAt, key.publishedAt, key.activatedAt ?? 0, key.retiredAt ?? 0];
+}
+
+/** Nothing that is stored can be younger than now, unless the clock was set back. */
+function checkClock(times: readonly number[], now: number): Check {
+  const newest = Math.max(...times);
+  const found = `${isoTime(now)}`;
+  if (newest <= now + clockToleranceMs) return ok("clock", found);
+  return fail(
+    "clock",
+    `${found}, but the data are from ${isoTime(newest)}`,
+    "set the clock (NTP) before the service signs again",
+  );
+}
+
+function checkKeys(keys: readonly SigningKey[], now: number): Check {
+  const name = "signing-keys";
+  const active = keys.find((key) => key.state === "active");
+  const pending = keys.find((key) => key.state === "pending");
+  if (keys.length === 0) return ok(name, "none yet; the first command makes them");
+  if (active === undefined || pending === undefined)
+    return fail(name, "no active or no pending key", "restore a backup");
+  const readyAt = pending.publishedAt + publishAheadMs;
+  if (readyAt <= now) return ok(name, "one active, one pending that may be promoted");
+  const advice = "nothing, unless a rotation is due: until then `tvs keys rotate` needs --now";
+  return warn(name, `the pending key has not been public for 24 h before ${isoTime(readyAt)}`, advice);
+}
+
+/** Loads the native engine, which the executable unpacks first. */
+export async function checkEngine(): Promise<Check> {
+  const name = "database-engine";
+  try {
+    const connection = await openConnection(":memory:");
+    const [row] = connection.all("SELECT sqlite_version() AS version");
+    connection.close();
+    return ok(name, `SQLite ${row?.version}`);
+  } catch {
+    return fail(
+      name,
+      "it cannot be loaded",
+      "set BUN_TMPDIR to a folder that is writable and not mounted noexec",
+    );
+  }
+}

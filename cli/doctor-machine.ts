@@ -1,0 +1,194 @@
+import { spawnSync } from "node:child_process";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Config, Environment, ServeConfig } from "../src/config.ts";
+import { isoTime } from "../src/domain/clock.ts";
+import { deriveSecrets } from "../src/domain/secrets.ts";
+import { type Check, fail, ok, warn } from "./doctor-check.ts";
+
+const mebibyte = 1024 * 1024;
+const dayMs = 86_400_000;
+/** Below it the next import or backup may fill the disk; far below, the next minutes may. */
+const scarceBytes = 1024 * mebibyte;
+const emptyBytes = 64 * mebibyte;
+const minDescriptors = 4096;
+const renewalMs = 30 * dayMs;
+
+/** The folder with the database and its master key. */
+export function homeOf(config: Config): string {
+  return dirname(config.masterKeyFile);
+}
+
+export function checkRuntime(programVersion: string): Check {
+  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
+  const runtime = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
+  const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
+  if (bun === undefined && deno === undefined) {
+    return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
+  }
+  return ok("runtime", found);
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}
+
+export function checkDataDirectory(config: Config): Check {
+  const name = "data-directory";
+  const folder = homeOf(config);
+  if (!existsSync(folder)) {
+    return warn(
+      name,
+      `${folder} is not there yet`,
+      "the first command makes it; if there should be data, look where --data points",
+    );
+  }
+  if (!statSync(folder).isDirectory())
+    return fail(name, `${folder} is no folder`, "point --data at a folder");
+  const mode = modeOf(folder);
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    const advice = `run tvs as the folder's owner, or: chown the folder to this user`;
+    return fail(name, `${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
+  }
+  if ((mode & 0o077) !== 0)
+    return warn(name, `${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
+  return ok(name, `${folder}, mode ${octal(mode)}`);
+}
+
+/**
+ * @param stored what the database remembers of its key; null when there is no database, undefined when it
+ *   could not be asked
+ */
+export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
+  const name = "master-key";
+  const file = config.masterKeyFile;
+  const isGiven = config.masterKey !== undefined;
+  if (!isGiven && !existsSync(file)) {
+    if (stored === null) return ok(name, "none yet; the first command makes it");
+    return fail(
+      name,
+      `${file} is missing`,
+      "put back the master.key that belongs to this database, or set TVS_MASTER_KEY",
+    );
+  }
+  let check: string;
+  try {
+    check = deriveSecrets(config.masterKey ?? readFileSync(file, "utf8")).check;
+  } catch (error) {
+    return fail(
+      name,
+      `${isGiven ? "TVS_MASTER_KEY" : file} is not readable or no master key`,
+      (error as Error).message,
+    );
+  }
+  if (typeof stored === "string" && stored !== check) {
+    return fail(
+      name,
+      "it is not the one this database was made with",
+      "put back the master.key that belongs to this database",
+    );
+  }
+  if (!isGiven && (modeOf(file) & 0o077) !== 0) {
+    return fail(name, `${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
+  }
+  const where = isGiven ? "from TVS_MASTER_KEY" : `${file}, mode ${octal(modeOf(file))}`;
+  return ok(name, typeof stored === "string" ? `${where}, belongs to this database` : where);
+}
+
+export function checkDisk(config: Config): Check {
+  const name = "disk";
+  let folder = homeOf(config);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const bytes = Number(bavail) * Number(bsize);
+  const found = `${Math.floor(bytes / mebibyte)} MiB free at ${folder}`;
+  if (bytes < emptyBytes) return fail(name, found, "free some space: writes are about to be refused");
+  return bytes < scarceBytes
+    ? warn(name, found, "free some space before the next import or backup")
+    : ok(name, found);
+}
+
+/** The executable unpacks its database engine there, and cannot run it from a `noexec` mount. */
+export function checkTempDirectory(environment: Environment): Check {
+  const name = "temp-directory";
+  const folder = environment.BUN_TMPDIR || tmpdir();
+  const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
+  let probe: string | undefined;
+  try {
+    probe = mkdtempSync(join(folder, "tvs-doctor-"));
+    const script = join(probe, "probe");
+    writeFileSync(script, "#!/bin/sh\nexit 0\n", { mode: 0o700 });
+    const runs = process.platform === "win32" || spawnSync(script).status === 0;
+    return runs ? ok(name, folder) : warn(name, `${folder} does not run programs (noexec)`, advice);
+  } catch {
+    return warn(name, `${folder} cannot be written`, advice);
+  } finally {
+    if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
+  }
+}
+
+export function checkDescriptors(): Check {
+  const name = "file-descriptors";
+  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
+  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  if (limit === undefined) return ok(name, "the limit cannot be read on this system");
+  const found = `${limit} at once`;
+  if (Number(limit) >= minDescriptors) return ok(name, found);
+  return warn(
+    name,
+    found,
+    "each connection needs one: raise it (ulimit -n 65536, or LimitNOFILE= in the unit)",
+  );
+}
+
+/** The files that `serve` would use, if it is told to serve HTTPS. */
+export function checkTls(tls: ServeConfig["tls"], now: number): Check {
+  const name = "tls";
+  if (tls === undefined) return ok(name, "not used");
+  try {
+    const pem = readFileSync(tls.certFile, "utf8");
+    const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    const chain = blocks.map((block) => new X509Certificate(block));
+    const [leaf] = chain;
+    if (leaf === undefined)
+      return fail(name, `${tls.certFile} holds no certificate`, "give the server's chain in PEM form");
+    if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
+      return fail(
+        name,
+        "the private key is not the certificate's",
+        "give the key that --tls-cert was made for",
+      );
+    }
+    return checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
+  } catch {
+    const advice = "both must be PEM files that this user may read, the key not encrypted";
+    return fail(name, `${tls.certFile} or ${tls.keyFile} cannot be read`, advice);
+  }
+}
+
+function checkEnd(end: number, now: number): Check {
+  const name = "tls";
+  if (end <= now) return fail(name, `the certificate or its chain ended at ${isoTime(end)}`, "renew it");
+  const found = `good until ${isoTime(end)}`;
+  return end - now < renewalMs
+    ? warn(name, found, "renew it soon, then restart the service")
+    : ok(name, found);
+}

@@ -1,0 +1,75 @@
+import { type Config, readServeConfig, type ServeConfig } from "../src/config.ts";
+import { systemClock } from "../src/domain/clock.ts";
+import { isTvsError } from "../src/domain/errors.ts";
+import { command, configOf } from "./command.ts";
+import { version } from "./commands.ts";
+import { type Check, fail, ok } from "./doctor-check.ts";
+import { checkDatabase, checkEngine } from "./doctor-database.ts";
+import {
+  checkDataDirectory,
+  checkDescriptors,
+  checkDisk,
+  checkMasterKey,
+  checkRuntime,
+  checkTempDirectory,
+  checkTls,
+} from "./doctor-machine.ts";
+import { checkSigning } from "./doctor-signing.ts";
+import { exitCodes, print, table } from "./output.ts";
+
+export const doctorCommand = command({
+  name: "doctor",
+  description:
+    "Say what is wrong with this machine and how to mend it; nothing is made or changed. " +
+    "Exit 0: nothing failed (warnings do not count); 1: something did",
+  example: "tvs doctor",
+  args: {
+    full: {
+      type: "boolean",
+      description: "Check every page and index of the database, however long it takes",
+    },
+  },
+  async run({ args }) {
+    const checks = await examine(configOf(args), checkConfiguration(args), args.full === true);
+    const healthy = checks.every((check) => check.result !== "fail");
+    print(args, { ok: healthy, checks }, () =>
+      table(["RESULT", "CHECK", "FOUND", "WHAT TO DO"], checks.map(cells)),
+    );
+    if (!healthy) process.exitCode = exitCodes.refused;
+  },
+});
+
+function cells({ result, name, found, advice }: Check): (string | null)[] {
+  return [result, name, found, advice ?? ""];
+}
+
+type Serving = { readonly check: Check; readonly tls: ServeConfig["tls"] };
+
+/** Whether `serve` would start with this environment. */
+function checkConfiguration(args: object): Serving {
+  try {
+    const { tls } = readServeConfig(args as Parameters<typeof readServeConfig>[0], process.env);
+    return { check: ok("configuration", "flags and environment are well formed"), tls };
+  } catch (error) {
+    if (!isTvsError(error, "CONFIG_INVALID")) throw error;
+    return { check: fail("configuration", "`tvs serve` would not start", error.message), tls: undefined };
+  }
+}
+
+async function examine(config: Config, serving: Serving, full: boolean): Promise<Check[]> {
+  const now = systemClock.now();
+  const database = await checkDatabase(config, { full, now });
+  return [
+    checkRuntime(version),
+    serving.check,
+    checkDataDirectory(config),
+    checkDisk(config),
+    checkMasterKey(config, database.masterKeyCheck),
+    await checkEngine(),
+    ...database.checks,
+    await checkSigning(),
+    checkTempDirectory(process.env),
+    checkDescriptors(),
+    checkTls(serving.tls, now),
+  ];
+}

@@ -1,0 +1,233 @@
+import { describeApiKey, mintApiKey } from "../src/domain/credentials.ts";
+import {
+  checkPartner,
+  checkPartnerChange,
+  describeCertificate,
+  describePartner,
+  type Partner,
+  type PartnerChange,
+  parseBatchCost,
+  parsePurposes,
+  parseScopes,
+  requirePartner,
+  scopes,
+} from "../src/domain/partners.ts";
+import { quotaUse } from "../src/domain/quota.ts";
+import { purposes } from "../src/partner/contract.ts";
+import { command, configOf, group } from "./command.ts";
+import { type Operator, withOperator } from "./open.ts";
+import { note, parseCount, print, record, table } from "./output.ts";
+import { certificateTable, partnerCertificatesCommand } from "./partner-certificates.ts";
+import { keyTable, partnerIdArg, partnerKeysCommand } from "./partner-keys.ts";
+
+const termsArgs = {
+  name: { type: "string", valueHint: "NAME", description: "The agency's name" },
+  scopes: {
+    type: "string",
+    valueHint: "all|A,B",
+    description: `What it may call: all, or some of ${scopes.join(",")}`,
+  },
+  purposes: {
+    type: "string",
+    valueHint: "all|A,B",
+    description: "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
+  },
+  "per-minute": { type: "string", valueHint: "N", description: "Calls in a minute of the clock" },
+  "per-day": { type: "string", valueHint: "N", description: "Calls in a UTC day" },
+  "batch-cost": {
+    type: "string",
+    valueHint: "call|item",
+    description: "What a batch costs: one call (default), or one an item",
+  },
+} as const;
+
+type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefined };
+
+/** Only what was given; a flag that is absent changes nothing. */
+function readTerms(flags: TermsFlags): PartnerChange {
+  const {
+    name,
+    scopes,
+    purposes,
+    "per-minute": perMinute,
+    "per-day": perDay,
+    "batch-cost": batchCost,
+  } = flags;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(scopes === undefined ? {} : { scopes: parseScopes(scopes) }),
+    ...(purposes === undefined ? {} : { purposes: parsePurposes(purposes) }),
+    ...(perMinute === undefined ? {} : { perMinute: parseCount("--per-minute", perMinute) }),
+    ...(perDay === undefined ? {} : { perDay: parseCount("--per-day", perDay) }),
+    ...(batchCost === undefined ? {} : { batchCost: parseBatchCost(batchCost) }),
+  };
+}
+
+function partnerText(partner: Partner): string {
+  const { scopes, purposes, ...rest } = describePartner(partner);
+  return record({ ...rest, scopes: scopes.join(", "), purposes: purposes.join(", ") });
+}
+
+const addCommand = command({
+  name: "add",
+  description: "Onboard a partner and issue its first API key, which is shown this once",
+  example:
+    'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
+    "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000",
+  args: {
+    id: { type: "positional", required: true, description: "Becomes the `audience` of its envelopes" },
+    ...termsArgs,
+    name: { ...termsArgs.name, required: true },
+    scopes: { ...termsArgs.scopes, required: true },
+    purposes: { ...termsArgs.purposes, required: true },
+    "per-minute": { ...termsArgs["per-minute"], required: true },
+    "per-day": { ...termsArgs["per-day"], required: true },
+  },
+  async run({ args }) {
+    const partner = (now: number): Partner =>
+      checkPartner({
+        partnerId: args.id,
+        name: args.name,
+        scopes: parseScopes(args.scopes),
+        purposes: parsePurposes(args.purposes),
+        perMinute: parseCount("--per-minute", args["per-minute"]),
+        perDay: parseCount("--per-day", args["per-day"]),
+        batchCost: parseBatchCost(args["batch-cost"] ?? "call"),
+        createdAt: now,
+        disabledAt: null,
+      });
+    // A wrong flag is told before anything is made on the disk.
+    partner(0);
+    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock }) => {
+      const added = partner(clock.now());
+      const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
+      await partners.add(added, key.record);
+      const { partnerId, ...rest } = describePartner(added);
+      const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
+      print(
+        args,
+        shown,
+        () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
+      );
+      note("the API key is shown this once; hand it over in a safe way");
+    });
+  },
+});
+
+const listCommand = command({
+  name: "list",
+  description: "Show every partner",
+  example: "tvs partners list",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ partners }) => {
+      const all = await partners.partners();
+      const rows = all.map((one) => [
+        one.partnerId,
+        one.name,
+        one.disabledAt === null ? "enabled" : "disabled",
+        one.perMinute,
+        one.perDay,
+        one.scopes.length === scopes.length ? "all" : one.scopes.join(","),
+        one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
+      ]);
+      const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
+      print(args, all.map(describePartner), () => table(head, rows));
+    });
+  },
+});
+
+/** All that is kept on a partner, except what opens the service. */
+async function readWhole({ partners, quota, clock }: Operator, partnerId: string) {
+  const partner = await requirePartner(partners, partnerId);
+  const now = clock.now();
+  const [keys, certificates, windows] = await Promise.all([
+    partners.apiKeys(),
+    partners.certificates(),
+    quota.windows(),
+  ]);
+  return {
+    partner,
+    keys: keys.filter((key) => key.partnerId === partnerId).map((key) => describeApiKey(key, now)),
+    certificates: certificates.filter((one) => one.partnerId === partnerId).map(describeCertificate),
+    quota: quotaUse(partner, windows, now),
+  };
+}
+
+const showCommand = command({
+  name: "show",
+  description:
+    "Show a partner's record, its keys and certificates, and what it has used of its quota; never a secret",
+  example: "tvs partners show exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { partner, keys, certificates, quota } = await readWhole(operator, args.id);
+      const used = (["minute", "day"] as const).map((kind) => [
+        kind,
+        quota[kind].used,
+        quota[kind].limit,
+        quota[kind].resetAt,
+      ]);
+      print(args, { ...describePartner(partner), keys, certificates, quota }, () =>
+        [
+          partnerText(partner),
+          keyTable(keys),
+          ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
+          table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
+        ].join("\n\n"),
+      );
+    });
+  },
+});
+
+const setCommand = command({
+  name: "set",
+  description: "Change a partner's terms; a running service honours it within a second",
+  example: "tvs partners set exam-body-a --per-minute 1200 --batch-cost item",
+  args: { ...partnerIdArg, ...termsArgs },
+  async run({ args }) {
+    const change = readTerms(args);
+    checkPartnerChange(change);
+    await withOperator(configOf(args), async ({ partners }) => {
+      const partner = await partners.update({ partnerId: args.id, ...change });
+      print(args, describePartner(partner), () => partnerText(partner));
+    });
+  },
+});
+
+const disableCommand = command({
+  name: "disable",
+  description: "Refuse every call of a partner until it is enabled again",
+  example: "tvs partners disable exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ partners, clock }) => {
+      const partner = await partners.disable(args.id, clock.now());
+      print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
+    });
+  },
+});
+
+const enableCommand = command({
+  name: "enable",
+  description: "Let a disabled partner call again",
+  example: "tvs partners enable exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ partners }) => {
+      const partner = await partners.disable(args.id, null);
+      print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
+    });
+  },
+});
+
+export const partnersCommand = group("partners", "The onboarded agencies and their credentials", {
+  add: async () => addCommand,
+  list: async () => listCommand,
+  show: async () => showCommand,
+  set: async () => setCommand,
+  disable: async () => disableCommand,
+  enable: async () => enableCommand,
+  key: async () => partnerKeysCommand,
+  cert: async () => partnerCertificatesCommand,
+});

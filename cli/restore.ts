@@ -1,0 +1,108 @@
+import { resolve } from "node:path";
+import type { Config } from "../src/config.ts";
+import { isoTime, systemClock } from "../src/domain/clock.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import type { BackupFacts } from "../src/store/backup.ts";
+import { type Restored, restoreBackup } from "../src/store/restore.ts";
+import type { Difference } from "../src/store/standing.ts";
+import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
+import { command, configOf } from "./command.ts";
+import { print, record, table } from "./output.ts";
+import { ensureDataDir } from "./vault.ts";
+
+export const restoreCommand = command({
+  name: "restore",
+  description: "Put a backup in the place of the database; no service may use it meanwhile",
+  example: "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs",
+  args: {
+    file: { type: "positional", required: true, description: "A file that `tvs backup` has made" },
+    force: { type: "boolean", description: "Replace a database that is there; it is kept under another name" },
+    "hold-webhooks": {
+      type: "boolean",
+      description: "Remember in the restored database that no webhook may be sent: setting hold_webhooks",
+    },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const target = databaseFile(config);
+    ensureDataDir(config);
+    const holdWebhooks = args["hold-webhooks"] === true;
+    const restored = await restoreBackup({
+      from: resolve(args.file),
+      target,
+      force: args.force === true,
+      holdWebhooks,
+      stamp: isoTime(systemClock.now()).replace(/[-:.]/g, ""),
+      accept: (facts) => accept(config, facts),
+    });
+    const { facts, replaced, undone } = restored;
+    const masterKey = masterKeyState(config, facts);
+    const notes = remarks(config, restored, { holdWebhooks });
+    const value = { database: target, ...describeFacts(facts), masterKey, replaced, webhooksHeld: holdWebhooks, undone, notes };
+    print(args, value, () => restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes));
+  },
+});
+
+/** @throws TvsError REFUSED, MASTER_KEY_WRONG, MASTER_KEY_INVALID */
+function accept(config: Config, facts: BackupFacts): void {
+  if ((facts.environment === "sandbox") !== config.sandbox) {
+    const message = config.sandbox
+      ? "this is a backup of a live database; restore it without --sandbox"
+      : "this is a backup of a sandbox; restore it with --sandbox, it never mixes with live data";
+    throw new TvsError("REFUSED", message);
+  }
+  if (masterKeyState(config, facts) !== "differs") return;
+  const message =
+    `the master key in ${masterKeyPlace(config)} is not the one that this backup was made with; ` +
+    "put the one that belongs to it there first";
+  throw new TvsError("MASTER_KEY_WRONG", message);
+}
+
+/** What the operator must know and do now: a database that went back in time says nothing of it by itself. */
+function remarks(config: Config, { facts, replaced, undone }: Restored, { holdWebhooks }: { holdWebhooks: boolean }): string[] {
+  const since = "since the backup was made";
+  return [
+    ...(masterKeyState(config, facts) === "absent"
+      ? [`Put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) before anything else.`]
+      : []),
+    ...(replaced === null ? [] : [`The old database is kept as ${replaced}; delete it when the restored one is right.`]),
+    `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
+    ...(undone === null
+      ? [`There was no old database to compare with: API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`]
+      : undoneRemarks(undone.changes, undone.lost)),
+    `Quotas of the current minute and day count as they stood in the backup, and a call with an Idempotency-Key used ${since} runs again.`,
+    holdWebhooks
+      ? "Webhooks are held (setting hold_webhooks)."
+      : "Webhooks that were pending in the backup are pending again, those delivered later included.",
+  ];
+}
+
+function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]): string[] {
+  const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
+    changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id).join(", ");
+  const findings: [string, (ids: string) => string][] = [
+    [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
+    [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
+    [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Signing again although it was retired: ${ids}. Who has a newer key history refuses what it signs now; promote the next key with tvs keys rotate --now.`],
+    [of("apiKey", ({ was, now }) => was === "revoked" && now === "issued"), (ids) => `Revoked API keys that are valid again: ${ids} (tvs partners key revoke KEYID).`],
+    [of("apiKey", ({ now }) => now === null), (ids) => `API keys that are not known any more: ${ids}; issue new ones.`],
+    [of("partner", ({ was, now }) => was === "disabled" && now === "enabled"), (ids) => `Disabled partners that are enabled again: ${ids} (tvs partners disable ID).`],
+    [of("partner", ({ now }) => now === null), (ids) => `Partners that are not known any more: ${ids}.`],
+    [of("certificate", ({ was }) => was === null), (ids) => `Removed certificates that are accepted again: ${ids} (tvs partners cert remove).`],
+    [of("certificate", ({ now }) => now === null), (ids) => `Certificates that are not known any more: ${ids}.`],
+  ]; // biome-ignore format: a finding a line
+  const { attestations, history, events } = lost;
+  const counted = `Not in the restored database: ${attestations} attestations, ${history} changes of records, ${events} events.`;
+  return [...findings.filter(([ids]) => ids !== "").map(([ids, say]) => say(ids)), counted];
+}
+
+function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]): string {
+  const changes = undone?.changes ?? [];
+  const rows = changes.map(({ kind, id, was, now }) => [kind, id, was ?? "absent", now ?? "absent"]);
+  return [
+    record(facts),
+    ...(rows.length === 0 ? [] : ["", table(["WHAT", "ID", "WAS", "NOW"], rows)]),
+    "",
+    ...notes.map((line) => `* ${line}`),
+  ].join("\n");
+}

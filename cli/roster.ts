@@ -1,0 +1,166 @@
+import { createReadStream, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { pipeline } from "node:stream";
+import { parse } from "csv-parse";
+import { stringify } from "csv-stringify/sync";
+import { TvsError } from "../src/domain/errors.ts";
+import {
+  judgeRosterRow,
+  percentageOf,
+  type RosterDependencies,
+  type RosterHeader,
+  type RosterRow,
+  readRosterHeader,
+} from "../src/domain/roster.ts";
+import { type Purpose, purposes } from "../src/partner/contract.ts";
+import { command, configOf } from "./command.ts";
+import { withOperator } from "./open.ts";
+import { exitCodes, print, table } from "./output.ts";
+
+/** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
+const width = 64;
+const maxRowBytes = 64 * 1024;
+
+export const rosterCommand = command({
+  name: "roster",
+  description:
+    "Judge a school's list: a CSV with a reg_no, t_id or nin column (the first with a value counts). This is the " +
+    "operator's own check: nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
+  example: "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv",
+  args: {
+    file: { type: "positional", required: true, description: "The list, or - for standard input" },
+    purpose: {
+      type: "string",
+      required: true,
+      valueHint: "P",
+      description: "What they are to be eligible for",
+    },
+    out: { type: "string", valueHint: "FILE", description: "Also write the rows to this file, as CSV" },
+  },
+  async run({ args }) {
+    const purpose = readPurpose(args.purpose);
+    const { file, out } = args;
+    if (out !== undefined && resolve(out) === resolve(file)) {
+      throw new TvsError("USAGE", "--out must be another file than the list itself");
+    }
+    await withOperator(configOf(args), async ({ register, blindIndex, settingsInForce, calendar, clock }) => {
+      const today = calendar.dateAt(clock.now());
+      const { policy } = settingsInForce;
+      const results = await judgeFile(file, { teachers: register, blindIndex, purpose, policy, today });
+      if (results.length === 0)
+        throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
+      if (out !== undefined) writeRows(out, results);
+      const eligible = results.filter((row) => row.eligible).length;
+      const percentage = percentageOf(eligible, results.length);
+      print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+        const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)`;
+        return out === undefined ? `${rosterTable(results)}\n${summary}` : summary;
+      });
+      if (eligible < results.length) process.exitCode = exitCodes.refused;
+    });
+  },
+});
+
+function readPurpose(text: string): Purpose {
+  const known = purposes.find((purpose) => purpose === text);
+  if (known === undefined) throw new TvsError("USAGE", `--purpose must be one of ${purposes.join(", ")}`);
+  return known;
+}
+
+type CsvRecord = { readonly record: string[]; readonly info: { readonly lines: number } };
+
+/**
+ * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
+ * @throws TvsError INPUT_UNREADABLE
+ */
+async function judgeFile(file: string, dependencies: RosterDependencies): Promise<RosterRow[]> {
+  const results: RosterRow[] = [];
+  let header: RosterHeader | undefined;
+  let waiting: Promise<RosterRow>[] = [];
+  try {
+    for await (const { record, info } of openCsv(file)) {
+      if (header === undefined) {
+        header = readRosterHeader(record);
+        continue;
+      }
+      waiting.push(judgeRosterRow(record, { header, line: firstLine(record, info.lines) }, dependencies));
+      if (waiting.length < width) continue;
+      results.push(...(await Promise.all(waiting)));
+      waiting = [];
+    }
+  } catch (error) {
+    await Promise.allSettled(waiting);
+    throw explainUnreadable(file, error);
+  }
+  if (header === undefined) readRosterHeader([]);
+  results.push(...(await Promise.all(waiting)));
+  return results;
+}
+
+/** The parser counts a row where it ends; a cell with line breaks in it began earlier. */
+function firstLine(cells: readonly string[], lastLine: number): number {
+  return lastLine - cells.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0);
+}
+
+function openCsv(file: string): AsyncIterable<CsvRecord> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    trim: true,
+    max_record_size: maxRowBytes,
+  });
+  const input = file === "-" ? process.stdin : createReadStream(file);
+  // The parser hands every failure on to whoever reads its rows, the file's own included.
+  return pipeline(input, parser, () => {});
+}
+
+/** The parser's own messages repeat what it read, which may be a NIN; only the line is passed on. */
+function explainUnreadable(file: string, error: unknown): unknown {
+  if (error instanceof TvsError) return error;
+  const { code, lines } = error as { code?: unknown; lines?: unknown };
+  if (typeof code !== "string") return error;
+  if (!code.startsWith("CSV_")) return new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`);
+  const message = `${nameOf(file)} is no well-formed CSV from line ${Number(lines)} on; look at the quotes there`;
+  return new TvsError("INPUT_UNREADABLE", message);
+}
+
+function nameOf(file: string): string {
+  return file === "-" ? "standard input" : file;
+}
+
+function writeRows(file: string, rows: readonly RosterRow[]): void {
+  const columns = { line: "line", regNo: "reg_no", tId: "t_id", name: "name", found: "found" };
+  const verdict = { status: "status", eligible: "eligible", reasons: "reasons", error: "error" };
+  const text = stringify(
+    rows.map((row) => ({ ...row, reasons: row.reasons.join(" ") })),
+    {
+      header: true,
+      columns: { ...columns, ...verdict },
+      cast: { boolean: String },
+      // A name that begins like a formula must not become one in the spreadsheet that opens this.
+      escape_formulas: true,
+    },
+  );
+  try {
+    writeFileSync(file, text, { mode: 0o600 });
+  } catch (cause) {
+    throw new TvsError("REFUSED", `${file} cannot be written; check its folder`, { cause });
+  }
+}
+
+function rosterTable(rows: readonly RosterRow[]): string {
+  const head = ["LINE", "REG NO", "T ID", "NAME", "STATUS", "ELIGIBLE", "WHY"];
+  const cells = rows.map((row) => [
+    row.line,
+    row.regNo,
+    row.tId,
+    row.name,
+    row.status,
+    row.eligible ? "yes" : "no",
+    row.error ?? row.reasons.join(", "),
+  ]);
+  return table(head, cells);
+}

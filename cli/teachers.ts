@@ -1,0 +1,212 @@
+import { isoTime } from "../src/domain/clock.ts";
+import { sweep } from "../src/domain/sweep.ts";
+import {
+  changeTeacher,
+  checkReason,
+  type HistoryLine,
+  requireTeacher,
+  type TeacherAction,
+  type TeacherChange,
+  teacherHistory,
+  teacherKeyOf,
+} from "../src/domain/teacher-changes.ts";
+import { describeEvent, describeHistoryLine, describeTeacher, teacherActivity } from "../src/domain/teacher-record.ts";
+import { command, configOf, group } from "./command.ts";
+import { type Operator, withOperator } from "./open.ts";
+import { type Cell, print, record, table } from "./output.ts";
+
+/** How far back `revoke` looks for partners that were told VALID. */
+const toldValidMs = 90 * 86_400_000;
+
+const refArg = {
+  ref: {
+    type: "positional",
+    required: true,
+    description: "Registration number (A/B/C/D) or teacher id (digits)",
+  },
+} as const;
+
+const reasonArg = {
+  reason: {
+    type: "string",
+    required: true,
+    valueHint: "TEXT",
+    description: "For the history, 1 to 500 characters; it is kept for ever: no personal data, name the decision's number",
+  },
+} as const;
+
+type Described = ReturnType<typeof describeTeacher>;
+
+const showCommand = command({
+  name: "show",
+  description: "Show a teacher's record, its statuses today and what partners were last told",
+  example: "tvs teachers show TRCN/LA/2019/000123",
+  args: refArg,
+  async run({ args }) {
+    const key = teacherKeyOf(args.ref);
+    await withOperator(configOf(args), async (operator) => {
+      const teacher = await requireTeacher(operator.register, key);
+      const described = { ...describeTeacher(teacher, operator), ...(await teacherActivity(operator, teacher.id)) };
+      print(args, described, () => teacherText(described));
+    });
+  },
+});
+
+function teacherText({ profile, lastEvent, attestations, ...teacher }: Described & Awaited<ReturnType<typeof teacherActivity>>) {
+  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile, licenseRevokedOn, licenseRevokedReason } = teacher;
+  return record({
+    "registration number": teacher.regNo,
+    "teacher id": teacher.tId,
+    name: teacher.name,
+    state: teacher.state,
+    category: teacher.category,
+    source: teacher.source,
+    active: yesNo(teacher.active),
+    "licence today": teacher.licenseStatus,
+    "licence announced": teacher.announcedStatus,
+    "licence issued": teacher.licenseIssueDate,
+    "licence expires": teacher.licenseExpiryDate,
+    "days remaining": teacher.daysRemaining,
+    revoked: licenseRevokedOn === null ? "no" : `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"}`,
+    certificate: teacher.certificateStatus,
+    "certificate issued": teacher.certificateIssueDate,
+    "NIN on file": ninOnFile ? `yes, ${ninVerified ? "verified" : "not verified"}` : "no",
+    "e-mail on file": yesNo(emailOnFile),
+    "phone on file": yesNo(phoneOnFile),
+    photo: teacher.photoUrl,
+    profile: profile === null ? "no" : `${profile.qualifications.length} qualifications, ${profile.employment.length} employments`,
+    attestations,
+    "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
+    "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
+  });
+}
+
+function yesNo(flag: boolean): string {
+  return flag ? "yes" : "no";
+}
+
+type ChangeArgs = { ref: string; reason?: string | undefined; json?: boolean | undefined };
+
+async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
+  const key = teacherKeyOf(args.ref);
+  const reason = args.reason === undefined ? null : checkReason(args.reason);
+  await withOperator(configOf(args), async (operator) => {
+    const changed = await changeTeacher(operator, key, { action, reason });
+    const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
+    const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
+    print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
+  });
+}
+
+type ToldValid = { partnerId: string; times: number; lastAt: string }[];
+
+/** Asked after the change, so that an answer which left just before it is not missed. */
+async function toldValid({ attestations, clock }: Operator, teacherId: number): Promise<ToldValid> {
+  const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
+  return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+}
+
+function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
+  const moved = (from: string, to: string) => (from === to ? `${to} (unchanged)` : `${from} -> ${to}`);
+  const text = record({
+    teacher: `${teacher.regNo}, ${teacher.name}`,
+    licence: moved(before.license, after.license),
+    certificate: after.certificate,
+    active: moved(yesNo(before.active), yesNo(after.active)),
+    events: events.map(({ eventType }) => eventType).join(", ") || "none",
+  });
+  if (told === undefined) return text;
+  if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
+  const rows = told.map(({ partnerId, times, lastAt }) => [partnerId, times, lastAt]);
+  return `${text}\n\nTold VALID in the last 90 days:\n${table(["PARTNER", "TIMES", "LAST"], rows)}`;
+}
+
+const revokeCommand = command({
+  name: "revoke",
+  description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
+  example: 'tvs teachers revoke TRCN/LA/2019/000123 --reason "Decision 2026/14 of the disciplinary board"',
+  args: { ...refArg, ...reasonArg },
+  run: ({ args }) => change(args, "revoke"),
+});
+
+const reinstateCommand = command({
+  name: "reinstate",
+  description: "Take a revocation back; the licence is VALID or EXPIRED again by its dates",
+  example: "tvs teachers reinstate TRCN/LA/2019/000123",
+  args: refArg,
+  run: ({ args }) => change(args, "reinstate"),
+});
+
+const deactivateCommand = command({
+  name: "deactivate",
+  description: "Take a teacher out of service: found, but with no licence",
+  example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
+  args: { ...refArg, ...reasonArg },
+  run: ({ args }) => change(args, "deactivate"),
+});
+
+const reactivateCommand = command({
+  name: "reactivate",
+  description: "Put a deactivated teacher back; the licence is what its dates and its revocation make it",
+  example: "tvs teachers reactivate 100123",
+  args: refArg,
+  run: ({ args }) => change(args, "reactivate"),
+});
+
+const historyCommand = command({
+  name: "history",
+  description: "List every change of a teacher's record and every event that partners were told, in order",
+  example: "tvs teachers history TRCN/LA/2019/000123",
+  args: refArg,
+  async run({ args }) {
+    const key = teacherKeyOf(args.ref);
+    await withOperator(configOf(args), async ({ register }) => {
+      const teacher = await requireTeacher(register, key);
+      const lines = await teacherHistory(register, teacher.id);
+      print(args, lines.map(describeHistoryLine), () => historyTable(lines));
+    });
+  },
+});
+
+function historyTable(lines: readonly HistoryLine[]): string {
+  return table(["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON"], lines.map(historyRow));
+}
+
+function historyRow(line: HistoryLine): Cell[] {
+  if (line.type === "event") return [isoTime(line.at), `event ${line.eventType}`, "", "", "", "", line.eventId];
+  const { at, action, actor, reason, before, after } = line;
+  const moved = (from: string | undefined, to: string) => (from === undefined || from === to ? to : `${from} -> ${to}`);
+  return [
+    isoTime(at),
+    action,
+    moved(before?.license, after.license),
+    moved(before?.certificate, after.certificate),
+    moved(before === null ? undefined : yesNo(before.active), yesNo(after.active)),
+    actor,
+    reason,
+  ];
+}
+
+const sweepCommand = command({
+  name: "sweep",
+  description: "Announce the licences that ended or began by the calendar; a running service does it after midnight",
+  example: "tvs teachers sweep",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ register, calendar, clock, actor }) => {
+      const result = await sweep(register, { calendar, clock, actor });
+      print(args, result, () => record(result));
+    });
+  },
+});
+
+export const teachersCommand = group("teachers", "The register of teachers", {
+  import: () => import("./teachers-import.ts").then((file) => file.importCommand),
+  show: async () => showCommand,
+  revoke: async () => revokeCommand,
+  reinstate: async () => reinstateCommand,
+  deactivate: async () => deactivateCommand,
+  reactivate: async () => reactivateCommand,
+  history: async () => historyCommand,
+  sweep: async () => sweepCommand,
+  "export-subject": () => import("./export-subject.ts").then((file) => file.exportSubjectCommand),
+});

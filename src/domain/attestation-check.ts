@@ -1,0 +1,114 @@
+import { Buffer } from "node:buffer";
+import { readClaims } from "../partner/claims.ts";
+import type { EnvelopeItem } from "../partner/input.ts";
+import { readJwsObject, splitCompactJws } from "../partner/jws.ts";
+import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
+import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../partner/strict-json.ts";
+import type { Attestation, AttestationStore } from "./attestations.ts";
+import { TvsError } from "./errors.ts";
+
+/**
+ * `altered`: the verification is in the evidence log, but this is not what left the service. `malformed`: no
+ * envelope that could be looked up. `undecided`: the input could not be read so far.
+ */
+export type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
+
+export type AttestationCheck = {
+  readonly verdict: CheckVerdict;
+  /** Null when attested; stable words, those of `tvs verify` where they apply. */
+  readonly reason: "NOT_KNOWN" | "SIGNATURE_DIFFERS" | RefusalReason | null;
+  readonly verificationId: string | null;
+  /** What the log holds under this id. */
+  readonly record: Attestation | null;
+};
+
+type Candidate = {
+  readonly jws: string;
+  readonly outer: OuterMembers | Refusal | null;
+  readonly ids: string[];
+};
+
+/** A verification's id is a UUID; anything else is not worth asking the log for. */
+const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Answers "did we attest this?": the signature must be the stored one, byte for byte, and no unsigned member
+ * may differ from what is signed. No key is needed, so it also holds for envelopes of a compromised one.
+ *
+ * @param item what was found in the input
+ * @param find the evidence log
+ */
+export async function checkAttestation(
+  item: EnvelopeItem,
+  find: AttestationStore["find"],
+): Promise<AttestationCheck> {
+  if ("refusal" in item) return unread(item.refusal);
+  const candidate = readCandidate(item.value);
+  if (candidate instanceof Refusal) return unread(candidate);
+  for (const id of candidate.ids) {
+    const record = await find(id);
+    if (record !== null) return compare(candidate, record);
+  }
+  return { verdict: "unknown", reason: "NOT_KNOWN", verificationId: candidate.ids[0] ?? null, record: null };
+}
+
+function unread({ reason }: Refusal): AttestationCheck {
+  const isWrong = refusalReasons[reason].verdict === "refused";
+  return { verdict: isWrong ? "malformed" : "undecided", reason, verificationId: null, record: null };
+}
+
+/** The signed id counts before the outer one, which anybody can edit. */
+function readCandidate(value: JsonValue): Candidate | Refusal {
+  if (typeof value === "string") return { jws: value, outer: null, ids: idsOf([signedId(value)]) };
+  if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
+  const outer = readOuterMembers(value);
+  const jws = typeof value.signature === "string" ? value.signature : "";
+  const ids = idsOf([signedId(jws), value.verificationId]);
+  return outer instanceof Refusal && ids.length === 0 ? outer : { jws, outer, ids };
+}
+
+function idsOf(values: readonly (JsonValue | undefined)[]): string[] {
+  return values.filter((value) => typeof value === "string").filter((id) => idPattern.test(id));
+}
+
+function signedId(jws: string): JsonValue | undefined {
+  const parts = splitCompactJws(jws);
+  const payload = parts instanceof Refusal ? parts : readJwsObject(parts.payload, "payload");
+  return payload instanceof Refusal ? undefined : payload.sub;
+}
+
+function compare({ jws, outer }: Candidate, record: Attestation): AttestationCheck {
+  const { verificationId } = record;
+  if (record.jws !== jws) return { verdict: "altered", reason: "SIGNATURE_DIFFERS", verificationId, record };
+  const difference =
+    outer === null ? null : outer instanceof Refusal ? outer : outerDifference(outer, record);
+  if (difference === null) return { verdict: "attested", reason: null, verificationId, record };
+  return { verdict: "altered", reason: difference.reason, verificationId, record };
+}
+
+function outerDifference(outer: OuterMembers, record: Attestation): Refusal | null {
+  const { claims } = decodeAttestation(record);
+  const read = readClaims(claims, record.issuedAt);
+  return read instanceof Refusal ? read : findOuterDifference(outer, read, record.kid);
+}
+
+/**
+ * What a stored attestation says, read from its signature.
+ * @throws TvsError STORE_CORRUPT when the log holds something that this program never wrote
+ */
+export function decodeAttestation({ jws, verificationId }: Attestation): {
+  header: JsonObject;
+  claims: JsonObject;
+} {
+  const [header = "", payload = ""] = jws.split(".");
+  const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));
+  const [first, second] = parts;
+  if (first === undefined || second === undefined || first instanceof Refusal || second instanceof Refusal) {
+    throw new TvsError(
+      "STORE_CORRUPT",
+      `the stored signature of ${verificationId} cannot be read; restore a backup`,
+    );
+  }
+  return { header: first, claims: second };
+}

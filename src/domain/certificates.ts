@@ -1,0 +1,121 @@
+/**
+ * Reads X.509 certificates for what counts here: fingerprint and dates.
+ *
+ * A certificate is only ever an identity by its fingerprint (contract, Authentication): no chain is built,
+ * and the name in it is shown to the operator but decides nothing.
+ */
+import { Buffer } from "node:buffer";
+import { createHash, X509Certificate } from "node:crypto";
+import { isoTime } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import type { ClientCertificate } from "./partners.ts";
+
+/** What the service needs to know of a client certificate. */
+export interface PresentedCertificate {
+  /** SHA-256 of the DER, lower-case hexadecimal without colons (64 characters). */
+  readonly fingerprint256: string;
+  /** First moment of validity. */
+  readonly validFrom: Date;
+  /** Last moment of validity. */
+  readonly validTo: Date;
+}
+
+/** Larger than any certificate in use; bounds the work that one header can cause. */
+export const maxDerBytes = 16 * 1024;
+
+/**
+ * Reads a DER certificate.
+ *
+ * @param der the bytes, one certificate and nothing else
+ * @returns the certificate, or `null` when the bytes are anything else; it never throws
+ */
+export function readCertificate(der: Uint8Array): PresentedCertificate | null {
+  if (!isWholeSequence(der)) return null;
+  try {
+    const certificate = new X509Certificate(der);
+    const validFrom = new Date(certificate.validFrom);
+    const validTo = new Date(certificate.validTo);
+    if (Number.isNaN(validFrom.getTime()) || Number.isNaN(validTo.getTime())) return null;
+    return { fingerprint256: createHash("sha256").update(der).digest("hex"), validFrom, validTo };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Whether the outer DER SEQUENCE spans the bytes exactly. The runtimes' parsers ignore what follows it (and Bun's
+ * takes PEM text as well), which would give one certificate many fingerprints.
+ */
+function isWholeSequence(der: Uint8Array): boolean {
+  if (der[0] !== 0x30 || der.length > maxDerBytes) return false;
+  const first = der[1] ?? 0;
+  if (first < 0x80) return der.length === 2 + first;
+  const lengthBytes = first & 0x7f;
+  if (lengthBytes < 1 || lengthBytes > 2) return false;
+  const length = lengthBytes === 1 ? (der[2] ?? 0) : (der[2] ?? 0) * 256 + (der[3] ?? 0);
+  // A length that fits a shorter form is not DER.
+  return length >= (lengthBytes === 1 ? 0x80 : 0x100) && der.length === 2 + lengthBytes + length;
+}
+
+/**
+ * Reads the one certificate of a file, PEM or DER. A private key beside it is not looked at.
+ *
+ * A chain is refused rather than guessed at: whoever holds a certificate of the chain's upper end would
+ * otherwise become the partner.
+ *
+ * @param partnerId whom it will belong to
+ * @param options `now` in milliseconds since the epoch
+ * @throws TvsError INPUT_UNREADABLE when there is no certificate, REFUSED for several and for an expired one
+ */
+export function readClientCertificate(
+  file: Uint8Array,
+  partnerId: string,
+  options: { now: number },
+): ClientCertificate {
+  const der = soleCertificate(file);
+  const presented = readCertificate(der);
+  if (presented === null)
+    throw new TvsError("INPUT_UNREADABLE", "the file holds no readable X.509 certificate");
+  const validTo = presented.validTo.getTime();
+  if (validTo < options.now) {
+    throw new TvsError(
+      "REFUSED",
+      `the certificate expired at ${isoTime(validTo)}; ask the partner for its new one`,
+    );
+  }
+  return {
+    fingerprint: presented.fingerprint256,
+    partnerId,
+    subject: new X509Certificate(der).subject.split("\n").join(", "),
+    validFrom: presented.validFrom.getTime(),
+    validTo,
+    addedAt: options.now,
+  };
+}
+
+function soleCertificate(file: Uint8Array): Uint8Array {
+  if (file[0] === 0x30) return file;
+  const text = Buffer.from(file).toString("latin1");
+  const blocks = [
+    ...text.matchAll(/-----BEGIN CERTIFICATE-----([\sA-Za-z0-9+/=]+)-----END CERTIFICATE-----/g),
+  ];
+  if (blocks.length > 1) {
+    const message = `the file holds ${blocks.length} certificates; give the partner's own alone, without its chain`;
+    throw new TvsError("REFUSED", message);
+  }
+  return Buffer.from(blocks[0]?.[1] ?? "", "base64");
+}
+
+/**
+ * Reads a fingerprint as people copy it: 64 hexadecimal digits of any case, with or without colons.
+ * @returns lower case without colons
+ * @throws TvsError USAGE
+ */
+export function parseFingerprint(text: string): string {
+  const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
+  if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();
+  throw new TvsError(
+    "USAGE",
+    "the fingerprint must be a SHA-256: 64 hexadecimal digits, with or without colons",
+  );
+}

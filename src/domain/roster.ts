@@ -1,0 +1,134 @@
+import type { LicenseStatus, Purpose, Reason } from "../partner/contract.ts";
+import type { BlindIndex } from "./blind-index.ts";
+import type { CalendarDate } from "./clock.ts";
+import { eligibilityResult } from "./envelopes.ts";
+import { TvsError } from "./errors.ts";
+import type { Policy } from "./policy.ts";
+import { ninPattern } from "./search-term.ts";
+import { canonicalRegNo, maxTId, type TeacherKey, type TeacherReader } from "./teachers.ts";
+
+/** Why a row names nobody that could be looked up; the value itself is never repeated. */
+export type RosterError =
+  | "IDENTIFIER_MISSING"
+  | "REG_NO_MALFORMED"
+  | "T_ID_MALFORMED"
+  | "NIN_MALFORMED"
+  | "SPREADSHEET_DAMAGE"
+  | "ROW_MALFORMED";
+
+/** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
+export type RosterRow = {
+  /** The physical line, the header being 1. */
+  readonly line: number;
+  readonly regNo: string | null;
+  readonly tId: number | null;
+  readonly found: boolean;
+  readonly status: LicenseStatus | null;
+  readonly eligible: boolean;
+  readonly reasons: readonly Reason[];
+  readonly name: string | null;
+  readonly error: RosterError | null;
+};
+
+/** The identifying columns, in the order in which they count. */
+export const rosterColumns = ["reg_no", "t_id", "nin"] as const;
+type RosterColumn = (typeof rosterColumns)[number];
+
+/** Where each identifying column stands, and how many columns there are. */
+export type RosterHeader = { readonly places: ReadonlyMap<RosterColumn, number>; readonly width: number };
+
+/** What a spreadsheet makes of a long number, for example 2.3E+10. */
+const damagedNumber = /^\d+([.,]\d+)?E\+?\d+$/i;
+
+/** @throws TvsError INPUT_UNREADABLE when no column identifies a teacher, or one does twice */
+export function readRosterHeader(cells: readonly string[]): RosterHeader {
+  const names = cells.map((cell) => cell.trim().toLowerCase());
+  const places = new Map<RosterColumn, number>();
+  for (const column of rosterColumns) {
+    const place = names.indexOf(column);
+    if (place === -1) continue;
+    if (names.lastIndexOf(column) !== place) {
+      throw new TvsError("INPUT_UNREADABLE", `the header names the column ${column} twice`);
+    }
+    places.set(column, place);
+  }
+  if (places.size > 0) return { places, width: cells.length };
+  const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(", ")}`;
+  throw new TvsError("INPUT_UNREADABLE", message);
+}
+
+export type RosterDependencies = {
+  readonly teachers: TeacherReader;
+  readonly blindIndex: BlindIndex;
+  readonly purpose: Purpose;
+  readonly policy: Policy;
+  readonly today: CalendarDate;
+};
+
+/**
+ * Judges one row of a list. Nothing is attested: this is the operator's own look-up.
+ * @param cells the row's cells as text
+ */
+export async function judgeRosterRow(
+  cells: readonly string[],
+  place: { header: RosterHeader; line: number },
+  dependencies: RosterDependencies,
+): Promise<RosterRow> {
+  const key = readKey(cells, place.header, dependencies.blindIndex);
+  if (typeof key === "string") return { ...nobody, line: place.line, error: key };
+  const teacher = await dependencies.teachers.find(key);
+  const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
+  const answer = { line: place.line, found, status, eligible, reasons, error: null };
+  if (teacher === null) return { ...answer, ...asked(key), name: null };
+  return { ...answer, regNo: teacher.regNo, tId: teacher.tId, name: teacher.name };
+}
+
+const nobody: Omit<RosterRow, "line" | "error"> = {
+  regNo: null,
+  tId: null,
+  found: false,
+  status: null,
+  eligible: false,
+  reasons: [],
+  name: null,
+};
+
+function readKey(
+  cells: readonly string[],
+  header: RosterHeader,
+  index: BlindIndex,
+): TeacherKey | RosterError {
+  // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
+  if (cells.slice(header.width).some((cell) => cell !== "")) return "ROW_MALFORMED";
+  for (const column of rosterColumns) {
+    const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
+    if (text !== "") return keyOf(column, text, index);
+  }
+  return "IDENTIFIER_MISSING";
+}
+
+function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {
+  if (column !== "reg_no" && damagedNumber.test(text)) return "SPREADSHEET_DAMAGE";
+  if (column === "nin")
+    return ninPattern.test(text) ? { by: "nin", value: index.nin(text) } : "NIN_MALFORMED";
+  if (column === "t_id") {
+    const tId = Number(text);
+    return /^\d+$/.test(text) && tId <= maxTId ? { by: "tId", value: tId } : "T_ID_MALFORMED";
+  }
+  const regNo = canonicalRegNo(text);
+  return regNo === null ? "REG_NO_MALFORMED" : { by: "regNo", value: regNo };
+}
+
+/** What was asked for in vain; what could be a NIN in the wrong column is not repeated. */
+function asked(key: TeacherKey): { regNo: string | null; tId: number | null } {
+  const mayBeNin = key.by === "nin" || /(^|\D)\d{11}(\D|$)/.test(String(key.value));
+  return {
+    regNo: key.by === "regNo" && !mayBeNin ? key.value : null,
+    tId: key.by === "tId" && !mayBeNin ? key.value : null,
+  };
+}
+
+/** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */
+export function percentageOf(eligible: number, rows: number): number {
+  return rows === 0 ? 0 : Math.floor((eligible * 1000) / rows) / 10;
+}

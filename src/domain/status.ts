@@ -1,0 +1,101 @@
+import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
+import type { Calendar } from "./clock.ts";
+import { isoTime } from "./clock.ts";
+import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
+
+export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
+
+/** The last run of an import. Times are milliseconds since the epoch. */
+export type ImportFigures = {
+  readonly file: string;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly events: number;
+};
+
+/** Counts that cost the same however much is stored: every one reads a bounded number of rows. */
+export type StatusStore = {
+  /** Records of teachers; none is ever deleted. */
+  teachers(): Promise<number>;
+  /** Licence statuses on a date of every `step`-th record. */
+  licenses(today: string, step: number): Promise<LicenseCounts>;
+  partners(): Promise<{ total: number; disabled: number }>;
+  /** Attestations in all, and since each of the times (milliseconds since the epoch). */
+  attestations(
+    since: readonly number[],
+  ): Promise<{ total: number; since: number[]; newestAt: number | null }>;
+  idempotencyRecords(): Promise<number>;
+  events(): Promise<number>;
+  lastImport(): Promise<ImportFigures | null>;
+  schemaVersion(): Promise<number>;
+  /** Null where the database does not say. */
+  sizeBytes(): Promise<number | null>;
+};
+
+/** Up to so many teachers all are counted, beyond it a sample of about `sampleSize` is. */
+const maxCounted = 100_000;
+const sampleSize = 10_000;
+const hourMs = 3_600_000;
+
+/** Teachers by licence status today; `approximate` when the split was estimated from a sample. */
+export async function countTeachers(store: StatusStore, today: string) {
+  const total = await store.teachers();
+  const step = total <= maxCounted ? 1 : Math.floor(total / sampleSize);
+  const counted = await store.licenses(today, step);
+  const sampled = licenseStatuses.reduce((sum, status) => sum + counted[status], 0);
+  const scale = (count: number) => (sampled === 0 ? 0 : Math.round((count * total) / sampled));
+  const byLicenseStatus: LicenseCounts = {
+    VALID: scale(counted.VALID),
+    EXPIRED: scale(counted.EXPIRED),
+    NOT_FOUND: scale(counted.NOT_FOUND),
+    REVOKED: scale(counted.REVOKED),
+  };
+  return { total, byLicenseStatus, approximate: step > 1 };
+}
+
+/** All figures of the running data, as `tvs status` shows them; times in ISO 8601. */
+export async function readFigures(
+  store: StatusStore,
+  keys: readonly SigningKey[],
+  { calendar, now }: { calendar: Calendar; now: number },
+) {
+  const attestations = await store.attestations([calendar.startOfDay(calendar.dateAt(now)), now - hourMs]);
+  const [today = 0, lastHour = 0] = attestations.since;
+  const lastImport = await store.lastImport();
+  return {
+    teachers: await countTeachers(store, calendar.dateAt(now)),
+    partners: await store.partners(),
+    attestations: {
+      total: attestations.total,
+      today,
+      lastHour,
+      newestAt: attestations.newestAt === null ? null : isoTime(attestations.newestAt),
+    },
+    keys: { active: keyAge(keys, "active", now), pending: keyAge(keys, "pending", now) },
+    idempotencyRecords: await store.idempotencyRecords(),
+    events: await store.events(),
+    lastImport: lastImport === null ? null : describeImport(lastImport),
+  };
+}
+
+/** `since` is the time of activation, or of publication for a pending key. */
+function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
+  const key = keys.find((one) => one.state === state);
+  if (key === undefined) return null;
+  const since = state === "active" ? (key.activatedAt ?? key.createdAt) : key.publishedAt;
+  const { kid } = describeKey(key);
+  return { kid, since: isoTime(since), ageSeconds: Math.max(0, Math.floor((now - since) / 1000)) };
+}
+
+function describeImport({ startedAt, finishedAt, ...counts }: ImportFigures) {
+  return {
+    ...counts,
+    startedAt: isoTime(startedAt),
+    finishedAt: finishedAt === null ? null : isoTime(finishedAt),
+  };
+}

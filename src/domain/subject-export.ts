@@ -1,0 +1,68 @@
+import { Buffer } from "node:buffer";
+import type { Attestation, AttestationStore } from "./attestations.ts";
+import type { BlindIndex } from "./blind-index.ts";
+import { type Clock, isoSeconds, isoTime } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import type { RegisterStore } from "./register.ts";
+import { ninPattern } from "./search-term.ts";
+import { teacherHistory } from "./teacher-changes.ts";
+import { describeHistoryLine, describeStored } from "./teacher-record.ts";
+
+export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
+
+/** What the export cannot hold, so that whoever answers the person can say so. */
+export const exportNotes: readonly string[] = [
+  "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
+  "The public look-up keeps no record of who was looked up.",
+  "Answers to partners' calls with an Idempotency-Key are kept for 72 hours, to be repeated; they hold the same envelopes.",
+];
+
+/**
+ * All that is held on the person with a NIN, and every look-up of that person by a partner: of the record,
+ * and of the NIN when it named nobody.
+ * @throws TvsError USAGE when the text is no NIN, which is not repeated; NOT_KNOWN when nothing is held
+ */
+export async function exportSubject(
+  stores: { register: RegisterStore; attestations: AttestationStore; blindIndex: BlindIndex; clock: Clock },
+  nin: string,
+) {
+  if (!ninPattern.test(nin)) throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
+  const { register, attestations, blindIndex, clock } = stores;
+  const ninIndex = blindIndex.nin(nin);
+  const teacher = await register.findStored({ by: "nin", value: ninIndex });
+  const teacherId = teacher?.id ?? null;
+  const lookups = await attestations.ofSubject({ teacherId, ninIndex });
+  if (teacher === null && lookups.length === 0) {
+    throw new TvsError("NOT_KNOWN", "nothing is held on the person with this NIN");
+  }
+  return {
+    exportedAt: isoTime(clock.now()),
+    record: teacher === null ? null : describeStored(teacher),
+    history: teacherId === null ? [] : (await teacherHistory(register, teacherId)).map(describeHistoryLine),
+    events: teacherId === null ? [] : (await register.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
+    lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
+    notes: exportNotes,
+  };
+}
+
+function describeLookup(one: Attestation) {
+  return {
+    verificationId: one.verificationId,
+    partnerId: one.partnerId,
+    verifiedAt: isoSeconds(one.issuedAt),
+    endpoint: one.endpoint,
+    purpose: one.purpose,
+    status: one.status,
+    eligible: one.eligible,
+    reference: one.reference,
+    context: one.context === null ? null : (JSON.parse(one.context) as object),
+    result: signedResult(one.jws),
+    signature: one.jws,
+  };
+}
+
+/** What was signed is what the partner got; it is read from the signature itself. */
+function signedResult(jws: string): unknown {
+  const payload = Buffer.from(jws.split(".")[1] ?? "", "base64url").toString("utf8");
+  return (JSON.parse(payload) as { result: unknown }).result;
+}

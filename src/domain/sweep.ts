@@ -1,0 +1,133 @@
+import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import type { Live } from "./live.ts";
+import { planWrite, type RegisterStore, type StoredTeacher, type TeacherWrite } from "./register.ts";
+
+/** Records in one commit: short enough that a call which waits for the disk does not notice. */
+const chunkRows = 200;
+/** How often a running service looks at the date: a clock that is set forward is noticed within this. */
+const maxWaitMs = 60_000;
+
+/** What a sweep did: licences that ended, licences that began, and the events that told of them. */
+export type SweepResult = {
+  readonly date: CalendarDate;
+  readonly expired: number;
+  readonly started: number;
+  readonly events: number;
+};
+
+/**
+ * Announces what the calendar has changed since it was last announced, however many days ago that was.
+ *
+ * Every write is bound to the version of the record that it was computed from, so two sweeps at once, or a
+ * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
+ * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits
+ * @throws TvsError INTERNAL when a record that is due cannot be written
+ */
+export async function sweep(
+  register: RegisterStore,
+  options: { calendar: Calendar; clock: Clock; actor: string; isStopped?: () => boolean },
+): Promise<SweepResult> {
+  const { calendar, clock, isStopped = () => false } = options;
+  const date = calendar.dateAt(clock.now());
+  const counts = { expired: 0, started: 0, events: 0 };
+  let refused = "";
+  while (!isStopped()) {
+    const due = await register.dueByCalendar(date, chunkRows);
+    // A record that was not written has moved on by another's hand; one that has not can never be written.
+    const first = due[0] === undefined ? "" : `${due[0].id} ${due[0].version}`;
+    if (due.length === 0) break;
+    if (first === refused) throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
+    const writes = due.map((teacher) => planCalendarStep(teacher, options));
+    const applied = await register.apply(writes);
+    for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
+    refused = applied.some(Boolean) ? "" : first;
+  }
+  return { date, ...counts };
+}
+
+function count(counts: { expired: number; started: number; events: number }, write: TeacherWrite): void {
+  if (write.announcedStatus === "EXPIRED") counts.expired++;
+  if (write.announcedStatus === "VALID") counts.started++;
+  counts.events += write.events.length;
+}
+
+/** True when the calendar has changed the licence since partners were told of it. */
+export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): boolean {
+  const { announcedStatus, active, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
+  if (licenseExpiryDate === null) return false;
+  if (announcedStatus === "VALID") return licenseExpiryDate < today;
+  if (announcedStatus !== "NOT_FOUND" || !active || licenseRevokedOn !== null) return false;
+  return licenseIssueDate !== null && licenseIssueDate <= today;
+}
+
+/**
+ * The next step of a licence that is due, as of the day on which it came about: one that began and ended
+ * while nobody swept is announced twice, in order. What is recorded carries the time of the recording; the
+ * event carries the time at which the status changed.
+ */
+export function planCalendarStep(
+  teacher: StoredTeacher,
+  options: { calendar: Calendar; clock: Clock; actor: string },
+): TeacherWrite {
+  const { calendar, clock, actor } = options;
+  const at = clock.now();
+  const occurredAt = Math.min(at, calendar.startOfDay(stepDate(teacher)));
+  const write = planWrite(teacher, teacher, { action: "sweep", actor, calendar, at: occurredAt });
+  return { ...write, at, history: write.history === null ? null : { ...write.history, at } };
+}
+
+function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: StoredTeacher): CalendarDate {
+  if (announcedStatus === "NOT_FOUND" && licenseIssueDate !== null) return licenseIssueDate;
+  if (licenseExpiryDate !== null) return dayAfter(licenseExpiryDate);
+  throw new TvsError("INTERNAL", "a licence without dates cannot be due");
+}
+
+/**
+ * Sweeps now and after every local midnight. The date is looked at once a minute besides, so that neither
+ * a clock that was set nor a machine that slept can make a day go missing. A sweep that failed is tried
+ * again at the next look.
+ * @param dependencies `onError` is told of a sweep that failed
+ * @returns stops it, when a sweep that is under way has ended
+ */
+export function startSweeping(dependencies: {
+  register: RegisterStore;
+  live: Live;
+  clock: Clock;
+  onError?: (error: unknown) => void;
+}): () => Promise<void> {
+  const { register, live, clock, onError } = dependencies;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+  let sweptFor = "";
+  let last: Promise<void> = look();
+
+  async function look(): Promise<void> {
+    const { calendar } = live.current();
+    // A time zone that was changed is another calendar: the same date may begin at another moment.
+    const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
+    if (day !== sweptFor) {
+      try {
+        await sweep(register, { calendar, clock, actor: "service", isStopped: () => stopped });
+        sweptFor = day;
+      } catch (error) {
+        onError?.(error);
+      }
+    }
+    if (!stopped) timer = setTimeout(again, waitMs(calendar, clock.now()));
+  }
+
+  function again(): void {
+    last = look();
+  }
+
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await last;
+  };
+}
+
+function waitMs(calendar: Calendar, now: number): number {
+  return Math.max(1, Math.min(maxWaitMs, calendar.nextMidnight(now) - now));
+}

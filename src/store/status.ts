@@ -1,0 +1,81 @@
+import { isTvsError } from "../domain/errors.ts";
+import type { ImportFigures, LicenseCounts, StatusStore } from "../domain/status.ts";
+import { lastIdBefore } from "./attestations.ts";
+import type { Driver, Row, Value } from "./driver.ts";
+import { integer, integerOrNull, text } from "./rows.ts";
+
+/** The same rule as domain/teachers.ts, licenseStatusOn, here over many rows without reading them out. */
+const licenseStatus = `CASE WHEN active = 0 THEN 'NOT_FOUND'
+  WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
+  WHEN license_expiry_date IS NULL OR license_issue_date > ?1 THEN 'NOT_FOUND'
+  WHEN license_expiry_date >= ?1 THEN 'VALID' ELSE 'EXPIRED' END`;
+
+const sampledStatuses = `WITH RECURSIVE sample (id) AS (
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM teachers)
+    UNION ALL SELECT id + ?2 FROM sample WHERE id + ?2 <= (SELECT max(id) FROM teachers))
+  SELECT ${licenseStatus} AS status, count(*) AS n FROM sample CROSS JOIN teachers USING (id) GROUP BY 1`;
+
+/**
+ * Figures of the running data. Rows of teachers, attestations and events are never deleted, so their highest
+ * id is their number; idempotency records leave oldest first, so theirs lie between the lowest and the highest.
+ */
+export function createStatusStore(driver: Driver): StatusStore {
+  async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
+    const [row] = await driver.query(`SELECT coalesce((${sql}), 0) AS n`, args);
+    return row === undefined ? 0 : integer(row, "n");
+  }
+
+  return {
+    teachers: () => figure("SELECT max(id) FROM teachers"),
+    async licenses(today, step) {
+      const rows = await driver.query(sampledStatuses, [today, step]);
+      const counts: Record<string, number> = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0 };
+      for (const row of rows) counts[text(row, "status")] = integer(row, "n");
+      return counts as LicenseCounts;
+    },
+    async partners() {
+      const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
+      return { total: await figure("SELECT count(*) FROM partners"), disabled };
+    },
+    async attestations(since) {
+      const total = await figure("SELECT max(id) FROM attestations");
+      const counts = since.map(
+        async (time) => total - (await figure(lastIdBefore("?1"), [Math.floor(time / 1000)])),
+      );
+      const newest = await driver.query("SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 1");
+      const newestAt = newest[0] === undefined ? null : integer(newest[0], "issued_at") * 1000;
+      return { total, since: await Promise.all(counts), newestAt };
+    },
+    idempotencyRecords: () =>
+      figure("(SELECT max(rowid) FROM idempotency) - (SELECT min(rowid) FROM idempotency) + 1"),
+    events: () => figure("SELECT max(id) FROM events"),
+    async lastImport() {
+      const [row] = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT 1");
+      return row === undefined ? null : importFigures(row);
+    },
+    schemaVersion: () => figure("SELECT max(version) FROM schema_migrations"),
+    async sizeBytes() {
+      try {
+        return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
+      } catch (error) {
+        // A libSQL server may refuse to say; every other failure is one.
+        if (driver.kind === "remote" && !isTvsError(error, "STORE_BUSY")) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+function importFigures(row: Row): ImportFigures {
+  return {
+    file: text(row, "file"),
+    startedAt: integer(row, "started_at"),
+    finishedAt: integerOrNull(row, "finished_at"),
+    inserted: integer(row, "inserted"),
+    updated: integer(row, "updated"),
+    unchanged: integer(row, "unchanged"),
+    rejected: integer(row, "rejected"),
+    warnings: integer(row, "warnings"),
+    events: integer(row, "events"),
+  };
+}

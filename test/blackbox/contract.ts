@@ -1,0 +1,97 @@
+/** The published contract's shapes, written down from its text and not from the program. */
+
+export const purposes = [
+  "BODYA_INVIGILATOR_ELIGIBILITY",
+  "BODYA_EXAMINER_CREDENTIAL_CHECK",
+  "BODYB_INVIGILATOR_ELIGIBILITY",
+  "BODYB_EXAMINER_CREDENTIAL_CHECK",
+  "BODYC_CBT_STAFF_VERIFICATION",
+  "BODYC_INVIGILATOR_ELIGIBILITY",
+  "BODYC_ENDORSEMENT_ELIGIBILITY",
+  "SCHOOL_EMPLOYMENT_VERIFICATION",
+  "EMPLOYER_BACKGROUND_CHECK",
+  "GENERAL_PUBLIC_VERIFICATION",
+] as const;
+export type Purpose = (typeof purposes)[number];
+
+export type Identifier = { regNo: string } | { tId: number } | { nin: string };
+
+export type License = {
+  status: "VALID" | "EXPIRED" | "NOT_FOUND" | "REVOKED";
+  issueDate: string | null;
+  expiryDate: string | null;
+  daysRemaining: number | null;
+};
+
+export type Certificate = { status: string; regNo: string | null; issueDate: string | null };
+
+export type EligibilityResult = {
+  found: boolean;
+  source: "new_system" | "legacy" | null;
+  status: License["status"];
+  eligible: boolean;
+  reasons: string[];
+  teacher: { name: string; tId: number | null; state: string | null; category: string | null } | null;
+  license: License | null;
+  certificate: Certificate | null;
+  profile: { ninVerified: boolean; qualifications: object[]; employment: object[] } | null;
+};
+
+export type Envelope = {
+  verificationId: string;
+  verifiedAt: string;
+  issuer: string;
+  audience: string;
+  result: EligibilityResult;
+  signature: string;
+  signatureKid: string;
+};
+
+export type Batch = { count: number; results: Envelope[] };
+
+export type PublicAnswer = {
+  found: boolean;
+  name?: string;
+  tId?: string | null;
+  status?: string;
+  state?: string | null;
+  teacher?: {
+    name: string;
+    tId: string | null;
+    state: string | null;
+    category: string | null;
+    photoUrl?: string;
+  };
+  certificate?: Certificate;
+  license?: License;
+  verifiedAt: string;
+};
+
+export type Problem = { statusCode: number; message: string; retryAfterSeconds?: number };
+
+export type Jwk = { kty: string; use: string; alg: string; kid: string; n: string; e: string };
+export type Jwks = { keys: Jwk[] };
+
+export type Health = { status: string; service: string; issuer: string; activeKid: string };
+
+export type KeyInfo = {
+  kid: string;
+  state: "pending" | "active" | "retired" | "compromised";
+  createdAt: string;
+  publishedAt: string;
+  activatedAt: string | null;
+  retiredAt: string | null;
+  compromisedSince: string | null;
+};
+
+export type ImportReport = {
+  file: string;
+  sha256: string;
+  rows: number;
+  inserted: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+  warnings: number;
+  events: number;
+};

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Batch, Envelope, Problem } from "./contract.ts";
+import { teachers } from "./registry.ts";
+import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+let world: World;
+let partner: Partner;
+let keys = 0;
+
+beforeAll(async () => {
+  world = await createWorld();
+  partner = await world.partner();
+});
+
+afterAll(() => world?.end());
+
+const purpose = "EMPLOYER_BACKGROUND_CHECK";
+const question = { identifier: { regNo: teachers.valid.reg_no }, purpose };
+const otherQuestion = { identifier: { regNo: teachers.expired.reg_no }, purpose };
+const freshKey = () => `key-${++keys}`;
+
+type Sent = { status: number; text: string; replayed: string | null; headers: Headers };
+
+async function send(path: string, body: unknown, key: string, by: Partner = partner): Promise<Sent> {
+  const response = await by.post(path, body, { "Idempotency-Key": key });
+  const { status, headers } = response;
+  return { status, headers, replayed: headers.get("Idempotent-Replayed"), text: await response.text() };
+}
+
+const check = (body: unknown, key: string, by?: Partner) => send("/eligibility-check", body, key, by);
+
+async function attestedBy(caller: Partner): Promise<number> {
+  const words = ["attestations", "list", "--partner", caller.id, "--limit", "1000"];
+  return (await world.tvsJson<unknown[]>(...words)).length;
+}
+
+function expectReplay(replay: Sent, original: Sent): void {
+  expect(replay.status).toBe(200);
+  expect(replay.replayed).toBe("true");
+  expect(replay.text).toBe(original.text);
+  for (const name of ["X-Verification-Id", "X-Signature-Kid", "Content-Type", "Cache-Control"]) {
+    expect(replay.headers.get(name)).toBe(original.headers.get(name));
+  }
+}
+
+describe("the same call again", () => {
+  test("is answered with the same bytes, and says so", async () => {
+    const key = freshKey();
+    const original = await check(question, key);
+    expect(original.status).toBe(200);
+    expect(original.replayed).toBeNull();
+    const replay = await check(question, key);
+    expectReplay(replay, original);
+    expect(replay.headers.get("X-Request-Id")).not.toBe(original.headers.get("X-Request-Id"));
+    for (const name of ["Limit", "Remaining", "Reset"]) {
+      expect(replay.headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
+    }
+  });
+
+  test("the order of members, white space and escapes make no difference", async () => {
+    const key = freshKey();
+    const original = await check(question, key);
+    const { regNo } = question.identifier;
+    const spellings = [
+      `{"purpose":"${purpose}","identifier":{"regNo":"${regNo}"}}`,
+      `\n{ "identifier" : { "regNo" : "${regNo}" } ,\t"purpose" : "${purpose}" }\r\n`,
+      `{"identifier":{"regNo":"${regNo.replaceAll("/", "\\/")}"},"purpose":"\\u0045${purpose.slice(1)}"}`,
+    ];
+    for (const spelling of spellings) expectReplay(await check(spelling, key), original);
+  });
+
+  test("of a batch too", async () => {
+    const key = freshKey();
+    const body = { items: [question, otherQuestion] };
+    const original = await send("/batch", body, key);
+    const replay = await send("/batch", body, key);
+    expectReplay(replay, original);
+    expect((JSON.parse(replay.text) as Batch).count).toBe(2);
+  });
+
+  test("the record may have changed meanwhile: the answer is the original one", async () => {
+    const row = { ...teachers.valid, reg_no: "ED/PT/2021/00001", t_id: "", nin: "", email: "", phone: "" };
+    await world.importRows([row]);
+    const key = freshKey();
+    const body = { identifier: { regNo: row.reg_no }, purpose };
+    const original = await check(body, key);
+    expect((JSON.parse(original.text) as Envelope).result.status).toBe("VALID");
+    await world.importRows([{ ...row, active: "false" }]);
+    expectReplay(await check(body, key), original);
+    const anew = JSON.parse((await check(body, freshKey())).text) as Envelope;
+    expect(anew.result.reasons).toEqual(["TEACHER_DEACTIVATED"]);
+  });
+
+  test("without a key every call is a verification of its own", async () => {
+    const [one, two] = await Promise.all([partner.post("/eligibility-check", question), partner.post("/eligibility-check", question)]);
+    expect(one.headers.get("Idempotent-Replayed")).toBeNull();
+    expect(one.headers.get("X-Verification-Id")).not.toBe(two.headers.get("X-Verification-Id"));
+  });
+});
+
+describe("the key with something else", () => {
+  test.each<[string, (key: string) => unknown]>([
+    ["another teacher", () => otherQuestion],
+    ["another purpose", () => ({ ...question, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" })],
+    ["a further member", () => ({ ...question, context: { correlationId: "1" } })],
+    ["a further unknown member", () => ({ ...question, extra: 1 })],
+  ])("%s is 422, and the original stays", async (_name, body) => {
+    const key = freshKey();
+    const original = await check(question, key);
+    const refused = await check(body(key), key);
+    expect(refused.status).toBe(422);
+    expect(refused.replayed).toBeNull();
+    const problem = JSON.parse(refused.text) as Problem;
+    expect(Object.keys(problem)).toEqual(["statusCode", "message"]);
+    expect(problem.statusCode).toBe(422);
+    expect(problem.message).toContain("Idempotency-Key");
+    expect(problem.message).not.toContain(key);
+    expectReplay(await check(question, key), original);
+  });
+
+  test("another endpoint and another partner are independent of it", async () => {
+    const key = freshKey();
+    const original = await check(question, key);
+    const batch = await send("/batch", { items: [question] }, key);
+    expect([batch.status, batch.replayed]).toEqual([200, null]);
+    const other = await world.partner();
+    const theirs = await check(otherQuestion, key, other);
+    expect([theirs.status, theirs.replayed]).toEqual([200, null]);
+    expectReplay(await check(question, key), original);
+  });
+
+  test("it belongs to the partner, not to the credential", async () => {
+    const caller = await world.partner();
+    const key = freshKey();
+    const original = await check(question, key, caller);
+    const { apiKey } = await world.tvsJson<{ apiKey: string }>("partners", "key", "issue", caller.id);
+    const headers = { Authorization: `Bearer ${apiKey}`, "Idempotency-Key": key };
+    let response = await caller.post("/eligibility-check", question, headers);
+    for (let i = 0; i < 40 && response.status === 401; i++) {
+      await Bun.sleep(25);
+      response = await caller.post("/eligibility-check", question, headers);
+    }
+    expect(response.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await response.text()).toBe(original.text);
+  });
+
+  test("look-ups take no key: each is a verification of its own", async () => {
+    const headers = { "Idempotency-Key": freshKey() };
+    const path = `/lookup/by-tid/${teachers.valid.t_id}`;
+    const [one, two] = [await partner.get(path, headers), await partner.get(path, headers)];
+    expect(two.headers.get("Idempotent-Replayed")).toBeNull();
+    expect(one.headers.get("X-Verification-Id")).not.toBe(two.headers.get("X-Verification-Id"));
+  });
+});
+
+describe("length of the key", () => {
+  test.each([1, 255])("%p characters are taken", async (length) => {
+    const key = "k".repeat(length - 1) + String(length % 10);
+    const original = await check(question, key);
+    expect(original.status).toBe(200);
+    expectReplay(await check(question, key), original);
+  });
+
+  test.each([0, 256, 4_000])("%p characters are refused", async (length) => {
+    const refused = await check(question, "k".repeat(length));
+    expect(refused.status).toBe(400);
+    expect((JSON.parse(refused.text) as Problem).message).toContain("Idempotency-Key");
+  });
+});
+
+describe("what is not stored", () => {
+  test("a refused body: the key is free for the right one", async () => {
+    const key = freshKey();
+    expect((await check({ purpose }, key)).status).toBe(400);
+    expect((await check("no json", key)).status).toBe(400);
+    const good = await check(question, key);
+    expect([good.status, good.replayed]).toEqual([200, null]);
+  });
+
+  test("a purpose that was not allowed, and a quota that was spent", async () => {
+    const caller = await world.partner({
+      purposes: purpose,
+      perDay: 1,
+      scopes: "eligibility,batch",
+    });
+    const key = freshKey();
+    const forbidden = { ...question, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
+    expect((await check(forbidden, key, caller)).status).toBe(403);
+    const first = await check(question, key, caller);
+    expect([first.status, first.replayed]).toEqual([200, null]);
+    const late = freshKey();
+    expect((await check(otherQuestion, late, caller)).status).toBe(429);
+    await world.tvs("partners", "set", caller.id, "--per-day", "10");
+    let again = await check(otherQuestion, late, caller);
+    for (let i = 0; i < 40 && again.status === 429; i++) {
+      await Bun.sleep(25);
+      again = await check(otherQuestion, late, caller);
+    }
+    expect([again.status, again.replayed]).toEqual([200, null]);
+    expect(await attestedBy(caller)).toBe(2);
+  });
+});
+
+describe("many at once", () => {
+  test("twenty duplicates are one verification", async () => {
+    const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
+    const key = freshKey();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => check(question, key, caller)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
+    expect(await attestedBy(caller)).toBe(1);
+  });
+
+  test("twenty duplicates of a whole batch are one batch", async () => {
+    const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
+    const key = freshKey();
+    const items = Array.from({ length: 50 }, () => question);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send("/batch", { items }, key, caller)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(await attestedBy(caller)).toBe(50);
+  });
+
+  test("of two bodies under one key one is answered and the other refused", async () => {
+    const key = freshKey();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => check(index % 2 === 0 ? question : otherQuestion, key)),
+    );
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(5);
+    expect(statuses.filter((status) => status === 422)).toHaveLength(5);
+    expect(new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text)).size).toBe(1);
+  });
+});
+
+describe("restarts", () => {
+  test.each([false, true])("an answer is replayed after a restart (kill -9: %p)", async (kill) => {
+    const key = freshKey();
+    const batchKey = freshKey();
+    const original = await check(question, key);
+    const batch = await send("/batch", { items: [question] }, batchKey);
+    await world.restart({ kill });
+    expectReplay(await check(question, key), original);
+    expectReplay(await send("/batch", { items: [question] }, batchKey), batch);
+    expect((await check(otherQuestion, key)).status).toBe(422);
+  });
+
+  test("an old answer is replayed as it was, though the signing key has been rotated", async () => {
+    const key = freshKey();
+    const original = await check(question, key);
+    expect((await world.tvs("keys", "rotate", "--now")).code).toBe(0);
+    await world.restart();
+    expectReplay(await check(question, key), original);
+    const anew = await readJson<Envelope>(await partner.post("/eligibility-check", question));
+    expect(anew.signatureKid).not.toBe((JSON.parse(original.text) as Envelope).signatureKid);
+  });
+});

@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { makeCertificate, type TestCertificate } from "../certificates.ts";
+import type { Envelope, Problem } from "./contract.ts";
+import { eventually, withinOneSecond } from "./program.ts";
+import { teachers } from "./registry.ts";
+import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+
+let world: World;
+let first: Partner;
+let second: Partner;
+let serverArgs: string[];
+
+const tId = teachers.valid.t_id;
+const endpoints: [string, string, string][] = [
+  ["POST", "/eligibility-check", "eligibility"],
+  ["GET", "/lookup/by-reg-no/LA%2FPT%2F2019%2F00001", "lookup_by_reg_no"],
+  ["GET", `/lookup/by-tid/${tId}`, "lookup_by_tid"],
+  ["POST", "/lookup/by-nin", "lookup_by_nin"],
+  ["POST", "/batch", "batch"],
+];
+
+beforeAll(async () => {
+  world = await createWorld({ rows: [teachers.valid] });
+  const server = await makeCertificate({ commonName: "verify.example.gov" });
+  const certFile = await world.file("server.pem", server.certPem);
+  const keyFile = await world.file("server.key", server.keyPem);
+  serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
+  await world.restart({ args: serverArgs });
+  first = await world.partner();
+  second = await world.partner();
+});
+
+afterAll(() => world?.end());
+
+function call(headers: Record<string, string>): Promise<Response> {
+  return world.get(`${api}/lookup/by-tid/${tId}`, headers);
+}
+
+async function statusOf(headers: Record<string, string>): Promise<number> {
+  return (await call(headers)).status;
+}
+
+async function audienceOf(response: Response): Promise<string> {
+  expect(response.status).toBe(200);
+  return (await readJson<Envelope>(response)).audience;
+}
+
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+const header = (key: string) => ({ "x-agency-api-key": key });
+
+describe("without a valid credential", () => {
+  test.each(endpoints)("%s %s is 401, whatever else is wrong", async (method, path) => {
+    const init = method === "POST" ? { method, body: "not json" } : { method };
+    const response = await fetch(`${world.service().url}${api}${path}`, init);
+    expect(response.status).toBe(401);
+    const body = await readJson<Problem>(response);
+    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+    expect(body.statusCode).toBe(401);
+    expect(response.headers.get("X-Request-Id")).toBeTruthy();
+  });
+
+  test("a path or method that does not exist is told before the credential is asked for", async () => {
+    const post = await fetch(`${world.service().url}${api}/lookup/by-tid/1`, { method: "POST" });
+    expect(post.status).toBe(405);
+    expect(post.headers.get("Allow")).toContain("GET");
+    const get = await world.get(`${api}/eligibility-check`);
+    expect(get.status).toBe(405);
+    expect(get.headers.get("Allow")).toBe("POST");
+    expect((await world.get(`${api}/partners`)).status).toBe(404);
+  });
+
+  test.each(["/health", "/.well-known/jwks.json", "/.well-known/key-history"])("%s needs none", async (path) => {
+    expect((await world.get(api + path)).status).toBe(200);
+    expect((await world.get(api + path, bearer("tvs_live_wrong"))).status).toBe(200);
+  });
+});
+
+describe("API keys", () => {
+  test("have the published form", () => {
+    expect(first.apiKey).toMatch(/^tvs_live_[0-9A-Za-z]{61}$/);
+    expect(first.apiKey.slice("tvs_live_".length)).toStartWith(first.keyId);
+    expect(first.keyId).toHaveLength(12);
+  });
+
+  test("count in the Authorization header, its scheme in any case, and in x-agency-api-key", async () => {
+    for (const headers of [
+      bearer(first.apiKey),
+      { Authorization: `bearer ${first.apiKey}` },
+      { Authorization: `BEARER ${first.apiKey}` },
+      header(first.apiKey),
+      { "X-Agency-Api-Key": first.apiKey },
+    ]) {
+      expect(await audienceOf(await call(headers))).toBe(first.id);
+    }
+  });
+
+  test.each([
+    ["another scheme", () => ({ Authorization: `Basic ${first.apiKey}` })],
+    ["no scheme", () => ({ Authorization: first.apiKey })],
+    ["no key", () => ({ Authorization: "Bearer " })],
+    ["half a key", () => bearer(first.apiKey.slice(0, 40))],
+    ["something after it", () => bearer(`${first.apiKey}x`)],
+    ["another case", () => bearer(first.apiKey.toUpperCase())],
+    ["a sandbox prefix", () => bearer(first.apiKey.replace("tvs_live_", "tvs_test_"))],
+    ["in the query", () => ({})],
+  ])("are refused with %s", async (form, headers) => {
+    const query = form === "in the query" ? `?apiKey=${first.apiKey}` : "";
+    const response = await world.get(`${api}/lookup/by-tid/${tId}${query}`, headers());
+    expect(response.status).toBe(401);
+    expect(await response.text()).not.toContain(first.apiKey.slice(0, 30));
+  });
+
+  test("are refused with any one character mistyped", async () => {
+    for (let at = 9; at < first.apiKey.length; at += 7) {
+      const other = first.apiKey[at] === "a" ? "b" : "a";
+      const mistyped = first.apiKey.slice(0, at) + other + first.apiKey.slice(at + 1);
+      expect(await statusOf(bearer(mistyped))).toBe(401);
+    }
+  });
+
+  test("the first valid one counts, so that a bad one hides no good one", async () => {
+    const unknown = `${first.apiKey.slice(0, -1)}${first.apiKey.endsWith("a") ? "b" : "a"}`;
+    expect(await audienceOf(await call({ ...bearer(unknown), ...header(second.apiKey) }))).toBe(second.id);
+    expect(await audienceOf(await call({ ...bearer(first.apiKey), ...header(unknown) }))).toBe(first.id);
+    expect(await audienceOf(await call({ ...bearer(first.apiKey), ...header(second.apiKey) }))).toBe(first.id);
+    expect(await audienceOf(await call({ ...bearer(second.apiKey), ...header(first.apiKey) }))).toBe(second.id);
+  });
+
+  test("a sandbox's key opens nothing that is live", async () => {
+    const words = ["partners", "add", first.id, "--name", "Sandbox", "--scopes", "all", "--purposes", "all"];
+    const limits = ["--per-minute", "100", "--per-day", "100", "--sandbox"];
+    const { apiKey } = await world.tvsJson<{ apiKey: string }>(...words, ...limits);
+    expect(apiKey).toMatch(/^tvs_test_[0-9A-Za-z]{61}$/);
+    expect(await statusOf(bearer(apiKey))).toBe(401);
+  });
+
+  test("a revoked key ends within one second, the partner's other key goes on", async () => {
+    const partner = await world.partner();
+    const { apiKey, keyId } = await world.tvsJson<Partner>("partners", "key", "issue", partner.id);
+    expect(keyId).not.toBe(partner.keyId);
+    expect(await withinOneSecond(async () => (await statusOf(bearer(apiKey))) === 200)).toBe(true);
+    expect(await statusOf(bearer(partner.apiKey))).toBe(200);
+    expect((await world.tvs("partners", "key", "revoke", partner.keyId)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await statusOf(bearer(partner.apiKey))) === 401)).toBe(true);
+    expect(await audienceOf(await call(bearer(apiKey)))).toBe(partner.id);
+  });
+
+  test("the old key ends with the overlap", async () => {
+    const partner = await world.partner();
+    const words = ["partners", "key", "issue", partner.id, "--overlap", "1s"];
+    const { apiKey } = await world.tvsJson<Partner>(...words);
+    expect(await eventually(async () => (await statusOf(bearer(partner.apiKey))) === 401, 2_000)).toBe(true);
+    expect(await statusOf(bearer(apiKey))).toBe(200);
+  });
+
+  test("a third live key is refused, naming what to revoke", async () => {
+    const partner = await world.partner();
+    expect((await world.tvs("partners", "key", "issue", partner.id)).code).toBe(0);
+    const third = await world.tvs("partners", "key", "issue", partner.id);
+    expect(third.code).toBe(1);
+    expect(third.stderr).toContain(`partners key revoke ${partner.keyId}`);
+    const keys = await world.tvsJson<{ keyId: string }[]>("partners", "key", "list", partner.id);
+    expect(keys).toHaveLength(2);
+    expect(JSON.stringify(keys)).not.toContain(partner.apiKey.slice(21, 50));
+  });
+
+  test("a disabled partner is nobody until it is enabled again", async () => {
+    const partner = await world.partner();
+    const status = () => statusOf(bearer(partner.apiKey));
+    expect((await world.tvs("partners", "disable", partner.id)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await status()) === 401)).toBe(true);
+    expect((await world.tvs("partners", "enable", partner.id)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
+  });
+});
+
+describe("scopes", () => {
+  test.each(endpoints)("%s %s without its scope is 403, before its body is looked at", async (method, path, scope) => {
+    const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
+    const partner = await world.partner({ scopes: others.join(",") });
+    const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
+    expect(response.status).toBe(403);
+    const body = await readJson<Problem>(response);
+    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+    expect(body.statusCode).toBe(403);
+    expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
+    expect(response.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
+    expect(response.headers.get("X-RateLimit-Reset")).toMatch(/^\d+$/);
+  });
+
+  test("that are given and taken count within one second", async () => {
+    const partner = await world.partner({ scopes: "batch" });
+    const status = () => statusOf(bearer(partner.apiKey));
+    expect(await status()).toBe(403);
+    await world.tvs("partners", "set", partner.id, "--scopes", "lookup_by_tid");
+    expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
+    await world.tvs("partners", "set", partner.id, "--scopes", "batch");
+    expect(await withinOneSecond(async () => (await status()) === 403)).toBe(true);
+  });
+});
+
+describe("client certificates", () => {
+  function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}): Promise<Response> {
+    const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
+    // A connection of its own each time: a kept one would carry another test's certificate.
+    return fetch(`${world.service().tlsUrl}${api}/lookup/by-tid/${tId}`, {
+      headers: { ...headers, Connection: "close" },
+      tls: { ...client, rejectUnauthorized: false },
+      keepalive: false,
+    });
+  }
+
+  const clientCert = ({ der }: TestCertificate) => ({ "Client-Cert": `:${Buffer.from(der).toString("base64")}:` });
+
+  async function addCertificate(partner: Partner, certificate: TestCertificate): Promise<string> {
+    const path = await world.file(`${crypto.randomUUID()}.pem`, certificate.certPem);
+    return (await world.tvsJson<{ fingerprint: string }>("partners", "cert", "add", partner.id, path)).fingerprint;
+  }
+
+  test("count by their fingerprint, before any key, until they are removed", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    const fingerprint = await addCertificate(second, certificate);
+    expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
+    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 200)).toBe(true);
+    expect(await audienceOf(await callTls(certificate))).toBe(second.id);
+    expect(await audienceOf(await callTls(certificate, bearer(first.apiKey)))).toBe(second.id);
+    const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
+    expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
+  });
+
+  test("an unknown one is nobody, and hides no good key", async () => {
+    const stranger = await makeCertificate({ commonName: "agency" });
+    expect((await callTls(stranger)).status).toBe(401);
+    expect(await audienceOf(await callTls(stranger, bearer(first.apiKey)))).toBe(first.id);
+    expect(await audienceOf(await callTls(stranger, header(first.apiKey)))).toBe(first.id);
+    expect((await callTls(null)).status).toBe(401);
+    expect(await audienceOf(await callTls(null, bearer(first.apiKey)))).toBe(first.id);
+  });
+
+  test("belong to one partner", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    await addCertificate(first, certificate);
+    const path = await world.file("again.pem", certificate.certPem);
+    expect((await world.tvs("partners", "cert", "add", second.id, path)).code).toBe(1);
+    expect((await world.tvs("partners", "cert", "remove", second.id, certificate.fingerprint256)).code).toBe(1);
+    expect((await world.tvs("partners", "cert", "remove", first.id, certificate.fingerprint256)).code).toBe(0);
+  });
+
+  test("an expired one is refused by the command, and counts no longer once it expires", async () => {
+    const old = await makeCertificate({ commonName: "old", notAfter: new Date(Date.now() - 2_000) });
+    const path = await world.file("old.pem", old.certPem);
+    const refused = await world.tvs("partners", "cert", "add", first.id, path);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("expired");
+
+    const short = await makeCertificate({ commonName: "short", notAfter: new Date(Date.now() + 5_000) });
+    await addCertificate(first, short);
+    expect(await withinOneSecond(async () => (await callTls(short)).status === 200)).toBe(true);
+    expect(await eventually(async () => (await callTls(short)).status === 401, 7_000)).toBe(true);
+    expect(await audienceOf(await callTls(short, bearer(second.apiKey)))).toBe(second.id);
+  });
+
+  test("Client-Cert counts from a trusted proxy alone", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    await addCertificate(first, certificate);
+    const forwarded = clientCert(certificate);
+    expect(await statusOf(forwarded)).toBe(401);
+    expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(second.id);
+
+    await world.restart({ args: [...serverArgs, "--trusted-proxy", "127.0.0.0/8,10.0.0.0/8"] });
+    try {
+      expect(await audienceOf(await call(forwarded))).toBe(first.id);
+      expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(first.id);
+      const stranger = clientCert(await makeCertificate({ commonName: "agency" }));
+      expect(await statusOf(stranger)).toBe(401);
+      expect(await audienceOf(await call({ ...stranger, ...bearer(second.apiKey) }))).toBe(second.id);
+      const base64 = Buffer.from(certificate.der).toString("base64");
+      for (const malformed of [base64, `:${base64}`, `:${base64}:, :${base64}:`, certificate.fingerprint256]) {
+        expect(await statusOf({ "Client-Cert": malformed })).toBe(401);
+      }
+    } finally {
+      await world.restart({ args: serverArgs });
+    }
+  });
+});

@@ -1,0 +1,182 @@
+/**
+ * The program as the black-box suite knows it: a command line and an address. What runs is told by TVS_COMMAND, so
+ * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
+ */
+import { setDefaultTimeout } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+// A test may start several processes, on a machine that has other things to do.
+setDefaultTimeout(60_000);
+
+const mainFile = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+
+/** The words that start the program: a JSON array, or words parted by spaces, in TVS_COMMAND. */
+export const programWords: readonly string[] = readCommand(process.env["TVS_COMMAND"] ?? "");
+
+function readCommand(text: string): string[] {
+  if (text.trim() === "") return [process.execPath, mainFile];
+  return text.trim().startsWith("[") ? (JSON.parse(text) as string[]) : text.trim().split(/\s+/);
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** The environment of a child: ours, without what would steer the program. */
+function childEnvironment(env: Environment): Record<string, string> {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
+  );
+  return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
+}
+
+/** A command that has ended. */
+export type Finished = {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The one JSON value on stdout. @throws SyntaxError when stdout is anything else */
+  json<T>(): T;
+};
+
+export type RunOptions = { stdin?: string; env?: Environment; cwd?: string };
+
+/** Runs one command to its end. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const child = Bun.spawn([...programWords, ...args], {
+    stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+    env: childEnvironment(options.env ?? {}),
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr, json: <T>() => JSON.parse(stdout) as T };
+}
+
+/** Runs one command that has to succeed, and reads its JSON. */
+export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+  const finished = await run([...args, "--json"], options);
+  if (finished.code !== 0) {
+    throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
+  }
+  return finished.json<T>();
+}
+
+/** A `tvs serve` that listens. */
+export type Service = {
+  readonly url: string;
+  /** The address of the TLS port; empty without one. */
+  readonly tlsUrl: string;
+  readonly pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** Sends SIGTERM and waits. @returns the exit code */
+  stop(): Promise<number>;
+  /** Sends a signal and does not wait. */
+  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void;
+  /** Resolves with the exit code, or 128 and more after a signal. */
+  readonly exited: Promise<number>;
+};
+
+export type ServeOptions = { args?: readonly string[]; env?: Environment; dataDir: string };
+
+/** Starts the service on a free port and waits until it says where it listens. */
+export async function startService({ args = [], env = {}, dataDir }: ServeOptions): Promise<Service> {
+  const words = [...programWords, "serve", "--data", dataDir, "--port", "0", ...args];
+  const child = Bun.spawn(words, {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: childEnvironment(env),
+  });
+  const out = collect(child.stdout);
+  const err = collect(child.stderr);
+  const wantsTls = args.includes("--tls-port");
+  const ready = () => {
+    const url = /^listening on (http:\S+)$/m.exec(out.text())?.[1];
+    const tlsUrl = /^listening on (https:\S+)$/m.exec(out.text())?.[1] ?? "";
+    return url !== undefined && (!wantsTls || tlsUrl !== "") ? { url, tlsUrl } : null;
+  };
+  await Promise.race([out.until(() => ready() !== null), child.exited]);
+  const addresses = ready();
+  if (addresses === null) {
+    child.kill("SIGKILL");
+    throw new Error(`serve did not start: ${err.text()}`);
+  }
+  return {
+    ...addresses,
+    pid: child.pid,
+    stdout: out.text,
+    stderr: err.text,
+    exited: child.exited,
+    signal: (name) => child.kill(name),
+    async stop() {
+      child.kill("SIGTERM");
+      const code = await child.exited;
+      await Promise.all([out.ended, err.ended]);
+      return code;
+    },
+  };
+}
+
+/** Reads a pipe all the time, so that the child never blocks on it. */
+function collect(stream: ReadableStream<Uint8Array>) {
+  const decoder = new TextDecoder();
+  let text = "";
+  let check: (() => void) | undefined;
+  const ended = (async () => {
+    for await (const chunk of stream) {
+      text += decoder.decode(chunk, { stream: true });
+      check?.();
+    }
+  })();
+  return {
+    text: () => text,
+    ended,
+    until: (condition: () => boolean) =>
+      new Promise<void>((resolve) => {
+        check = () => condition() && resolve();
+        check();
+      }),
+  };
+}
+
+/** A folder of this test file's own. */
+export async function makeFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "tvs-blackbox-"));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * Waits until something holds, for at most `timeoutMs`; it is asked once more after that time has passed, so a slow
+ * machine makes the answer later, never wrong.
+ */
+export async function eventually(holds: () => Promise<boolean>, timeoutMs: number): Promise<boolean> {
+  const end = performance.now() + timeoutMs;
+  while (performance.now() < end) {
+    if (await holds()) return true;
+    await sleep(25);
+  }
+  return holds();
+}
+
+/** What a command changes, a running service honours within one second (decisions, The program). */
+export function withinOneSecond(holds: () => Promise<boolean>): Promise<boolean> {
+  return eventually(holds, 1_000);
+}
+
+/** Waits for the next minute of the clock when this one has fewer than `seconds` left: quotas begin anew with it. */
+export async function roomInMinute(seconds = 10): Promise<void> {
+  const leftMs = 60_000 - (Date.now() % 60_000);
+  if (leftMs < seconds * 1_000) await sleep(leftMs + 50);
+}

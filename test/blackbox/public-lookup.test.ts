@@ -1,0 +1,310 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Problem, PublicAnswer } from "./contract.ts";
+import { roomInMinute } from "./program.ts";
+import { dateIn, daysBetween, type TeacherName, teacher, teachers } from "./registry.ts";
+import { createWorld, readJson, type World } from "./world.ts";
+
+const path = "/teacher/verify-license";
+const perMinute = 60;
+let world: World;
+let callers = 0;
+
+/** The NIN of `eleven` is also the teacher id of one and, from its zero on, the telephone of another. */
+const eleven = [
+  teacher("OY/PT/2015/00001", { name: "By Nin", nin: "08031234599" }),
+  teacher("OY/PT/2015/00002", { name: "By Phone", phone: "08031234599" }),
+  teacher("OY/PT/2015/00003", { name: "Phone Only", phone: "+2348031234588" }),
+  teacher("OY/PT/2015/00004", { name: "Eleven Digit Id", t_id: "70000000099" }),
+];
+
+beforeAll(async () => {
+  world = await createWorld({
+    rows: [...Object.values(teachers), ...eleven],
+    args: ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)],
+  });
+});
+
+afterAll(() => world?.end());
+
+/** Each call comes from an address of its own, so that the limit is met only where it is tested. */
+function freshAddress(): string {
+  callers++;
+  return `198.51.${callers >> 8}.${callers & 255}`;
+}
+
+function lookUp(term: string, headers: Record<string, string> = {}): Promise<Response> {
+  return world.get(`${path}?searchTerm=${encodeURIComponent(term)}`, {
+    "X-Forwarded-For": freshAddress(),
+    ...headers,
+  });
+}
+
+async function find(term: string): Promise<PublicAnswer> {
+  const response = await lookUp(term);
+  expect(response.status).toBe(200);
+  return readJson<PublicAnswer>(response);
+}
+
+describe("search terms", () => {
+  const { valid } = teachers;
+
+  test.each([
+    ["the registration number", valid.reg_no],
+    ["in lower case", valid.reg_no.toLowerCase()],
+    ["with spaces in it", " la / pt /2019/ 00001 "],
+    ["the teacher id", valid.t_id],
+    ["the teacher id between blanks", `  ${valid.t_id}\t`],
+    ["the NIN", valid.nin],
+    ["the e-mail address", valid.email],
+    ["the e-mail address in capitals", valid.email.toUpperCase()],
+    ["the phone number with +234", "+2348031234501"],
+    ["with 234", "2348031234501"],
+    ["with 0", "08031234501"],
+  ])("%s finds the teacher", async (_form, term) => {
+    const answer = await find(term);
+    expect(answer.found).toBe(true);
+    expect(answer.certificate?.regNo).toBe(valid.reg_no);
+  });
+
+  test.each([
+    ["a registration number of nobody", "LA/PT/2019/99999"],
+    ["a number of three segments", "LA/PT/2019"],
+    ["a number of five segments", "LA/PT/2019/00001/1"],
+    ["a number with an empty segment", "LA//2019/00001"],
+    ["a teacher id of nobody", "9999999"],
+    ["a NIN of nobody", "79999999999"],
+    ["an e-mail address of nobody", "nobody@example.com"],
+    ["a phone number of nobody", "+2348039999999"],
+    ["a name", "Ngozi Eze"],
+    ["a part of a number", "LA/PT/2019/0000"],
+    ["a wildcard", "%"],
+    ["a quote", "' OR 1=1 --"],
+    ["a NUL", "1000001\u0000"],
+    ["digits without end", "9".repeat(400)],
+    ["a long text", "x".repeat(4000)],
+  ])("%s finds nobody", async (_form, term) => {
+    const answer = await find(term);
+    expect(Object.keys(answer).sort()).toEqual(["found", "verifiedAt"]);
+    expect(answer.found).toBe(false);
+  });
+
+  test.each(["08031234516", "+2348031234516", "school@example.com", "SCHOOL@example.com"])(
+    "a contact of two teachers matches none: %s",
+    async (term) => {
+      expect((await find(term)).found).toBe(false);
+    },
+  );
+
+  test("eleven digits are a NIN first, else a phone number, else a teacher id", async () => {
+    expect((await find("08031234599")).name).toBe("By Nin");
+    expect((await find("08031234588")).name).toBe("Phone Only");
+    expect((await find("70000000099")).name).toBe("Eleven Digit Id");
+    expect((await find("+2348031234599")).name).toBe("By Phone");
+  });
+
+  test.each(["", "?searchTerm=", "?searchTerm=%20%20", "?searchTerm=%09%0A", "?other=1", "?searchterm=1"])(
+    "without a term it is refused: %p",
+    async (query) => {
+      const response = await world.get(path + query, { "X-Forwarded-For": freshAddress() });
+      expect(response.status).toBe(400);
+      expect(await response.text()).toBe('{"statusCode":400,"message":"searchTerm is required"}');
+    },
+  );
+});
+
+describe("answers", () => {
+  test("a licensed teacher, every member", async () => {
+    const { valid } = teachers;
+    const answer = await find(valid.reg_no);
+    const today = dateIn("Africa/Lagos", 0, Date.parse(answer.verifiedAt));
+    expect(answer).toEqual({
+      found: true,
+      name: valid.name,
+      tId: valid.t_id,
+      status: "Licensed",
+      state: "Lagos",
+      teacher: {
+        name: valid.name,
+        tId: valid.t_id,
+        state: "Lagos",
+        category: "Secondary",
+        photoUrl: valid.photo_url,
+      },
+      certificate: { status: "VERIFIED", regNo: valid.reg_no, issueDate: "2019-03-04" },
+      license: {
+        status: "VALID",
+        issueDate: valid.license_issue_date,
+        expiryDate: valid.license_expiry_date,
+        daysRemaining: daysBetween(today, valid.license_expiry_date),
+      },
+      verifiedAt: answer.verifiedAt,
+    });
+    expect(Math.abs(Date.parse(answer.verifiedAt) - Date.now())).toBeLessThan(60_000);
+    expect(answer.verifiedAt).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/);
+  });
+
+  test.each<[TeacherName, string, string]>([
+    ["valid", "Licensed", "VALID"],
+    ["lastDay", "Licensed", "VALID"],
+    ["expired", "Expired", "EXPIRED"],
+    ["revoked", "Not licensed", "NOT_FOUND"],
+    ["deactivated", "Not licensed", "NOT_FOUND"],
+    ["neverLicensed", "Not licensed", "NOT_FOUND"],
+    ["notYetValid", "Not licensed", "NOT_FOUND"],
+    ["legacyRecord", "Licensed", "VALID"],
+  ])("%s is %s", async (name, summary, license) => {
+    const answer = await find(teachers[name].reg_no);
+    expect(answer.found).toBe(true);
+    expect(answer.status).toBe(summary);
+    expect(answer.license?.status).toBe(license as "VALID");
+  });
+
+  test.each<TeacherName>(["revoked", "deactivated", "neverLicensed"])(
+    "the licence of %s has no dates",
+    async (name) => {
+      expect((await find(teachers[name].reg_no)).license).toEqual({
+        status: "NOT_FOUND",
+        issueDate: null,
+        expiryDate: null,
+        daysRemaining: null,
+      });
+    },
+  );
+
+  test("no public answer says that a licence was revoked, or why", async () => {
+    const text = await (await lookUp(teachers.revoked.reg_no)).text();
+    expect(text.toLowerCase()).not.toContain("revoke");
+    expect(text).not.toContain("misconduct");
+  });
+
+  test("what is unknown is null, but the photo is left out", async () => {
+    const answer = await find(teachers.sparse.reg_no);
+    expect(answer.teacher).toEqual({ name: "Bello Musa", tId: null, state: null, category: null });
+    expect(answer.tId).toBeNull();
+    expect(answer.state).toBeNull();
+    expect(answer.certificate?.issueDate).toBeNull();
+  });
+
+  test("an answer never holds a NIN, an e-mail address or a phone number", async () => {
+    const { valid } = teachers;
+    const text = await (await lookUp(valid.nin)).text();
+    for (const secret of [valid.nin, valid.email, valid.phone, "8031234501"]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+});
+
+describe("HTTP", () => {
+  test("a found teacher may be kept for a day by the caller alone, nobody found is never kept", async () => {
+    const found = await lookUp(teachers.valid.reg_no);
+    expect(found.headers.get("Cache-Control")).toBe("private, max-age=86400");
+    const none = await lookUp("LA/PT/2019/99999");
+    expect(none.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("every answer is JSON and has a request id of its own", async () => {
+    const responses = await Promise.all([
+      lookUp(teachers.valid.reg_no),
+      lookUp(teachers.valid.reg_no),
+      lookUp(" "),
+      world.get("/nothing/here"),
+      world.get(`/v1/inter-agency/lookup/by-tid/1`),
+      world.get("/v1/inter-agency/health"),
+      fetch(world.service().url + path, { method: "DELETE" }),
+    ]);
+    const ids = responses.map(({ headers }) => headers.get("X-Request-Id") ?? "");
+    expect(ids.every((id) => id.length >= 16)).toBe(true);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { headers } of responses) expect(headers.get("Content-Type")).toMatch(/^application\/json\b/);
+  });
+
+  test("scripts of any site may read it, refusals included", async () => {
+    const origin = { Origin: "https://school.example" };
+    for (const response of [
+      await lookUp(teachers.valid.reg_no, origin),
+      await lookUp(" ", origin),
+      await world.get("/v1/inter-agency/health", origin),
+      await world.get("/v1/inter-agency/.well-known/jwks.json", origin),
+      await world.get("/v1/inter-agency/.well-known/key-history", origin),
+    ]) {
+      expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    }
+    const partner = await world.get("/v1/inter-agency/lookup/by-tid/1", origin);
+    expect(partner.headers.get("Access-Control-Allow-Origin")).toBeNull();
+  });
+
+  test("HEAD has the headers of GET and no body", async () => {
+    const response = await fetch(`${world.service().url}${path}?searchTerm=${teachers.valid.t_id}`, {
+      method: "HEAD",
+      headers: { "X-Forwarded-For": freshAddress() },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("Cache-Control")).toBe("private, max-age=86400");
+    expect(await response.text()).toBe("");
+  });
+
+  test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {
+    const response = await fetch(`${world.service().url}${path}?searchTerm=1`, { method });
+    expect(response.status).toBe(405);
+    expect((response.headers.get("Allow") ?? "").split(", ")).toContain("GET");
+    const body = await readJson<Problem>(response);
+    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+    expect(body.statusCode).toBe(405);
+  });
+
+  test.each(["/teacher", "/teacher/verify-license/1", "/v1/inter-agency/nothing", "/v2/inter-agency/health", "/%zz"])(
+    "there is nothing at %s",
+    async (address) => {
+      const response = await world.get(address);
+      expect(response.status).toBe(404);
+      const body = await readJson<Problem>(response);
+      expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+      expect(body.statusCode).toBe(404);
+    },
+  );
+});
+
+describe("limit per source address", () => {
+  const ask = (forwardedFor: string) => world.get(`${path}?searchTerm=1`, { "X-Forwarded-For": forwardedFor });
+
+  async function spend(forwardedFor: string): Promise<number> {
+    const answers = await Promise.all(Array.from({ length: perMinute }, () => ask(forwardedFor)));
+    return answers.filter(({ status }) => status === 200).length;
+  }
+
+  test("the limit is exact, the refusal says how long to wait, and others are not concerned", async () => {
+    await roomInMinute();
+    const address = freshAddress();
+    expect(await spend(address)).toBe(perMinute);
+    const refused = await ask(address);
+    const leftSeconds = 60 - ((Date.now() / 1000) % 60);
+    expect(refused.status).toBe(429);
+    const body = await readJson<Problem>(refused);
+    expect(Object.keys(body)).toEqual(["statusCode", "message", "retryAfterSeconds"]);
+    expect(body.statusCode).toBe(429);
+    expect(Math.abs((body.retryAfterSeconds ?? 0) - leftSeconds)).toBeLessThan(3);
+    expect(refused.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
+    expect(refused.headers.get("Cache-Control")).toBe("no-store");
+    expect((await ask(freshAddress())).status).toBe(200);
+  });
+
+  test("forwarded addresses are counted from the right: what stands further left is the client's own claim", async () => {
+    await roomInMinute();
+    const address = freshAddress();
+    await spend(address);
+    expect((await ask(`${freshAddress()}, ${address}`)).status).toBe(429);
+    expect((await ask(`${freshAddress()}, ${freshAddress()},${address}`)).status).toBe(429);
+    expect((await ask(`${address}, ${freshAddress()}`)).status).toBe(200);
+    expect((await ask(`${address}, 127.0.0.1`)).status).toBe(429);
+  });
+
+  test("an IPv6 customer is counted by its /64, and a mapped IPv4 address as what it is", async () => {
+    await roomInMinute();
+    await spend("2001:db8:7:7::1");
+    expect((await ask("2001:db8:7:7:ffff::2")).status).toBe(429);
+    expect((await ask("2001:db8:7:8::1")).status).toBe(200);
+    const address = freshAddress();
+    await spend(address);
+    expect((await ask(`::ffff:${address}`)).status).toBe(429);
+  });
+});

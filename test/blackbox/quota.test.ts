@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Problem } from "./contract.ts";
+import { roomInMinute, withinOneSecond } from "./program.ts";
+import { teachers } from "./registry.ts";
+import { createWorld, type Partner, type PartnerOptions, readJson, type World } from "./world.ts";
+
+let world: World;
+const tId = Number(teachers.valid.t_id);
+/** Not `lookup_by_nin`: by a call without scope, which costs nothing, the helper sees that the partner is known. */
+const scopes = "eligibility,lookup_by_reg_no,lookup_by_tid,batch";
+
+beforeAll(async () => {
+  world = await createWorld({ rows: [teachers.valid] });
+});
+
+afterAll(() => world?.end());
+
+/** A partner whose windows are untouched, and a minute that has time enough left for the test. */
+async function freshPartner(limits: PartnerOptions): Promise<Partner> {
+  await roomInMinute(12);
+  return world.partner({ scopes, ...limits });
+}
+
+type Figures = { status: number; limit: number; remaining: number; reset: number };
+
+function figures(response: Response): Figures {
+  const read = (name: string) => {
+    const text = response.headers.get(`X-RateLimit-${name}`) ?? "";
+    expect(text).toMatch(/^\d+$/);
+    return Number(text);
+  };
+  const { status } = response;
+  return { status, limit: read("Limit"), remaining: read("Remaining"), reset: read("Reset") };
+}
+
+const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
+const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
+
+/** [status, remaining] of one check. */
+async function check(partner: Partner, headers: Record<string, string> = {}): Promise<[number, number]> {
+  const { status, remaining } = figures(await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", headers));
+  return [status, remaining];
+}
+
+async function refusal(response: Response): Promise<Problem & { retryAfterSeconds: number }> {
+  expect(response.status).toBe(429);
+  const body = await readJson<Problem>(response);
+  expect(Object.keys(body)).toEqual(["statusCode", "message", "retryAfterSeconds"]);
+  expect(body.statusCode).toBe(429);
+  expect(Number.isInteger(body.retryAfterSeconds)).toBe(true);
+  expect(response.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
+  return { retryAfterSeconds: 0, ...body };
+}
+
+describe("figures", () => {
+  test("Limit, Remaining and Reset are exact from the first call to the last of the minute", async () => {
+    const partner = await freshPartner({ perMinute: 4 });
+    const reset = minuteEnd();
+    for (const remaining of [3, 2, 1, 0]) {
+      expect(figures(await partner.check({ tId }))).toEqual({ status: 200, limit: 4, remaining, reset });
+    }
+    const refused = await partner.check({ tId });
+    expect(figures(refused)).toEqual({ status: 429, limit: 4, remaining: 0, reset });
+    const body = await refusal(refused);
+    expect(body.message).toContain("minute");
+    expect(body.message).not.toContain("day");
+    const leftSeconds = reset - Date.now() / 1000;
+    expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
+  });
+
+  test("the day's refusal names the day and waits for its end, in UTC", async () => {
+    const partner = await freshPartner({ perMinute: 50, perDay: 2 });
+    expect(await check(partner)).toEqual([200, 1]);
+    expect(figures(await partner.check({ tId }))).toMatchObject({ status: 200, remaining: 0, reset: minuteEnd() });
+    const refused = await partner.check({ tId });
+    expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
+    const body = await refusal(refused);
+    expect(body.message).toContain("day");
+    expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
+  });
+
+  test("Remaining is the lesser of what minute and day have left", async () => {
+    const byDay = await freshPartner({ perMinute: 100, perDay: 3 });
+    expect(await check(byDay)).toEqual([200, 2]);
+    const byMinute = await freshPartner({ perMinute: 3, perDay: 100 });
+    expect(await check(byMinute)).toEqual([200, 2]);
+  });
+
+  test("with both spent the longer wait counts", async () => {
+    const partner = await freshPartner({ perMinute: 2, perDay: 2 });
+    expect(await check(partner)).toEqual([200, 1]);
+    expect(await check(partner)).toEqual([200, 0]);
+    const refused = await partner.check({ tId });
+    expect(figures(refused).reset).toBe(dayEnd());
+    expect((await refusal(refused)).message).toContain("day");
+  });
+
+  test("one partner's calls are no other's", async () => {
+    const one = await freshPartner({ perMinute: 2 });
+    const other = await world.partner({ scopes, perMinute: 2 });
+    await check(one);
+    await check(one);
+    expect((await check(one))[0]).toBe(429);
+    expect(await check(other)).toEqual([200, 1]);
+  });
+
+  test("the quota is the partner's, not the key's", async () => {
+    const partner = await freshPartner({ perMinute: 3 });
+    expect(await check(partner)).toEqual([200, 2]);
+    const { apiKey } = await world.tvsJson<{ apiKey: string }>("partners", "key", "issue", partner.id);
+    const other = { Authorization: `Bearer ${apiKey}` };
+    // An unknown key is 401 and costs nothing.
+    expect(await withinOneSecond(async () => (await partner.post("/lookup/by-nin", "", other)).status === 403)).toBe(
+      true,
+    );
+    expect(await check(partner, other)).toEqual([200, 1]);
+    expect(await check(partner)).toEqual([200, 0]);
+    expect((await check(partner, other))[0]).toBe(429);
+  });
+
+  test("of many calls at once exactly the quota is answered", async () => {
+    const partner = await freshPartner({ perMinute: 10 });
+    const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
+    const answered = responses.filter(({ status }) => status === 200);
+    expect(answered).toHaveLength(10);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(30);
+    const attested = await world.tvsJson<unknown[]>("attestations", "list", "--partner", partner.id);
+    expect(attested).toHaveLength(10);
+  });
+});
+
+describe("what a call costs", () => {
+  const question = { identifier: { tId }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
+
+  test("a refused body costs a token of the minute and none of the day", async () => {
+    const partner = await freshPartner({ perMinute: 6, perDay: 1 });
+    const refused = await partner.post("/eligibility-check", {});
+    expect(figures(refused)).toMatchObject({ status: 400, limit: 6 });
+    expect((await partner.post("/batch", "no json")).status).toBe(400);
+    expect((await partner.get("/lookup/by-tid/x")).status).toBe(400);
+    expect((await partner.post("/eligibility-check", " ".repeat(256 * 1024 + 1))).status).toBe(413);
+    // Of the minute two are left, of the day its one.
+    expect(await check(partner)).toEqual([200, 0]);
+    expect((await refusal(await partner.check({ tId }))).message).toContain("day");
+    await world.tvs("partners", "set", partner.id, "--per-day", "100");
+    const again = async () => (await refusal(await partner.check({ tId }))).message.includes("minute");
+    expect(await withinOneSecond(again)).toBe(true);
+  });
+
+  test("a purpose that is not the partner's costs a token of the minute and none of the day", async () => {
+    const purposes = "GENERAL_PUBLIC_VERIFICATION";
+    const partner = await freshPartner({ perMinute: 5, perDay: 1, purposes });
+    const refused = await partner.check({ tId }, "BODYA_INVIGILATOR_ELIGIBILITY");
+    expect(figures(refused)).toMatchObject({ status: 403, remaining: 1 });
+    expect(await check(partner)).toEqual([200, 0]);
+  });
+
+  test("a missing scope, and a key that is wrong, cost nothing", async () => {
+    const partner = await freshPartner({ perMinute: 2 });
+    for (let i = 0; i < 4; i++) {
+      const refused = await partner.post("/lookup/by-nin", { nin: "70000000001" });
+      expect(figures(refused)).toMatchObject({ status: 403, limit: 2, remaining: 2 });
+    }
+    const wrong = { Authorization: `Bearer ${partner.apiKey.slice(0, -1)}` };
+    expect((await partner.post("/eligibility-check", question, wrong)).status).toBe(401);
+    expect(await check(partner)).toEqual([200, 1]);
+  });
+
+  test("every look-up costs one of each, found or not", async () => {
+    const partner = await freshPartner({ perMinute: 100, perDay: 4 });
+    expect(figures(await partner.get(`/lookup/by-tid/${tId}`)).remaining).toBe(3);
+    expect(figures(await partner.get("/lookup/by-tid/4242")).remaining).toBe(2);
+    expect(figures(await partner.get("/lookup/by-reg-no/A%2FB%2FC%2FD")).remaining).toBe(1);
+    expect(figures(await partner.post("/batch", { items: [question, question] })).remaining).toBe(0);
+    expect((await partner.get(`/lookup/by-tid/${tId}`)).status).toBe(429);
+  });
+
+  test("a replay costs a token of the minute and none of the day, and is served when the day is spent", async () => {
+    const partner = await freshPartner({ perMinute: 5, perDay: 1 });
+    const key = { "Idempotency-Key": "lost answer" };
+    const first = await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", key);
+    const original = await first.text();
+    expect(first.status).toBe(200);
+    expect((await check(partner))[0]).toBe(429);
+    const replay = await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", key);
+    expect(replay.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(figures(replay)).toMatchObject({ status: 200, limit: 5, remaining: 0 });
+    expect(await replay.text()).toBe(original);
+    expect((await check(partner, key))[0]).toBe(200);
+    expect((await check(partner, key))[0]).toBe(200);
+    // Five tokens of the minute are gone, one refused and three replays among them.
+    expect((await check(partner, key))[0]).toBe(429);
+  });
+
+  test("the free documents and the public look-up cost nothing", async () => {
+    const partner = await freshPartner({ perMinute: 2 });
+    await partner.get("/health");
+    await partner.get("/.well-known/jwks.json");
+    expect(await check(partner)).toEqual([200, 1]);
+  });
+});
+
+describe("changes and restarts", () => {
+  test("a raised quota counts at once, in the window that runs", async () => {
+    const partner = await freshPartner({ perMinute: 2 });
+    await check(partner);
+    await check(partner);
+    expect((await check(partner))[0]).toBe(429);
+    await world.tvs("partners", "set", partner.id, "--per-minute", "5");
+    let raised: [number, number] = [0, 0];
+    await withinOneSecond(async () => {
+      raised = await check(partner);
+      return raised[0] === 200;
+    });
+    expect(raised).toEqual([200, 2]);
+    expect(figures(await partner.check({ tId }))).toMatchObject({ limit: 5, remaining: 1 });
+  });
+
+  test("a lowered quota gives no negative figures", async () => {
+    const partner = await freshPartner({ perMinute: 9 });
+    await check(partner);
+    await check(partner);
+    await check(partner);
+    await world.tvs("partners", "set", partner.id, "--per-minute", "1");
+    const lowered = async () => figures(await partner.check({ tId })).status === 429;
+    expect(await withinOneSecond(lowered)).toBe(true);
+    expect(figures(await partner.check({ tId }))).toMatchObject({ limit: 1, remaining: 0 });
+  });
+
+  test.each([false, true])("a restart gives nothing back (kill -9: %p)", async (kill) => {
+    const partner = await freshPartner({ perMinute: 10, perDay: 1_000 });
+    await check(partner);
+    await check(partner);
+    expect((await partner.post("/eligibility-check", {})).status).toBe(400);
+    await world.restart({ kill });
+    expect(await check(partner)).toEqual([200, 6]);
+    await world.restart({ kill });
+    expect(await check(partner)).toEqual([200, 5]);
+  });
+
+  test("kill -9 while calls are running gives no answered call back", async () => {
+    const partner = await freshPartner({ perMinute: 400 });
+    let answered = 0;
+    const calls = Array.from({ length: 100 }, async () => {
+      const response = await partner.check({ tId }).catch(() => null);
+      if (response?.status === 200) answered++;
+      if (answered === 20) world.service().signal("SIGKILL");
+    });
+    await Promise.all(calls);
+    await world.restart({ kill: true });
+    const [status, remaining] = await check(partner);
+    expect(status).toBe(200);
+    expect(400 - remaining).toBeGreaterThanOrEqual(answered + 1);
+    const attested = await world.tvsJson<unknown[]>(
+      ...["attestations", "list", "--partner", partner.id, "--limit", "1000"],
+    );
+    expect(attested.length).toBeGreaterThanOrEqual(answered + 1);
+    expect(attested.length).toBeLessThanOrEqual(400 - remaining);
+  });
+});

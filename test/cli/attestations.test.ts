@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openService } from "../../cli/open.ts";
+import { readConfig } from "../../src/config.ts";
+import type { SignedEnvelope } from "../../src/partner/contract.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";
+import { runTvs } from "./run.ts";
+
+let dataDir: string;
+let envelopes: SignedEnvelope[];
+let batchBody: string;
+let foreign: SignedEnvelope;
+
+/** Envelopes as the service really signs and records them, and one of a service of its own. */
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "tvs-attestations-"));
+  ({ envelopes, batchBody } = await attest(dataDir));
+  const other = join(dataDir, "other");
+  foreign = (await attest(other)).envelopes[0] as SignedEnvelope;
+});
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+async function attest(folder: string) {
+  const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
+  const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
+  await operator.partners.add(partner, anApiKey("agency", "k1"));
+  await operator.register.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
+  const caller = () => {
+    const quota = service.quota.open(partner);
+    if (!("takeWork" in quota)) throw new Error("quota");
+    return { partner, credential: "k1", requestId: "request-1", quota };
+  };
+  const purpose = "EMPLOYER_BACKGROUND_CHECK";
+  const ask = async (identifier: { regNo: string } | { nin: string }) => {
+    const question = { identifier, purpose, context: { correlationId: "case 9" } } as const;
+    return JSON.parse((await service.verification.answer(caller(), "eligibility-check", { question })).body);
+  };
+  const made = [await ask({ regNo: "A/B/C/1" }), await ask({ nin: "12345678901" })];
+  const questions = [
+    { identifier: { tId: 7 }, purpose },
+    { identifier: { tId: 8 }, purpose },
+  ] as const;
+  const batch = await service.verification.answerBatch(caller(), { questions });
+  await close();
+  return { envelopes: made as SignedEnvelope[], batchBody: batch.body };
+}
+
+function sample(index = 0): SignedEnvelope {
+  return structuredClone(envelopes[index] as SignedEnvelope);
+}
+
+async function check(input: string | Uint8Array) {
+  const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: input });
+  return { code, results: JSON.parse(stdout) };
+}
+
+describe("tvs attestations list and show", () => {
+  test("lists newest first, by partner, time and limit", async () => {
+    const list = async (...args: string[]) =>
+      JSON.parse((await runTvs(["attestations", "list", "--json", ...args], { dataDir })).stdout);
+    const all = await list();
+    expect(all).toHaveLength(4);
+    expect(all[3]).toMatchObject({
+      verificationId: sample().verificationId,
+      verifiedAt: sample().verifiedAt,
+      partnerId: "agency",
+      endpoint: "eligibility-check",
+      reference: "regNo:A/B/C/1",
+      status: "VALID",
+      eligible: true,
+    });
+    expect(all[0].reference).toBe("tId:8");
+    expect(await list("--limit", "1")).toEqual([all[0]]);
+    expect(await list("--partner", "agency", "--since", "2020-01-01")).toEqual(all);
+    expect(await list("--since", "2999-01-01")).toEqual([]);
+  });
+
+  test("refuses an unknown partner and wrong flags", async () => {
+    expect((await runTvs(["attestations", "list", "--partner", "nobody"], { dataDir })).code).toBe(1);
+    for (const flags of [
+      ["--limit", "0"],
+      ["--since", "yesterday"],
+      ["--partners", "x"],
+    ]) {
+      expect((await runTvs(["attestations", "list", ...flags], { dataDir })).code).toBe(2);
+    }
+  });
+
+  test("shows all that is kept, and no NIN or index of one", async () => {
+    const { verificationId, signature, result } = sample(1);
+    const { code, stdout } = await runTvs(["attestations", "show", verificationId, "--json"], { dataDir });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      verificationId,
+      reference: "nin",
+      jws: signature,
+      claims: { sub: verificationId, aud: "agency", result },
+      header: { alg: "RS256" },
+      context: { correlationId: "case 9" },
+      credential: "k1",
+      requestId: "request-1",
+    });
+    expect(stdout).not.toContain("12345678901");
+    expect((await runTvs(["attestations", "show", verificationId], { dataDir })).stdout).toContain(
+      "TEACHER_NOT_FOUND",
+    );
+    expect((await runTvs(["attestations", "show", "0190"], { dataDir })).code).toBe(1);
+  });
+});
+
+describe("tvs attestations check", () => {
+  test("an envelope, a bare signature, a batch, an array and lines are attested exactly so", async () => {
+    const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
+    const inputs: [string, number][] = [
+      [JSON.stringify(sample(), null, 2), 1],
+      [sample().signature, 1],
+      [batchBody, 2],
+      [JSON.stringify(envelopes), 2],
+      [`${lines}\n${sample().signature}\n`, 3],
+    ];
+    for (const [input, count] of inputs) {
+      const { code, results } = await check(input);
+      expect({ code, count: results.length }).toEqual({ code: 0, count });
+      for (const one of results)
+        expect(one).toMatchObject({ attested: true, verdict: "attested", reason: null });
+    }
+  });
+
+  test("reads a file too, and tells people in words", async () => {
+    const file = join(dataDir, "envelope.json");
+    await writeFile(file, JSON.stringify(sample()));
+    const { code, stdout } = await runTvs(["attestations", "check", file], { dataDir });
+    expect(code).toBe(0);
+    expect(stdout).toContain("1 of 1 attested exactly so");
+  });
+
+  test.each([
+    [
+      "result",
+      (one: SignedEnvelope) => Object.assign(one.result, { eligible: false }),
+      "OUTER_RESULT_DIFFERS",
+    ],
+    [
+      "audience",
+      (one: SignedEnvelope) => Object.assign(one, { audience: "other" }),
+      "OUTER_AUDIENCE_DIFFERS",
+    ],
+    ["issuer", (one: SignedEnvelope) => Object.assign(one, { issuer: "http://x" }), "OUTER_ISSUER_DIFFERS"],
+    ["kid", (one: SignedEnvelope) => Object.assign(one, { signatureKid: "x" }), "OUTER_KID_DIFFERS"],
+    [
+      "id",
+      (one: SignedEnvelope) => Object.assign(one, { verificationId: "x" }),
+      "OUTER_VERIFICATION_ID_DIFFERS",
+    ],
+    [
+      "time",
+      (one: SignedEnvelope) => Object.assign(one, { verifiedAt: "2020-01-01T00:00:00Z" }),
+      "OUTER_VERIFIED_AT_DIFFERS",
+    ],
+    [
+      "missing member",
+      (one: SignedEnvelope) => Object.assign(one, { issuer: undefined }),
+      "ENVELOPE_MALFORMED",
+    ],
+    [
+      "signature",
+      (one: SignedEnvelope) => Object.assign(one, { signature: otherSignature(one) }),
+      "SIGNATURE_DIFFERS",
+    ],
+    [
+      "broken signature",
+      (one: SignedEnvelope) => Object.assign(one, { signature: "x" }),
+      "SIGNATURE_DIFFERS",
+    ],
+  ])("an envelope with another %s is known but altered", async (_, alter, reason) => {
+    const envelope = sample();
+    alter(envelope);
+    const { code, results } = await check(JSON.stringify(envelope));
+    expect(code).toBe(1);
+    expect(results).toMatchObject([
+      {
+        attested: false,
+        verdict: "altered",
+        reason,
+        verificationId: sample().verificationId,
+        record: { status: "VALID" },
+      },
+    ]);
+  });
+
+  /** The same header and claims under other signature bytes. */
+  function otherSignature({ signature }: SignedEnvelope): string {
+    const [header, payload, bytes = ""] = signature.split(".");
+    return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
+  }
+
+  test("what another service signed is not known, and one such makes the exit code 1", async () => {
+    const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
+    expect(code).toBe(1);
+    expect(results).toMatchObject([
+      { attested: true, line: 1 },
+      { attested: false, verdict: "unknown", reason: "NOT_KNOWN", record: null, line: 2 },
+    ]);
+  });
+
+  test("a part that is no envelope does not hide the others", async () => {
+    const { code, results } = await check(`${sample().signature}\nnot an envelope\n{"a":1}\n`);
+    expect(code).toBe(1);
+    expect(results.map((one: { verdict: string }) => one.verdict)).toEqual([
+      "attested",
+      "unknown",
+      "malformed",
+    ]);
+  });
+
+  test("nothing to judge leaves it undecided, in one line", async () => {
+    for (const input of ["", "[]", "\n\n"]) {
+      const { code, stdout, stderr } = await runTvs(["attestations", "check", "-"], {
+        dataDir,
+        stdin: input,
+      });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(/^tvs: standard input: .*\n$/);
+    }
+    expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkTls } from "../../cli/doctor-machine.ts";
+import { openConnection } from "../../src/store/connection.ts";
+import { makeCertificate } from "../certificates.ts";
+import { withTempDir, withTestOperator } from "../harness.ts";
+import { aSigningKey } from "../store/samples.ts";
+import { runTvs } from "./run.ts";
+
+type Check = { name: string; result: string; found: string; advice: string | null };
+
+async function doctor(dataDir: string, flags: string[] = [], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runTvs(["doctor", "--json", ...flags], { dataDir, env });
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  const of = (name: string) => checks.find((check) => check.name === name);
+  return { code, stderr, ok, checks, of };
+}
+
+/** A data directory as the first command leaves it. */
+async function healthy(dataDir: string): Promise<void> {
+  await chmod(dataDir, 0o700);
+  await withTestOperator(dataDir, async () => {});
+}
+
+describe("tvs doctor", () => {
+  test("on a healthy machine nothing fails, and every failure would say what to do", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const { code, ok, checks, of } = await doctor(dataDir, ["--full"]);
+      expect({ code, ok }).toEqual({ code: 0, ok: true });
+      const names = checks.map((check) => check.name);
+      expect(new Set(names).size).toBe(names.length);
+      for (const name of [
+        "data-directory",
+        "master-key",
+        "schema",
+        "integrity",
+        "clock",
+        "signing",
+        "database-engine",
+      ]) {
+        expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
+      }
+      // A new pending key is no fault, but it cannot be promoted yet.
+      expect(of("signing-keys")).toMatchObject({ result: "warn" });
+      expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
+    }));
+
+  test("makes neither a data directory nor a database", () =>
+    withTempDir(async (folder) => {
+      const dataDir = join(folder, "none");
+      const { code, of } = await doctor(dataDir);
+      expect(code).toBe(0);
+      expect(of("data-directory")?.result).toBe("warn");
+      expect(of("database")?.result).toBe("warn");
+      await mkdir(dataDir);
+      await doctor(dataDir);
+      expect(await readdir(dataDir)).toEqual([]);
+    }));
+
+  test("names modes that let others in", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const key = join(dataDir, "master.key");
+      await chmod(dataDir, 0o755);
+      await chmod(key, 0o640);
+      const { code, of } = await doctor(dataDir);
+      expect(code).toBe(1);
+      expect(of("master-key")).toMatchObject({ result: "fail", advice: `chmod 600 ${key}` });
+      expect(of("data-directory")).toMatchObject({ result: "warn", advice: `chmod 700 ${dataDir}` });
+    }));
+
+  test("a master key that is missing, of another database, or none at all", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const key = join(dataDir, "master.key");
+      const found = async (env = {}) => (await doctor(dataDir, [], env)).of("master-key");
+      const other = Buffer.alloc(32, 7).toString("base64url");
+      expect(await found({ TVS_MASTER_KEY: other })).toMatchObject({
+        result: "fail",
+        found: expect.stringContaining("not the one"),
+      });
+      await writeFile(key, other);
+      expect((await found())?.result).toBe("fail");
+      await writeFile(key, "rubbish");
+      expect((await found())?.result).toBe("fail");
+      await rm(key);
+      expect(await found()).toMatchObject({ result: "fail", found: expect.stringContaining("is missing") });
+      expect(JSON.stringify(await doctor(dataDir, [], { TVS_MASTER_KEY: other }))).not.toContain(other);
+    }));
+
+  test("a file that is no database, one of another program, and a damaged one", () =>
+    withTempDir(async (dataDir) => {
+      const file = join(dataDir, "tvs.db");
+      await writeFile(file, "");
+      expect((await doctor(dataDir)).of("database")).toMatchObject({ result: "fail" });
+      expect(await Bun.file(file).text()).toBe("");
+      const foreign = await openConnection(file);
+      foreign.exec("CREATE TABLE notes (text)");
+      foreign.close();
+      expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
+      for (const name of await readdir(dataDir)) await rm(join(dataDir, name));
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver }) => {
+        const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
+        const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
+        await driver.batch([{ sql, args: [] }]);
+        await driver.query("PRAGMA wal_checkpoint(TRUNCATE)");
+      });
+      const bytes = new Uint8Array(await Bun.file(file).arrayBuffer());
+      bytes.fill(0xff, bytes.length - 40_000, bytes.length - 20_000);
+      await writeFile(file, bytes);
+      const { code, checks } = await doctor(dataDir);
+      expect(code).toBe(1);
+      expect(checks.some(({ name, result }) => result === "fail" && /integrity|database/.test(name))).toBe(
+        true,
+      );
+    }));
+
+  test("a clock behind the data, and a schema from a newer program", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver, clock }) => {
+        const later = clock.now() + 3_600_000;
+        await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
+      });
+      expect((await doctor(dataDir)).of("clock")).toMatchObject({
+        result: "fail",
+        advice: expect.stringContaining("NTP"),
+      });
+      await withTestOperator(dataDir, ({ driver }) =>
+        driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]),
+      );
+      expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
+    }));
+
+  test("a pending key that has been public for a day may be promoted", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver }) => {
+        const { createdAt } = aSigningKey("old", "pending");
+        await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
+      });
+      expect((await doctor(dataDir)).of("signing-keys")).toMatchObject({ result: "ok" });
+    }));
+
+  test("an environment with which serve would not start", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const { code, of } = await doctor(dataDir, [], { TVS_TLS_CERT: "cert.pem" });
+      expect(code).toBe(1);
+      expect(of("configuration")).toMatchObject({
+        result: "fail",
+        advice: expect.stringContaining("--tls-key"),
+      });
+    }));
+});
+
+describe("the certificate of the service", () => {
+  const now = Date.parse("2026-06-15T00:00:00Z");
+  const ending = (notAfter: string) =>
+    makeCertificate({
+      commonName: "service",
+      notBefore: new Date("2026-01-01"),
+      notAfter: new Date(notAfter),
+    });
+
+  test("is judged by its end, by its chain's and by its key", () =>
+    withTempDir(async (folder) => {
+      const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+      const [good, soon, over] = await Promise.all([
+        ending("2027-01-01"),
+        ending("2026-07-01"),
+        ending("2026-06-01"),
+      ]);
+      const judge = async (cert: string, key: string) => {
+        await writeFile(certFile, cert);
+        await writeFile(keyFile, key);
+        return checkTls({ port: 0, certFile, keyFile }, now).result;
+      };
+      expect(await judge(good.certPem, good.keyPem)).toBe("ok");
+      expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
+      expect(await judge(over.certPem, over.keyPem)).toBe("fail");
+      expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");
+      expect(await judge(good.certPem, soon.keyPem)).toBe("fail");
+      expect(await judge("nothing", good.keyPem)).toBe("fail");
+      await rm(keyFile);
+      expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
+      expect(checkTls(undefined, now).result).toBe("ok");
+    }));
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import { createCalendar, dayAfter, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
+
+/** A day, and the moment at which it begins. */
+const beginnings: readonly [zone: string, date: string, begins: string, why: string][] = [
+  ["Africa/Lagos", "2026-03-01", "2026-02-28T23:00:00.000Z", "an hour ahead all year"],
+  ["UTC", "2026-01-01", "2026-01-01T00:00:00.000Z", "no offset"],
+  ["Europe/London", "2026-03-29", "2026-03-29T00:00:00.000Z", "summer time begins later that day"],
+  ["Europe/London", "2026-03-30", "2026-03-29T23:00:00.000Z", "the day after is an hour earlier"],
+  ["Europe/London", "2026-10-25", "2026-10-24T23:00:00.000Z", "summer time ends later that day"],
+  ["Europe/London", "2026-10-26", "2026-10-26T00:00:00.000Z", "the day after is an hour later"],
+  ["America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00.000Z", "midnight was skipped: it began at 01:00"],
+  ["America/Sao_Paulo", "2019-02-17", "2019-02-17T03:00:00.000Z", "the hour before midnight came twice"],
+  ["Asia/Beirut", "2022-03-27", "2022-03-26T22:00:00.000Z", "midnight was skipped"],
+  ["America/St_Johns", "2006-10-29", "2006-10-29T02:30:00.000Z", "set back a minute after midnight: it began twice"],
+  ["Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00.000Z", "the whole day was skipped"],
+  ["Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00.000Z", "the day after the skipped one"],
+  ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "a quarter of an hour off"],
+  ["Pacific/Kiritimati", "2026-01-01", "2025-12-31T10:00:00.000Z", "the furthest ahead"],
+];
+
+describe("the beginning of a day", () => {
+  for (const [zone, date, begins, why] of beginnings) {
+    test(`${date} in ${zone}: ${why}`, () => {
+      expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
+    });
+  }
+
+  test("agrees with the dates and with the next midnight on every day of two years", () => {
+    for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
+      const calendar = createCalendar(zone);
+      for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
+        const start = calendar.startOfDay(date);
+        expect(calendar.dateAt(start)).toBe(date);
+        expect(calendar.dateAt(start - 1) < date).toBe(true);
+        expect(calendar.nextMidnight(start)).toBe(calendar.startOfDay(dayAfter(date)));
+      }
+    }
+  });
+});
+
+describe("dates", () => {
+  test("the day after, across months, years and leap days", () => {
+    expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map(dayAfter)).toEqual([
+      "2026-02-01",
+      "2027-01-01",
+      "2028-02-29",
+      "2028-03-01",
+    ]);
+  });
+
+  test("days between count calendar days", () => {
+    expect(daysBetween("2026-02-27", "2026-03-01")).toBe(2);
+    expect(daysBetween("2026-03-01", "2026-02-27")).toBe(-2);
+  });
+
+  test("only dates that exist are dates", () => {
+    expect(["2026-02-28", "2028-02-29"].every(isCalendarDate)).toBe(true);
+    expect(["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate)).toBe(false);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { canonicalPhone, searchKeys } from "../../src/domain/search-term.ts";
+import { maxTId, type TeacherKey } from "../../src/domain/teachers.ts";
+
+const index = createBlindIndex(new Uint8Array(32).fill(9));
+const nin = (value: string): TeacherKey => ({ by: "nin", value: index.nin(value) });
+const email = (value: string): TeacherKey => ({ by: "email", value: index.email(value) });
+const phone = (value: string): TeacherKey => ({ by: "phone", value: index.phone(value) });
+const tId = (value: number): TeacherKey => ({ by: "tId", value });
+const regNo = (value: string): TeacherKey => ({ by: "regNo", value });
+
+describe("what a search term may mean, in the order in which it is tried", () => {
+  test.each<[string, TeacherKey[]]>([
+    ["ada@example.com", [email("ada@example.com")]],
+    ["ADA@Example.COM", [email("ada@example.com")]],
+    ["a/b@c/d", [email("a/b@c/d")]],
+    ["12345678901@example.com", [email("12345678901@example.com")]],
+    ["la/2019/pri/04417", [regNo("LA/2019/PRI/04417")]],
+    ["LA / 2019 / PRI / 04417", [regNo("LA/2019/PRI/04417")]],
+    ["1/2/3/4", [regNo("1/2/3/4")]],
+    ["LA/2019/PRI", []],
+    ["LA/2019/PRI/\u0000", []],
+    ["12345678901", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
+    ["08031234567", [nin("08031234567"), phone("+2348031234567"), tId(8_031_234_567)]],
+    ["23480312345", [nin("23480312345"), phone("+23423480312345"), tId(23_480_312_345)]],
+    ["2348031234567", [phone("+2348031234567")]],
+    ["+2348031234567", [phone("+2348031234567")]],
+    ["+234 803 123 4567", [phone("+2348031234567")]],
+    ["0803-123-4567", [phone("+2348031234567")]],
+    ["+442079460958", [phone("+442079460958")]],
+    ["234567", [tId(234_567)]],
+    ["234", [tId(234)]],
+    ["204417", [tId(204_417)]],
+    ["1", [tId(1)]],
+    ["0", [tId(0)]],
+    [String(maxTId), [tId(maxTId)]],
+    ["9007199254740992", []],
+    ["99999999999999999999", []],
+    ["+12", []],
+    ["-5", []],
+    ["1e3", []],
+    ["0x10", []],
+    ["12.0", []],
+    ["1234567890１", []],
+    ["Ada Obi", []],
+    ["", []],
+  ])("%j", (term, keys) => {
+    expect(searchKeys(term, index)).toEqual(keys);
+  });
+
+  test("a term far longer than any address names nobody, and is not even hashed", () => {
+    const longest = `${"a".repeat(308)}@example.com`;
+    expect(searchKeys(longest, index)).toHaveLength(1);
+    expect(searchKeys(`a${longest}`, index)).toEqual([]);
+    expect(searchKeys("1".repeat(100_000), index)).toEqual([]);
+  });
+});
+
+describe("a phone number in its one form", () => {
+  test.each([
+    ["08031234567", "+2348031234567"],
+    ["8031234567", "+2348031234567"],
+    ["2348031234567", "+2348031234567"],
+    ["+2348031234567", "+2348031234567"],
+    ["0803 123 4567", "+2348031234567"],
+    ["(0803) 123-4567", "+2348031234567"],
+    ["+44 20 7946 0958", "+442079460958"],
+  ])("%s", (text, e164) => {
+    expect(canonicalPhone(text)).toBe(e164);
+  });
+
+  test.each(["", "0", "007", "+12", "hello", "+999123456789012345", "0803"])("%j is none", (text) => {
+    expect(canonicalPhone(text)).toBeNull();
+  });
+});

@@ -1,0 +1,177 @@
+import { describe, expect, test } from "bun:test";
+import { createCalendar } from "../../src/domain/clock.ts";
+import type { Live } from "../../src/domain/live.ts";
+import type { RegisterStore, TeacherWrite } from "../../src/domain/register.ts";
+import { startSweeping, sweep } from "../../src/domain/sweep.ts";
+import { rejection } from "../rejection.ts";
+import { lagos, withRegister } from "./register-world.ts";
+
+const regNo = "TRCN/LA/2020/000001";
+const options = { calendar: lagos, actor: "test" };
+
+function many(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `TRCN/LA/2020/${index}`);
+}
+
+describe("a sweep", () => {
+  test("announces an expiry at the local midnight after the expiry day", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find, events }) => {
+      await put(regNo, { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-05-31T22:59:59Z");
+      expect(await sweep(register, { ...options, clock })).toEqual({ date: "2026-05-31", expired: 0, started: 0, events: 0 });
+      clock.set("2026-05-31T23:00:00Z");
+      expect(await sweep(register, { ...options, clock })).toEqual({ date: "2026-06-01", expired: 1, started: 0, events: 1 });
+      expect((await events(regNo)).at(-1)).toMatchObject({
+        eventType: "license.expired",
+        occurredAt: "2026-05-31T23:00:00.000Z",
+        data: { regNo, licenseStatus: "EXPIRED", previousStatus: "VALID" },
+      });
+      expect((await find(regNo)).announcedStatus).toBe("EXPIRED");
+    }));
+
+  test("catches up on all days missed, each expiry once and at its own time", () =>
+    withRegister("2026-03-01T09:00:00Z", async ({ register, clock, put, events }) => {
+      const london = createCalendar("Europe/London");
+      await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
+      await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
+      await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
+      clock.set("2027-01-01T12:00:00Z");
+      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({ expired: 3, events: 3 });
+      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({ expired: 0, events: 0 });
+      const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
+      // The clocks of London change on 29 March and on 25 October.
+      expect(await at("A/B/C/1")).toBe("2026-03-29T00:00:00.000Z");
+      expect(await at("A/B/C/2")).toBe("2026-03-29T23:00:00.000Z");
+      expect(await at("A/B/C/3")).toBe("2026-10-26T00:00:00.000Z");
+    }));
+
+  test("records itself in the history at the time of the sweep", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+      const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-06-20T09:00:00Z");
+      await sweep(register, { ...options, clock });
+      expect((await register.history(id)).at(-1)).toMatchObject({ action: "sweep", actor: "test", at: clock.now() });
+    }));
+
+  test("announces a licence that begins at the midnight of its issue date", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
+      await put(regNo, { certificateStatus: "NOT_FOUND", licenseIssueDate: "2026-07-01", licenseExpiryDate: "2027-06-30" });
+      expect(await events(regNo)).toEqual([]);
+      clock.set("2026-07-03T09:00:00Z");
+      expect(await sweep(register, { ...options, clock })).toMatchObject({ started: 1, expired: 0, events: 1 });
+      expect(await events(regNo)).toMatchObject([
+        { eventType: "license.verified", occurredAt: "2026-06-30T23:00:00.000Z", data: { licenseStatus: "VALID", previousStatus: "NOT_FOUND" } },
+      ]);
+    }));
+
+  test("announces a licence that began and ended while nobody swept as both, in order", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
+      await put(regNo, { certificateStatus: "NOT_FOUND", licenseIssueDate: "2026-07-01", licenseExpiryDate: "2026-07-31" });
+      clock.set("2026-12-01T09:00:00Z");
+      expect(await sweep(register, { ...options, clock })).toMatchObject({ started: 1, expired: 1, events: 2 });
+      expect((await events(regNo)).map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
+        ["license.verified", "2026-06-30T23:00:00.000Z"],
+        ["license.expired", "2026-07-31T23:00:00.000Z"],
+      ]);
+    }));
+
+  test("leaves alone what is revoked, deactivated, or never was a licence", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+      await put("A/B/C/1", { licenseExpiryDate: "2026-05-31", licenseRevokedOn: "2026-04-01" });
+      await put("A/B/C/2", { licenseExpiryDate: "2026-05-31", active: false });
+      await put("A/B/C/3", { licenseExpiryDate: null });
+      await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
+      clock.set("2026-06-20T09:00:00Z");
+      expect(await sweep(register, { ...options, clock })).toMatchObject({ expired: 0, started: 0, events: 0 });
+    }));
+
+  test("of more records than one commit takes goes through all of them", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, putMany }) => {
+      await putMany(many(450), { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-06-01T09:00:00Z");
+      const sizes: number[] = [];
+      const counting: RegisterStore = {
+        ...register,
+        apply(writes: readonly TeacherWrite[]) {
+          sizes.push(writes.length);
+          return register.apply(writes);
+        },
+      };
+      expect(await sweep(counting, { ...options, clock })).toMatchObject({ expired: 450, events: 450 });
+      expect(sizes).toEqual([200, 200, 50]);
+    }));
+
+  test("two at once announce each expiry exactly once", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, other, clock, putMany, find, events }) => {
+      await putMany(many(450), { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-06-01T09:00:00Z");
+      const results = await Promise.all([
+        sweep(register, { ...options, clock }),
+        sweep(other, { ...options, clock }),
+        sweep(register, { ...options, clock }),
+      ]);
+      expect(results.reduce((sum, { events: told }) => sum + told, 0)).toBe(450);
+      const expiries = await Promise.all(
+        many(450).map(async (name) => (await events(name)).filter(({ eventType }) => eventType === "license.expired").length),
+      );
+      expect(new Set(expiries)).toEqual(new Set([1]));
+      expect((await find("TRCN/LA/2020/0")).version).toBe(2);
+    }));
+
+  test("stops between two commits when it is told to, and goes on later", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, putMany }) => {
+      await putMany(many(250), { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-06-01T09:00:00Z");
+      let looks = 0;
+      const isStopped = () => looks++ > 0;
+      expect(await sweep(register, { ...options, clock, isStopped })).toMatchObject({ expired: 200 });
+      expect(await sweep(register, { ...options, clock })).toMatchObject({ expired: 50 });
+    }));
+
+  test("does not turn for ever around a record that cannot be written", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+      await put(regNo, { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-06-01T09:00:00Z");
+      const stuck: RegisterStore = { ...register, apply: async (writes) => writes.map(() => false) };
+      expect(await rejection(sweep(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
+    }));
+});
+
+describe("a running service", () => {
+  const live = { current: () => ({ calendar: lagos }) } as unknown as Live;
+
+  async function until(condition: () => Promise<boolean>): Promise<void> {
+    while (!(await condition())) await new Promise((done) => setTimeout(done, 1));
+  }
+
+  test("sweeps at start and after the local midnight", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find }) => {
+      await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
+      await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
+      clock.set("2026-05-31T22:59:59.990Z");
+      const stop = startSweeping({ register, live, clock });
+      await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
+      expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
+      clock.set("2026-05-31T23:00:00Z");
+      await until(async () => (await find("A/B/C/2")).announcedStatus === "EXPIRED");
+      await stop();
+    }));
+
+  test("reports a sweep that failed and tries again", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find }) => {
+      await put(regNo, { licenseExpiryDate: "2026-05-30" });
+      clock.set("2026-05-31T22:59:59.990Z");
+      let failures = 0;
+      const failing: RegisterStore = {
+        ...register,
+        dueByCalendar(today, limit) {
+          if (failures === 0) throw new Error("the disk is away");
+          return register.dueByCalendar(today, limit);
+        },
+      };
+      const stop = startSweeping({ register: failing, live, clock, onError: () => failures++ });
+      await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
+      expect(failures).toBe(1);
+      await stop();
+    }));
+});

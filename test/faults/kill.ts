@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { openConnection } from "../../src/store/connection.ts";
+
+/**
+ * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
+ * what the callers hold with what the database says. Run alone: `bun test/faults/kill.ts 50`.
+ */
+export type Findings = {
+  readonly kills: number;
+  readonly answered: number;
+  readonly replayed: number;
+  readonly interrupted: number;
+  /** Everything here must be zero. */
+  readonly answeredWithoutAttestation: number;
+  readonly keysThatRanTwice: number;
+  readonly replaysThatDiffer: number;
+  readonly quotaExceeded: number;
+  readonly answersNotCounted: number;
+  readonly integrity: string;
+};
+
+const main = resolve(import.meta.dir, "../../cli/main.ts");
+const teachers = 200;
+const callers = 16;
+/** A partner whose minute quota is small enough to be reached, so that going over it would show. */
+const smallPerMinute = 25;
+
+type Answer = { verificationId: string; signature: string };
+type Load = {
+  url: string;
+  stopped: boolean;
+  interrupted: number;
+  replayed: number;
+  replaysThatDiffer: number;
+  answers: Answer[];
+  bodies: Map<string, string>;
+  /** Answered calls of the small partner by the window that their headers named. */
+  smallAnswers: Map<number, number>;
+};
+
+export async function killRepeatedly(kills: number): Promise<Findings> {
+  const dataDir = await mkdtemp(join(tmpdir(), "tvs-kill-"));
+  try {
+    const [bigKey, smallKey] = await prepare(dataDir);
+    const load: Load = {
+      url: "",
+      stopped: false,
+      interrupted: 0,
+      replayed: 0,
+      replaysThatDiffer: 0,
+      answers: [],
+      bodies: new Map(),
+      smallAnswers: new Map(),
+    };
+    let service = await start(dataDir, load);
+    const running = Array.from({ length: callers }, (_, n) => callRepeatedly(load, n === 0 ? smallKey : bigKey, n));
+    for (let kill = 0; kill < kills; kill++) {
+      await new Promise((done) => setTimeout(done, 100 + Math.random() * 300));
+      await end(service, "SIGKILL");
+      service = await start(dataDir, load);
+    }
+    load.stopped = true;
+    await Promise.all(running);
+    await end(service, "SIGTERM");
+    return await compare(dataDir, load, kills);
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+}
+
+async function prepare(dataDir: string): Promise<[string, string]> {
+  const rows = Array.from({ length: teachers }, (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`);
+  const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
+  const file = join(dataDir, "register.csv");
+  await writeFile(file, `${header}\n${rows.join("\n")}\n`);
+  await tvs(["teachers", "import", file, "--data", dataDir, "--baseline"]);
+  const add = (id: string, perMinute: number) =>
+    tvs(["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all", "--per-minute", String(perMinute), "--per-day", "100000000", "--data", dataDir, "--json"]);
+  const keys = [await add("big", 100_000_000), await add("small", smallPerMinute)];
+  return keys.map((text) => (JSON.parse(text) as { apiKey: string }).apiKey) as [string, string];
+}
+
+function tvs(args: string[]): Promise<string> {
+  return new Promise((done, failed) => {
+    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    let text = "";
+    child.stdout.on("data", (chunk) => (text += chunk));
+    child.on("exit", (code) => (code === 0 ? done(text) : failed(new Error(`tvs ${args[0]} ${args[1]} ended with ${code}`))));
+  });
+}
+
+async function start(dataDir: string, load: Load): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [main, "serve", "--port", "0", "--data", dataDir], { stdio: ["ignore", "pipe", "ignore"] });
+  load.url = await new Promise<string>((done, failed) => {
+    child.on("exit", (code) => failed(new Error(`serve ended with ${code}`)));
+    child.stdout.on("data", (chunk) => {
+      const found = /listening on (http:\S+)/.exec(String(chunk));
+      if (found?.[1] !== undefined) done(found[1]);
+    });
+  });
+  return child;
+}
+
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  return new Promise((done) => {
+    child.removeAllListeners("exit");
+    child.once("exit", () => done());
+    child.kill(signal);
+  });
+}
+
+async function callRepeatedly(load: Load, apiKey: string, caller: number): Promise<void> {
+  const isSmall = caller === 0;
+  for (let n = 0; !load.stopped; n++) {
+    // Every third call repeats an earlier key of the same caller: it may have been cut off by a kill.
+    const key = `${caller}-${n % 3 === 2 ? n - 2 : n}`;
+    await call(load, { apiKey, key, isSmall }).catch(() => {
+      load.interrupted++;
+      return new Promise((done) => setTimeout(done, 5));
+    });
+  }
+}
+
+async function call(load: Load, { apiKey, key, isSmall }: { apiKey: string; key: string; isSmall: boolean }): Promise<void> {
+  const question = {
+    identifier: { tId: 1 + (key.length * 31 + Number(key.split("-")[1])) % teachers },
+    purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+    context: { correlationId: key },
+  };
+  const response = await fetch(`${load.url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${apiKey}`, "Idempotency-Key": key },
+    body: JSON.stringify(question),
+  });
+  const body = await response.text();
+  if (response.status === 429) {
+    await new Promise((done) => setTimeout(done, 20));
+    return;
+  }
+  if (response.status !== 200) throw new Error(`status ${response.status}: ${body}`);
+  remember(load, { key, body, response, isSmall });
+}
+
+function remember(
+  load: Load,
+  { key, body, response, isSmall }: { key: string; body: string; response: Response; isSmall: boolean },
+): void {
+  const replayed = response.headers.has("Idempotent-Replayed");
+  const before = load.bodies.get(key);
+  if (before !== undefined && before !== body) load.replaysThatDiffer++;
+  load.bodies.set(key, body);
+  if (replayed) load.replayed++;
+  load.answers.push(JSON.parse(body) as Answer);
+  if (!isSmall) return;
+  const window = Number(response.headers.get("X-RateLimit-Reset"));
+  load.smallAnswers.set(window, (load.smallAnswers.get(window) ?? 0) + 1);
+}
+
+async function compare(dataDir: string, load: Load, kills: number): Promise<Findings> {
+  const db = await openConnection(join(dataDir, "tvs.db"));
+  const stored = new Map(db.all("SELECT verification_id AS id, jws FROM attestations").map((row) => [row["id"], row["jws"]]));
+  const twice = db.all("SELECT context FROM attestations GROUP BY partner_id, context HAVING count(*) > 1");
+  const windows = db.all("SELECT starts_at, used FROM quota_windows WHERE partner_id = 'small' AND kind = 'minute'");
+  const counted = windows.map((row) => ({ reset: Number(row["starts_at"]) / 1000 + 60, used: Number(row["used"]) }));
+  const [check] = db.all("PRAGMA integrity_check");
+  db.close();
+  return {
+    kills,
+    answered: load.answers.length,
+    replayed: load.replayed,
+    interrupted: load.interrupted,
+    answeredWithoutAttestation: load.answers.filter((one) => stored.get(one.verificationId) !== one.signature).length,
+    keysThatRanTwice: twice.length,
+    replaysThatDiffer: load.replaysThatDiffer,
+    quotaExceeded: [...load.smallAnswers.values()].filter((answers) => answers > smallPerMinute).length,
+    answersNotCounted: counted.filter(({ reset, used }) => used < (load.smallAnswers.get(reset) ?? 0)).length,
+    integrity: String(check?.["integrity_check"]),
+  };
+}
+
+if (import.meta.main) {
+  process.stdout.write(`${JSON.stringify(await killRepeatedly(Number(process.argv[2] ?? 50)), null, 2)}\n`);
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createCommits } from "../../src/store/commits.ts";
+import type { Driver } from "../../src/store/driver.ts";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createQuotaStore } from "../../src/store/quota.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { rejection } from "../rejection.ts";
+import { driverKinds } from "./drivers.ts";
+import { aPartner, anApiKey, aSigningKey, aTeacherWrite } from "./samples.ts";
+
+/** What every driver must do, and what the stores must do over every driver. */
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`driver: ${kind.name}`, () => {
+    let database: Awaited<ReturnType<typeof kind.create>>;
+    let driver: Driver;
+
+    beforeAll(async () => {
+      database = await kind.create();
+      driver = await database.open();
+      await migrate(driver, 1_700_000_000_000);
+      await driver.batch([{ sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] }]);
+    });
+    afterAll(async () => {
+      await driver.close();
+      await database.destroy();
+    });
+
+    test("gives back what was stored, of every type", async () => {
+      const bytes = new Uint8Array([0, 1, 255]);
+      const insert = "INSERT INTO probe VALUES (?, ?, ?, ?) RETURNING n";
+      const [rows] = await driver.batch([{ sql: insert, args: ["types", 9_007_199_254_740_991, bytes, "é/\u{1F600}"] }]);
+      expect(Number(rows?.[0]?.["n"])).toBe(9_007_199_254_740_991);
+      const [row] = await driver.query("SELECT * FROM probe WHERE k = ?", ["types"]);
+      expect(new Uint8Array(row?.["b"] as ArrayBuffer)).toEqual(bytes);
+      expect(row?.["t"]).toBe("é/\u{1F600}");
+    });
+
+    test("binds an integer as an integer, not as 6.0", async () => {
+      const [row] = await driver.query("SELECT json_array(?) AS j, typeof(?) AS t", [6, 6]);
+      expect(row).toMatchObject({ j: "[6]", t: "integer" });
+    });
+
+    test("binds booleans and refuses text that would come back cut", async () => {
+      const [row] = await driver.query("SELECT ? AS yes, ? AS no", [true, false]);
+      expect([Number(row?.["yes"]), Number(row?.["no"])]).toEqual([1, 0]);
+      expect(await rejection(driver.query("SELECT ? AS t", ["a\0b"]))).toBeInstanceOf(Error);
+    });
+
+    test("never answers with the parameters of an earlier call", async () => {
+      const insert = "INSERT INTO probe (k, n) VALUES (?, ?)";
+      await driver.batch([{ sql: insert, args: ["one", 1] }, { sql: insert, args: ["two", 2] }]);
+      const ask = async (key: string) => (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.["n"];
+      expect([await ask("one"), await ask("none"), await ask("two"), await ask("none")].map((n) => n && Number(n))).toEqual([
+        1, undefined, 2, undefined,
+      ]);
+    });
+
+    test("does all of a batch or nothing", async () => {
+      const insert = "INSERT INTO probe (k) VALUES (?)";
+      const twice = [{ sql: insert, args: ["twice"] }, { sql: insert, args: ["twice"] }];
+      expect(await rejection(driver.batch(twice))).toMatchObject({ code: "STORE_CONSTRAINT" });
+      expect(await driver.query("SELECT 1 FROM probe WHERE k = 'twice'")).toEqual([]);
+      await driver.batch([{ sql: insert, args: ["after a failure"] }]);
+    });
+
+    test("a statement can depend on the change before it", async () => {
+      const chain = (key: string) => [
+        { sql: "UPDATE probe SET n = 5 WHERE k = ? RETURNING k", args: [key] },
+        { sql: "INSERT INTO probe (k) SELECT 'child of ' || ? WHERE changes() = 1", args: [key] },
+        { sql: "INSERT INTO probe (k) SELECT 'grandchild of ' || ? WHERE changes() = 1", args: [key] },
+      ];
+      await driver.batch([{ sql: "INSERT INTO probe (k) VALUES ('parent')", args: [] }, ...chain("parent"), ...chain("nobody")]);
+      const rows = await driver.query("SELECT k FROM probe WHERE k LIKE '%child of%' ORDER BY k");
+      expect(rows.map((row) => row["k"])).toEqual(["child of parent", "grandchild of parent"]);
+    });
+
+    test("acts in flight share a commit, and a bad one fails alone", async () => {
+      const commit = createCommits(driver);
+      const insert = (key: string) => commit([{ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] }]);
+      const outcomes = await Promise.allSettled([insert("g1"), insert("g2"), insert("g1"), insert("g3")]);
+      expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    });
+
+    test("two connections write side by side", async () => {
+      const other = await database.open();
+      const write = (through: Driver, from: number) =>
+        Promise.all(
+          Array.from({ length: 50 }, (_, i) =>
+            through.batch([{ sql: "INSERT INTO probe (k) VALUES (?)", args: [`side ${from + i}`] }]),
+          ),
+        );
+      await Promise.all([write(driver, 0), write(other, 50)]);
+      await other.close();
+      const [row] = await driver.query("SELECT count(*) AS n FROM probe WHERE k LIKE 'side %'");
+      expect(Number(row?.["n"])).toBe(100);
+    });
+
+    test("only one service at a time holds the database", async () => {
+      const first = await database.open();
+      const second = await database.open();
+      await first.claimService();
+      if (driver.kind === "embedded") {
+        expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
+      }
+      await first.close();
+      await second.claimService();
+      await second.close();
+    });
+
+    test("migrating again changes nothing, and a newer schema is refused", async () => {
+      await migrate(driver, 1);
+      const [before] = await driver.query("SELECT max(version) AS v FROM schema_migrations");
+      await driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]);
+      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "DATABASE_TOO_NEW" });
+      await driver.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 1000", args: [] }]);
+      const [after] = await driver.query("SELECT max(version) AS v FROM schema_migrations");
+      expect(after).toEqual(before);
+    });
+
+    test("settings, partners and keys move the revision", async () => {
+      const settings = createSettingsStore(driver);
+      const partners = createPartnerStore(driver);
+      const revisions = [await settings.revision()];
+      await settings.write({ issuer: "https://one.example" });
+      revisions.push(await settings.revision());
+      await partners.add(aPartner("mover"), anApiKey("mover", "k1"));
+      revisions.push(await settings.revision());
+      await partners.update({ ...aPartner("mover"), perMinute: 5 });
+      revisions.push(await settings.revision());
+      expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
+      expect((await partners.partners()).find((one) => one.partnerId === "mover")?.perMinute).toBe(5);
+      await settings.write({ issuer: "https://one.example" });
+      expect(await settings.revision()).toBe(revisions.at(-1) as number);
+      expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({ code: "REFUSED" });
+    });
+
+    test("the key ring has one active and one pending key at any time", async () => {
+      const keys = createKeyStore(driver);
+      await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+      await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"));
+      await keys.rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at: 10 });
+      const again = keys.rotate({ active: "A", pending: "B", next: aSigningKey("D", "pending"), at: 11 });
+      expect(await rejection(again)).toMatchObject({ code: "REFUSED" });
+      await keys.compromise({ kid: "B", since: 5, at: 12, next: aSigningKey("E", "pending") });
+      const states = Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
+      expect(states).toEqual({ A: "retired", B: "compromised", C: "active", E: "pending" });
+      expect((await keys.list()).find((key) => key.kid === "A")?.sealed).toBeNull();
+    });
+
+    test("quota is added within a window and begins anew in the next", async () => {
+      const quota = createQuotaStore(driver, createCommits(driver));
+      const charge = (startsAt: number, used: number) =>
+        quota.charge([{ partnerId: "q", kind: "minute", startsAt, used }]);
+      const used = async () => (await quota.windows()).find((one) => one.partnerId === "q");
+      await charge(600_000, 1);
+      await charge(600_000, 2);
+      expect(await used()).toMatchObject({ startsAt: 600_000, used: 3 });
+      await charge(540_000, 1);
+      expect(await used()).toMatchObject({ startsAt: 600_000, used: 3 });
+      await charge(660_000, 1);
+      expect(await used()).toMatchObject({ startsAt: 660_000, used: 1 });
+      await charge(60_000, 4);
+      expect(await used()).toMatchObject({ startsAt: 60_000, used: 4 });
+    });
+
+    test("a teacher's change, its history and its events are stored together or not at all", async () => {
+      const register = createTeacherStore(driver);
+      const write = aTeacherWrite("A/1/B/1");
+      expect(await register.apply([write])).toEqual([true]);
+      expect(await register.apply([write])).toEqual([false]);
+      const stored = await register.findStored({ by: "regNo", value: "A/1/B/1" });
+      expect(stored?.version).toBe(1);
+      const id = stored?.id ?? 0;
+      expect((await register.events(id)).map((event) => event.eventType)).toEqual(["license.verified", "certificate.verified"]);
+      const stale = { ...aTeacherWrite("A/1/B/1"), replaces: { id, version: 7 } };
+      expect(await register.apply([stale])).toEqual([false]);
+      expect((await register.history(id)).length).toBe(1);
+      expect((await register.events(id)).length).toBe(2);
+    });
+
+    test("a contact that belongs to two teachers names neither", async () => {
+      const register = createTeacherStore(driver);
+      const emailIndex = new Uint8Array(16).fill(7);
+      await register.apply([aTeacherWrite("C/1/B/1", { emailIndex }), aTeacherWrite("C/1/B/2", { emailIndex })]);
+      expect(await register.find({ by: "email", value: emailIndex })).toBeNull();
+    });
+  });
+}

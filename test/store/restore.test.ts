@@ -1,0 +1,172 @@
+import { describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { makeBackup } from "../../src/store/backup.ts";
+import { openConnection } from "../../src/store/connection.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { holdWebhooksName, type RestoreOptions, restoreBackup } from "../../src/store/restore.ts";
+import { withTempDir } from "../harness.ts";
+import { rejection } from "../rejection.ts";
+
+/** Makes a database whose only setting tells which one it is. */
+async function makeDatabase(file: string, name: string): Promise<void> {
+  const driver = await openEmbedded({ file });
+  await migrate(driver, 1);
+  await driver.batch([{ sql: "INSERT INTO settings VALUES ('name', ?)", args: [name] }]);
+  await driver.close();
+}
+
+async function settings(file: string): Promise<Record<string, unknown>> {
+  const driver = await openEmbedded({ file });
+  const rows = await driver.query("SELECT name, value FROM settings");
+  expect(await driver.query("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  await driver.close();
+  return Object.fromEntries(rows.map((row) => [row["name"], row["value"]]));
+}
+
+type Folder = { target: string; options: RestoreOptions; names(): string[] };
+
+/** `backup.db` named "backup", and `tvs.db` named "old" when asked for. */
+async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
+  await withTempDir(async (folder) => {
+    const target = `${folder}/tvs.db`;
+    await makeDatabase(`${folder}/source.db`, "backup");
+    const driver = await openEmbedded({ file: `${folder}/source.db` });
+    await makeBackup(driver, `${folder}/backup.db`);
+    await driver.close();
+    if (old) await makeDatabase(target, "old");
+    await act({
+      target,
+      options: { from: `${folder}/backup.db`, target, force: old, holdWebhooks: false, stamp: "then", accept: () => {} },
+      names: () => readdirSync(folder).filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock")).sort(),
+    });
+  });
+}
+
+describe("a restore", () => {
+  test("into an empty folder makes the database, private and alone", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null, facts: { schema: 1 } });
+      expect(names()).toEqual(["tvs.db"]);
+      expect(statSync(target).mode & 0o777).toBe(0o600);
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test("does not touch a database that is there unless it is told to", () =>
+    withBackup(true, async ({ target, options }) => {
+      expect(await rejection(restoreBackup({ ...options, force: false }))).toMatchObject({ code: "REFUSED" });
+      expect(await settings(target)).toEqual({ name: "old" });
+    }));
+
+  test("over an old database keeps that one under another name", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      expect(await restoreBackup(options)).toMatchObject({ replaced: `${target}.replaced-then` });
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
+    }));
+
+  test("folds the log of an old database that was killed into what it keeps", () =>
+    withBackup(true, async ({ target, options }) => {
+      const script = `import { openEmbedded } from ${JSON.stringify(new URL("../../src/store/embedded.ts", import.meta.url).href)};
+        const driver = await openEmbedded({ file: ${JSON.stringify(target)} });
+        await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
+        process.kill(process.pid, "SIGKILL");`;
+      const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
+      await new Promise((done) => child.once("exit", done));
+      expect(existsSync(`${target}-wal`)).toBe(true);
+      await restoreBackup(options);
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
+    }));
+
+  test("sets a log aside that lies there without its database, and does not replay it", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      writeFileSync(`${target}-wal`, "a log of who knows what");
+      writeFileSync(`${target}-journal`, "a journal of who knows what");
+      await restoreBackup(options);
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
+    }));
+
+  test("replaces a database that is too damaged to be opened", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      writeFileSync(target, "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20));
+      writeFileSync(`${target}-wal`, "its log");
+      expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then", "tvs.db.replaced-then-wal"]);
+      expect(readFileSync(`${target}.replaced-then-wal`, "utf8")).toBe("its log");
+    }));
+
+  test("is refused while a service or another command uses the database", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      const service = await openEmbedded({ file: target });
+      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+      await service.claimService();
+      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+      expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
+      await service.close();
+      expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+    }), 15_000);
+
+  test("leaves a command that waits for the old file no way to spoil the new one", () =>
+    withBackup(true, async ({ target, options }) => {
+      const { default: Database } = await import("libsql");
+      // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
+      const stale = new Database(target, { timeout: 0 });
+      await restoreBackup(options);
+      expect(() => stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')")).toThrow();
+      stale.close();
+      expect(existsSync(`${target}-wal`)).toBe(false);
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test("that is refused after a look into the backup changes nothing and leaves nothing", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      const accept = () => {
+        throw new Error("not this one");
+      };
+      expect(await rejection(restoreBackup({ ...options, accept }))).toMatchObject({ message: "not this one" });
+      writeFileSync(`${target}.text`, "no backup");
+      expect(await rejection(restoreBackup({ ...options, from: `${target}.text` }))).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await rejection(restoreBackup({ ...options, from: `${target}.none` }))).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
+      expect(await settings(target)).toEqual({ name: "old" });
+    }));
+
+  test("remembers that webhooks are held, if told so, in one file without a log", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      const { facts } = await restoreBackup({ ...options, holdWebhooks: true });
+      expect(names()).toEqual(["tvs.db"]);
+      expect(await settings(target)).toEqual({ name: "backup", [holdWebhooksName]: "true" });
+      expect(facts.sha256).toMatch(/^[0-9a-f]{64}$/);
+    }));
+
+  test("clears away what a restore that was killed left behind", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      writeFileSync(`${target}.restoring-1`, "half a backup");
+      await restoreBackup(options);
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
+    }));
+
+  test("lists the keys and credentials that it puts back, and counts what it loses", () =>
+    withBackup(true, async ({ target, options }) => {
+      const old = await openConnection(target);
+      old.exec(`INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
+        INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
+        INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
+        INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`);
+      old.close();
+      const { undone } = await restoreBackup(options);
+      expect(undone).toEqual({
+        changes: [
+          { kind: "signingKey", id: "kid1", was: "compromised", now: null },
+          { kind: "partner", id: "gone", was: "enabled", now: null },
+          { kind: "apiKey", id: "k1", was: "revoked", now: null },
+        ],
+        lost: { attestations: 0, history: 0, events: 1 },
+      });
+    }));
+});
