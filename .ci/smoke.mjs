@@ -143,7 +143,7 @@ async function serveAndRotate(partner) {
     const health = JSON.parse(await get(`${url}/v1/inter-agency/health`));
     assert.equal(health.status, "ok");
     assert.equal(health.issuer, before.envelope.issuer);
-    const page = await get(`${url}/`);
+    const page = await get(`${url}/v1/inter-agency/docs`);
     assert.match(page, /<html/i, "the pages must be in the executable");
     writeFileSync(join(folder, "before.json"), before.body);
     writeFileSync(join(folder, "after.json"), after.body);

@@ -5,6 +5,12 @@ import { isMainThread, workerData } from "node:worker_threads";
  * is loaded when it is needed, so that `--help` starts as fast as the runtime does.
  */
 if (isMainThread) {
+  // Whatever is written here (the database, its lock, reports, backups) is for its owner alone.
+  process.umask(0o077);
+  // A log that nobody reads any more must not end the service.
+  process.stderr.on("error", () => {});
+  // `tvs … | head` closes the pipe early; that is no fault.
+  process.stdout.on("error", (error: { code?: string }) => process.exit(error.code === "EPIPE" ? 0 : 1));
   const { runCommandLine } = await import("./commands.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), new URL(import.meta.url));
 } else {

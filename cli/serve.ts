@@ -3,6 +3,7 @@ import { type Environment, type Flags, readServeConfig, type ServeConfig } from 
 import { TvsError } from "../src/domain/errors.ts";
 import { configureLog, log } from "../src/log.ts";
 import { createApp } from "../src/server/app.ts";
+import type { ConnectionInfo } from "../src/server/connection-info.ts";
 import { type Listener, listen } from "../src/server/listen.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
@@ -31,17 +32,27 @@ export const serveCommand = command({
       valueHint: "ZONE",
       description: "Where licences expire at midnight (default Africa/Lagos); remembered in the database",
     },
-    policy: { type: "string", valueHint: "FILE", description: "Eligibility policy; remembered in the database" },
+    policy: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Eligibility policy; remembered in the database",
+    },
     "allow-private-webhooks": {
       type: "boolean",
-      description: "Let webhook endpoints have http and private addresses (tests only); remembered in the database",
+      description:
+        "Let webhook endpoints have http and private addresses (tests only); remembered in the database",
     },
     "trusted-proxy": {
       type: "string",
       valueHint: "CIDR",
-      description: "Proxies whose X-Forwarded-For and Client-Cert are believed; repeat it or separate by commas",
+      description:
+        "Proxies whose X-Forwarded-For and Client-Cert are believed; repeat it or separate by commas",
     },
-    "tls-port": { type: "string", valueHint: "N", description: "Also serve HTTPS here, asking for client certificates" },
+    "tls-port": {
+      type: "string",
+      valueHint: "N",
+      description: "Also serve HTTPS here, asking for client certificates",
+    },
     "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
     "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
   },
@@ -51,44 +62,62 @@ export const serveCommand = command({
   },
 });
 
+type App = ReturnType<typeof createApp>;
+
 /**
- * Opens the service, listens, and returns when a signal has ended it and all that was begun is answered.
+ * Listens, opens the service, and returns when a signal has ended it and all that was begun is answered.
+ *
+ * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
+ * of the default issuer. A request that comes before the service is open waits for it.
  * @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
-  configureLog((line) => process.stderr.write(line), environment["TVS_LOG_LEVEL"] === "debug" ? "debug" : "info");
-  const defaultIssuer = config.port === 0 ? `http://${config.host}` : `http://${config.host}:${config.port}`;
-  const open = await openService(config, { workerEntry: workerEntry(), defaultIssuer });
-  let listener: Listener;
+  configureLog(
+    (line) => process.stderr.write(line),
+    environment["TVS_LOG_LEVEL"] === "debug" ? "debug" : "info",
+  );
+  const opening = Promise.withResolvers<App>();
+  let app: App | undefined;
+  const fetch = (request: Request, connection: ConnectionInfo) =>
+    app === undefined
+      ? opening.promise.then((one) => one.fetch(request, connection))
+      : app.fetch(request, connection);
+  const listener = await listen(fetch, {
+    host: config.host,
+    port: config.port,
+    ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
+  let open: OpenService | undefined;
   try {
-    const app = createApp(open.service, config);
-    listener = await listen((request, connection) => app.fetch(request, connection), {
-      host: config.host,
-      port: config.port,
-      ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
-      onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
-    });
+    open = await openService(config, { workerEntry: workerEntry(), defaultIssuer: listener.url });
+    app = createApp(open.service, config);
+    opening.resolve(app);
+    await announce(open, listener, config);
+    log.info("draining", { signal: await stopSignal() });
   } catch (error) {
-    await open.close();
+    opening.promise.catch(() => {});
+    opening.reject(error);
     throw error;
+  } finally {
+    await listener.close();
+    await open?.close();
   }
-  // Whoever reads the announcement may send the signal at once: it must not find the runtime's own handler.
-  const stopped = stopSignal();
-  await announce(open, listener, config);
-  const signal = await stopped;
-  log.info("draining", { signal });
-  await listener.close();
-  await open.close();
   log.info("stopped", {});
 }
 
 /** Remembers what the commands must agree on, and says where the service is to be found. */
-async function announce({ operator, service }: OpenService, listener: Listener, config: ServeConfig): Promise<void> {
+async function announce(
+  { operator, service }: OpenService,
+  listener: Listener,
+  config: ServeConfig,
+): Promise<void> {
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (config.sandbox) process.stdout.write(await prepareSandbox(operator, listener.url));
   process.stdout.write(`listening on ${listener.url}\n`);
-  if (listener.tlsPort !== null) process.stdout.write(`listening on https://${config.host}:${listener.tlsPort}\n`);
+  if (listener.tlsPort !== null)
+    process.stdout.write(`listening on https://${config.host}:${listener.tlsPort}\n`);
 }
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
@@ -108,4 +137,3 @@ function stopSignal(): Promise<string> {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
   });
 }
-

@@ -56,7 +56,9 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
       smallAnswers: new Map(),
     };
     let service = await start(dataDir, load);
-    const running = Array.from({ length: callers }, (_, n) => callRepeatedly(load, n === 0 ? smallKey : bigKey, n));
+    const running = Array.from({ length: callers }, (_, n) =>
+      callRepeatedly(load, n === 0 ? smallKey : bigKey, n),
+    );
     for (let kill = 0; kill < kills; kill++) {
       await new Promise((done) => setTimeout(done, 100 + Math.random() * 300));
       await end(service, "SIGKILL");
@@ -72,13 +74,33 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
 }
 
 async function prepare(dataDir: string): Promise<[string, string]> {
-  const rows = Array.from({ length: teachers }, (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`);
+  const rows = Array.from(
+    { length: teachers },
+    (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`,
+  );
   const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
   const file = join(dataDir, "register.csv");
   await writeFile(file, `${header}\n${rows.join("\n")}\n`);
   await tvs(["teachers", "import", file, "--data", dataDir, "--baseline"]);
   const add = (id: string, perMinute: number) =>
-    tvs(["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all", "--per-minute", String(perMinute), "--per-day", "100000000", "--data", dataDir, "--json"]);
+    tvs([
+      "partners",
+      "add",
+      id,
+      "--name",
+      id,
+      "--scopes",
+      "all",
+      "--purposes",
+      "all",
+      "--per-minute",
+      String(perMinute),
+      "--per-day",
+      "100000000",
+      "--data",
+      dataDir,
+      "--json",
+    ]);
   const keys = [await add("big", 100_000_000), await add("small", smallPerMinute)];
   return keys.map((text) => (JSON.parse(text) as { apiKey: string }).apiKey) as [string, string];
 }
@@ -88,12 +110,16 @@ function tvs(args: string[]): Promise<string> {
     const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "inherit"] });
     let text = "";
     child.stdout.on("data", (chunk) => (text += chunk));
-    child.on("exit", (code) => (code === 0 ? done(text) : failed(new Error(`tvs ${args[0]} ${args[1]} ended with ${code}`))));
+    child.on("exit", (code) =>
+      code === 0 ? done(text) : failed(new Error(`tvs ${args[0]} ${args[1]} ended with ${code}`)),
+    );
   });
 }
 
 async function start(dataDir: string, load: Load): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [main, "serve", "--port", "0", "--data", dataDir], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [main, "serve", "--port", "0", "--data", dataDir], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   load.url = await new Promise<string>((done, failed) => {
     child.on("exit", (code) => failed(new Error(`serve ended with ${code}`)));
     child.stdout.on("data", (chunk) => {
@@ -124,9 +150,12 @@ async function callRepeatedly(load: Load, apiKey: string, caller: number): Promi
   }
 }
 
-async function call(load: Load, { apiKey, key, isSmall }: { apiKey: string; key: string; isSmall: boolean }): Promise<void> {
+async function call(
+  load: Load,
+  { apiKey, key, isSmall }: { apiKey: string; key: string; isSmall: boolean },
+): Promise<void> {
   const question = {
-    identifier: { tId: 1 + (key.length * 31 + Number(key.split("-")[1])) % teachers },
+    identifier: { tId: 1 + ((key.length * 31 + Number(key.split("-")[1])) % teachers) },
     purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
     context: { correlationId: key },
   };
@@ -161,10 +190,17 @@ function remember(
 
 async function compare(dataDir: string, load: Load, kills: number): Promise<Findings> {
   const db = await openConnection(join(dataDir, "tvs.db"));
-  const stored = new Map(db.all("SELECT verification_id AS id, jws FROM attestations").map((row) => [row["id"], row["jws"]]));
+  const stored = new Map(
+    db.all("SELECT verification_id AS id, jws FROM attestations").map((row) => [row["id"], row["jws"]]),
+  );
   const twice = db.all("SELECT context FROM attestations GROUP BY partner_id, context HAVING count(*) > 1");
-  const windows = db.all("SELECT starts_at, used FROM quota_windows WHERE partner_id = 'small' AND kind = 'minute'");
-  const counted = windows.map((row) => ({ reset: Number(row["starts_at"]) / 1000 + 60, used: Number(row["used"]) }));
+  const windows = db.all(
+    "SELECT starts_at, used FROM quota_windows WHERE partner_id = 'small' AND kind = 'minute'",
+  );
+  const counted = windows.map((row) => ({
+    reset: Number(row["starts_at"]) / 1000 + 60,
+    used: Number(row["used"]),
+  }));
   const [check] = db.all("PRAGMA integrity_check");
   db.close();
   return {
@@ -172,7 +208,8 @@ async function compare(dataDir: string, load: Load, kills: number): Promise<Find
     answered: load.answers.length,
     replayed: load.replayed,
     interrupted: load.interrupted,
-    answeredWithoutAttestation: load.answers.filter((one) => stored.get(one.verificationId) !== one.signature).length,
+    answeredWithoutAttestation: load.answers.filter((one) => stored.get(one.verificationId) !== one.signature)
+      .length,
     keysThatRanTwice: twice.length,
     replaysThatDiffer: load.replaysThatDiffer,
     quotaExceeded: [...load.smallAnswers.values()].filter((answers) => answers > smallPerMinute).length,

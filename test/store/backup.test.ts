@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { inspectBackup, makeBackup } from "../../src/store/backup.ts";
 import { openConnection } from "../../src/store/connection.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
@@ -10,7 +18,9 @@ import { rejection } from "../rejection.ts";
 import { aTeacherWrite } from "./samples.ts";
 
 /** A migrated database with some teachers, still open: what a service works with. */
-async function withDatabase(act: (world: { folder: string; driver: Awaited<ReturnType<typeof openEmbedded>> }) => Promise<void>) {
+async function withDatabase(
+  act: (world: { folder: string; driver: Awaited<ReturnType<typeof openEmbedded>> }) => Promise<void>,
+) {
   await withTempDir(async (folder) => {
     const driver = await openEmbedded({ file: `${folder}/tvs.db` });
     try {

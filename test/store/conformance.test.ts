@@ -9,7 +9,7 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { rejection } from "../rejection.ts";
 import { driverKinds } from "./drivers.ts";
-import { aPartner, anApiKey, aSigningKey, aTeacherWrite } from "./samples.ts";
+import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
 
 /** What every driver must do, and what the stores must do over every driver. */
 for (const kind of driverKinds) {
@@ -21,7 +21,9 @@ for (const kind of driverKinds) {
       database = await kind.create();
       driver = await database.open();
       await migrate(driver, 1_700_000_000_000);
-      await driver.batch([{ sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] }]);
+      await driver.batch([
+        { sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] },
+      ]);
     });
     afterAll(async () => {
       await driver.close();
@@ -31,7 +33,9 @@ for (const kind of driverKinds) {
     test("gives back what was stored, of every type", async () => {
       const bytes = new Uint8Array([0, 1, 255]);
       const insert = "INSERT INTO probe VALUES (?, ?, ?, ?) RETURNING n";
-      const [rows] = await driver.batch([{ sql: insert, args: ["types", 9_007_199_254_740_991, bytes, "é/\u{1F600}"] }]);
+      const [rows] = await driver.batch([
+        { sql: insert, args: ["types", 9_007_199_254_740_991, bytes, "é/\u{1F600}"] },
+      ]);
       expect(Number(rows?.[0]?.["n"])).toBe(9_007_199_254_740_991);
       const [row] = await driver.query("SELECT * FROM probe WHERE k = ?", ["types"]);
       expect(new Uint8Array(row?.["b"] as ArrayBuffer)).toEqual(bytes);
@@ -51,16 +55,23 @@ for (const kind of driverKinds) {
 
     test("never answers with the parameters of an earlier call", async () => {
       const insert = "INSERT INTO probe (k, n) VALUES (?, ?)";
-      await driver.batch([{ sql: insert, args: ["one", 1] }, { sql: insert, args: ["two", 2] }]);
-      const ask = async (key: string) => (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.["n"];
-      expect([await ask("one"), await ask("none"), await ask("two"), await ask("none")].map((n) => n && Number(n))).toEqual([
-        1, undefined, 2, undefined,
+      await driver.batch([
+        { sql: insert, args: ["one", 1] },
+        { sql: insert, args: ["two", 2] },
       ]);
+      const ask = async (key: string) =>
+        (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.["n"];
+      expect(
+        [await ask("one"), await ask("none"), await ask("two"), await ask("none")].map((n) => n && Number(n)),
+      ).toEqual([1, undefined, 2, undefined]);
     });
 
     test("does all of a batch or nothing", async () => {
       const insert = "INSERT INTO probe (k) VALUES (?)";
-      const twice = [{ sql: insert, args: ["twice"] }, { sql: insert, args: ["twice"] }];
+      const twice = [
+        { sql: insert, args: ["twice"] },
+        { sql: insert, args: ["twice"] },
+      ];
       expect(await rejection(driver.batch(twice))).toMatchObject({ code: "STORE_CONSTRAINT" });
       expect(await driver.query("SELECT 1 FROM probe WHERE k = 'twice'")).toEqual([]);
       await driver.batch([{ sql: insert, args: ["after a failure"] }]);
@@ -72,14 +83,19 @@ for (const kind of driverKinds) {
         { sql: "INSERT INTO probe (k) SELECT 'child of ' || ? WHERE changes() = 1", args: [key] },
         { sql: "INSERT INTO probe (k) SELECT 'grandchild of ' || ? WHERE changes() = 1", args: [key] },
       ];
-      await driver.batch([{ sql: "INSERT INTO probe (k) VALUES ('parent')", args: [] }, ...chain("parent"), ...chain("nobody")]);
+      await driver.batch([
+        { sql: "INSERT INTO probe (k) VALUES ('parent')", args: [] },
+        ...chain("parent"),
+        ...chain("nobody"),
+      ]);
       const rows = await driver.query("SELECT k FROM probe WHERE k LIKE '%child of%' ORDER BY k");
       expect(rows.map((row) => row["k"])).toEqual(["child of parent", "grandchild of parent"]);
     });
 
     test("acts in flight share a commit, and a bad one fails alone", async () => {
       const commit = createCommits(driver);
-      const insert = (key: string) => commit([{ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] }]);
+      const insert = (key: string) =>
+        commit([{ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] }]);
       const outcomes = await Promise.allSettled([insert("g1"), insert("g2"), insert("g1"), insert("g3")]);
       expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
     });
@@ -134,7 +150,9 @@ for (const kind of driverKinds) {
       expect((await partners.partners()).find((one) => one.partnerId === "mover")?.perMinute).toBe(5);
       await settings.write({ issuer: "https://one.example" });
       expect(await settings.revision()).toBe(revisions.at(-1) as number);
-      expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({ code: "REFUSED" });
+      expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({
+        code: "REFUSED",
+      });
     });
 
     test("the key ring has one active and one pending key at any time", async () => {
@@ -174,7 +192,10 @@ for (const kind of driverKinds) {
       const stored = await register.findStored({ by: "regNo", value: "A/1/B/1" });
       expect(stored?.version).toBe(1);
       const id = stored?.id ?? 0;
-      expect((await register.events(id)).map((event) => event.eventType)).toEqual(["license.verified", "certificate.verified"]);
+      expect((await register.events(id)).map((event) => event.eventType)).toEqual([
+        "license.verified",
+        "certificate.verified",
+      ]);
       const stale = { ...aTeacherWrite("A/1/B/1"), replaces: { id, version: 7 } };
       expect(await register.apply([stale])).toEqual([false]);
       expect((await register.history(id)).length).toBe(1);
@@ -184,7 +205,10 @@ for (const kind of driverKinds) {
     test("a contact that belongs to two teachers names neither", async () => {
       const register = createTeacherStore(driver);
       const emailIndex = new Uint8Array(16).fill(7);
-      await register.apply([aTeacherWrite("C/1/B/1", { emailIndex }), aTeacherWrite("C/1/B/2", { emailIndex })]);
+      await register.apply([
+        aTeacherWrite("C/1/B/1", { emailIndex }),
+        aTeacherWrite("C/1/B/2", { emailIndex }),
+      ]);
       expect(await register.find({ by: "email", value: emailIndex })).toBeNull();
     });
   });

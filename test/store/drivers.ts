@@ -42,7 +42,13 @@ const remote: DriverKind = {
   async create() {
     const folder = await mkdtemp(join(tmpdir(), "tvs-sqld-"));
     const port = await freePort();
-    const args = ["--db-path", join(folder, "data"), "--http-listen-addr", `127.0.0.1:${port}`, "--no-welcome"];
+    const args = [
+      "--db-path",
+      join(folder, "data"),
+      "--http-listen-addr",
+      `127.0.0.1:${port}`,
+      "--no-welcome",
+    ];
     const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
     await untilHealthy(server, `http://127.0.0.1:${port}/health`);
     return {

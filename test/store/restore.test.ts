@@ -38,8 +38,18 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
     if (old) await makeDatabase(target, "old");
     await act({
       target,
-      options: { from: `${folder}/backup.db`, target, force: old, holdWebhooks: false, stamp: "then", accept: () => {} },
-      names: () => readdirSync(folder).filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock")).sort(),
+      options: {
+        from: `${folder}/backup.db`,
+        target,
+        force: old,
+        holdWebhooks: false,
+        stamp: "then",
+        accept: () => {},
+      },
+      names: () =>
+        readdirSync(folder)
+          .filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock"))
+          .sort(),
     });
   });
 }
@@ -47,7 +57,11 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
 describe("a restore", () => {
   test("into an empty folder makes the database, private and alone", () =>
     withBackup(false, async ({ target, options, names }) => {
-      expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null, facts: { schema: 1 } });
+      expect(await restoreBackup(options)).toMatchObject({
+        replaced: null,
+        undone: null,
+        facts: { schema: 1 },
+      });
       expect(names()).toEqual(["tvs.db"]);
       expect(statSync(target).mode & 0o777).toBe(0o600);
       expect(await settings(target)).toEqual({ name: "backup" });
@@ -92,7 +106,10 @@ describe("a restore", () => {
 
   test("replaces a database that is too damaged to be opened", () =>
     withBackup(false, async ({ target, options, names }) => {
-      writeFileSync(target, "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20));
+      writeFileSync(
+        target,
+        "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20),
+      );
       writeFileSync(`${target}-wal`, "its log");
       expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
       expect(await settings(target)).toEqual({ name: "backup" });
@@ -100,16 +117,20 @@ describe("a restore", () => {
       expect(readFileSync(`${target}.replaced-then-wal`, "utf8")).toBe("its log");
     }));
 
-  test("is refused while a service or another command uses the database", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      const service = await openEmbedded({ file: target });
-      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-      await service.claimService();
-      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-      expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
-      await service.close();
-      expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
-    }), 15_000);
+  test(
+    "is refused while a service or another command uses the database",
+    () =>
+      withBackup(true, async ({ target, options, names }) => {
+        const service = await openEmbedded({ file: target });
+        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+        await service.claimService();
+        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
+        await service.close();
+        expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+      }),
+    15_000,
+  );
 
   test("leaves a command that waits for the old file no way to spoil the new one", () =>
     withBackup(true, async ({ target, options }) => {
@@ -117,7 +138,9 @@ describe("a restore", () => {
       // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
       const stale = new Database(target, { timeout: 0 });
       await restoreBackup(options);
-      expect(() => stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')")).toThrow();
+      expect(() =>
+        stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')"),
+      ).toThrow();
       stale.close();
       expect(existsSync(`${target}-wal`)).toBe(false);
       expect(await settings(target)).toEqual({ name: "backup" });
@@ -128,10 +151,16 @@ describe("a restore", () => {
       const accept = () => {
         throw new Error("not this one");
       };
-      expect(await rejection(restoreBackup({ ...options, accept }))).toMatchObject({ message: "not this one" });
+      expect(await rejection(restoreBackup({ ...options, accept }))).toMatchObject({
+        message: "not this one",
+      });
       writeFileSync(`${target}.text`, "no backup");
-      expect(await rejection(restoreBackup({ ...options, from: `${target}.text` }))).toMatchObject({ code: "STORE_CORRUPT" });
-      expect(await rejection(restoreBackup({ ...options, from: `${target}.none` }))).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect(await rejection(restoreBackup({ ...options, from: `${target}.text` }))).toMatchObject({
+        code: "STORE_CORRUPT",
+      });
+      expect(await rejection(restoreBackup({ ...options, from: `${target}.none` }))).toMatchObject({
+        code: "INPUT_UNREADABLE",
+      });
       expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
       expect(await settings(target)).toEqual({ name: "old" });
     }));

@@ -64,5 +64,10 @@ export function aTeacher(regNo: string, changes: Partial<TeacherContent> = {}): 
 
 export function aTeacherWrite(regNo: string, changes: Partial<TeacherContent> = {}): TeacherWrite {
   const calendar = createCalendar("Africa/Lagos");
-  return planWrite(null, aTeacher(regNo, changes), { action: "import", actor: "test", calendar, at: 1_700_000_000_000 });
+  return planWrite(null, aTeacher(regNo, changes), {
+    action: "import",
+    actor: "test",
+    calendar,
+    at: 1_700_000_000_000,
+  });
 }

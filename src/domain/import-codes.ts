@@ -1,0 +1,52 @@
+/**
+ * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
+ * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
+ */
+export const rejectionCodes = {
+  COLUMN_COUNT: "the row has more or fewer cells than the header; look for a comma that is not inside quotes",
+  VALUE_TYPE_INVALID: "the JSON value has the wrong type; numbers with leading zeros must be strings",
+  TEXT_INVALID: "the text has control characters or was damaged by a wrong character set",
+  TEXT_TOO_LONG: "the text is longer than the register keeps",
+  PERSONAL_DATA: "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",
+  SPREADSHEET_DAMAGE: "a spreadsheet has changed the value (2.3E+10, 45231, #REF!); export the column as text",
+  REG_NO_INVALID: "a registration number has four segments separated by slashes",
+  T_ID_INVALID: "a teacher id is a whole number above zero",
+  NAME_MISSING: "a teacher needs a name",
+  NIN_INVALID: "a NIN is exactly 11 digits",
+  SOURCE_INVALID: "the source is new_system or legacy",
+  CERTIFICATE_STATUS_INVALID: "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD",
+  BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no",
+  DATE_INVALID: "a date is written YYYY-MM-DD and must exist",
+  EXPIRY_BEFORE_ISSUE: "the licence ends before it begins",
+  PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
+  DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
+  DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
+  DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
+  CHANGED_MEANWHILE: "the record kept changing while the row was applied; import the file again",
+} as const;
+
+/** Remarks: the row is applied. */
+export const warningCodes = {
+  UNKNOWN_COLUMN: "the column is not known and was left out",
+  EMAIL_INVALID: "the e-mail address cannot be read; the teacher has none on file now",
+  PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
+  PHOTO_URL_INVALID: "a photo needs an https address without personal data; the teacher has none on file now",
+  LICENSE_WITHOUT_EXPIRY: "a licence without an expiry date does not count as one",
+  REVOCATION_CLEARED: "an empty cell has taken back a revocation",
+  REVOKED_IN_FUTURE: "the date of the revocation is in the future; the licence is revoked from now on",
+} as const;
+
+export type RejectionCode = keyof typeof rejectionCodes;
+export type WarningCode = keyof typeof warningCodes;
+
+/** One line of the report. `line` is the physical line on which the row begins, the header being 1. */
+export type ImportIssue = {
+  readonly line: number;
+  /** The column, as the file names it; null when the whole row is meant. */
+  readonly field: string | null;
+  readonly code: RejectionCode | WarningCode;
+};
+
+export function isRejection(issue: ImportIssue): boolean {
+  return issue.code in rejectionCodes;
+}

@@ -1,0 +1,133 @@
+import { TvsError } from "./errors.ts";
+import { readCsvRows } from "./import-csv.ts";
+import type { ImportFormat, RawRow } from "./import-fields.ts";
+import { readJsonRows } from "./import-ndjson.ts";
+
+/** An extract as bytes. `name` is what messages call it. */
+export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable<Uint8Array> };
+
+/** What the readers of both formats are given. */
+export type RowSource = {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Told once of each column or member that is not known. */
+  readonly onUnknown: (label: string) => void;
+};
+
+/** A row longer than this is no teacher: an unclosed quote swallows the rest of a file. */
+export const maxRowBytes = 1024 * 1024;
+
+/**
+ * Reads an extract row by row, in bounded memory. The format is that of the name, else of the first byte.
+ * @param options `onBytes` sees every byte of the file once, in order
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is not UTF-8, holds NUL, or is no
+ *   well-formed CSV or NDJSON; the message never repeats what was read
+ */
+export async function* readRows(
+  input: ImportInput,
+  options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
+): AsyncGenerator<RawRow> {
+  try {
+    const iterator = checkedText(input.bytes, options.onBytes)[Symbol.asyncIterator]();
+    const first = await iterator.next();
+    if (first.done) throw new UnreadableError(1, "the file is empty");
+    const source = { bytes: joined(first.value, iterator), onUnknown: options.onUnknown };
+    yield* formatOf(input.name, first.value) === "csv" ? readCsvRows(source) : readJsonRows(source);
+  } catch (error) {
+    throw explain(input.name, error);
+  }
+}
+
+/** A fault of the file itself, at a physical line. */
+export class UnreadableError extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.name = "UnreadableError";
+    this.line = line;
+  }
+}
+
+function explain(name: string, error: unknown): unknown {
+  if (error instanceof UnreadableError) {
+    return new TvsError("INPUT_UNREADABLE", `${name}, line ${error.line}: ${error.message}; nothing was changed`);
+  }
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
+  const why = code === "ENOENT" ? "there is no such file" : "it cannot be read; check what it is, its owner and mode";
+  return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
+}
+
+function formatOf(name: string, first: Uint8Array): ImportFormat {
+  if (/\.csv$/i.test(name)) return "csv";
+  if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
+  const text = new TextDecoder().decode(first.subarray(0, 1024)).trimStart();
+  return text.startsWith("{") ? "ndjson" : "csv";
+}
+
+async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
+
+/**
+ * Passes the bytes on if they are UTF-8 text. A file in another character set would otherwise become a
+ * register full of damaged names, and a NUL would cut a text short in the database.
+ */
+async function* checkedText(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let line = 1;
+  for await (const chunk of bytes) {
+    onBytes(chunk);
+    const nul = chunk.indexOf(0);
+    if (nul !== -1) throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no text");
+    try {
+      decoder.decode(chunk, { stream: true });
+    } catch {
+      throw new UnreadableError(line + firstBadLine(chunk), "not UTF-8; save the file as UTF-8 text");
+    }
+    line += linesIn(chunk);
+    yield chunk;
+  }
+  try {
+    decoder.decode();
+  } catch {
+    throw new UnreadableError(line, "not UTF-8; the file ends within a character");
+  }
+}
+
+function linesIn(chunk: Uint8Array): number {
+  let lines = 0;
+  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;
+  return lines;
+}
+
+/** The line of a chunk, counted from 0, that is not UTF-8; no character spans a line end. */
+function firstBadLine(chunk: Uint8Array): number {
+  let start = 0;
+  for (let line = 0; ; line++) {
+    const end = chunk.indexOf(10, start);
+    if (end === -1) return line;
+    // The first line may begin within a character of the chunk before: only its own end is judged.
+    if (!isText(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end))) return line;
+    start = end + 1;
+  }
+}
+
+function withoutContinuation(line: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < 3 && ((line[start] ?? 0) & 0xc0) === 0x80) start++;
+  return line.subarray(start);
+}
+
+function isText(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test";
+import { ineligibilityReasons } from "../../src/domain/eligibility.ts";
+import { defaultPolicy, type Policy, type PolicyRule } from "../../src/domain/policy.ts";
+import type { StoredTeacher } from "../../src/domain/register.ts";
+import { licenseOn } from "../../src/domain/teachers.ts";
+import { certificateStatuses, purposes, type Purpose, reasons as published, sources } from "../../src/partner/contract.ts";
+import { aStoredTeacher } from "./samples.ts";
+
+const today = "2026-03-01";
+const purpose = "EMPLOYER_BACKGROUND_CHECK";
+const anything: PolicyRule = { certificate: [...certificateStatuses], sources: [...sources], categories: [], minDaysRemaining: 0 };
+
+function withRule(rule: Partial<PolicyRule> | null): Policy {
+  return { version: "test", purposes: rule === null ? {} : { [purpose]: { ...anything, ...rule } } };
+}
+
+function reasonsFor(changes: Partial<StoredTeacher>, policy: Policy = withRule({}), asked: Purpose = purpose) {
+  const teacher = aStoredTeacher(changes);
+  return ineligibilityReasons(teacher, licenseOn(teacher, today), { purpose: asked, policy, today });
+}
+
+const deactivated = { active: false };
+const unlicensed = { licenseIssueDate: null, licenseExpiryDate: null };
+const later = { licenseIssueDate: "2026-03-02" };
+const expired = { licenseExpiryDate: "2026-02-28" };
+const revoked = { licenseRevokedOn: "2026-01-01" };
+
+describe("one reason", () => {
+  test("none for an active teacher with a valid licence", () => {
+    expect(reasonsFor({})).toEqual([]);
+  });
+
+  test.each<[string, Partial<StoredTeacher>, Partial<PolicyRule>]>([
+    ["TEACHER_DEACTIVATED", deactivated, {}],
+    ["LICENSE_NOT_FOUND", unlicensed, {}],
+    ["LICENSE_NOT_YET_VALID", later, {}],
+    ["LICENSE_EXPIRED", expired, {}],
+    ["LICENSE_REVOKED", revoked, {}],
+    ["LICENSE_EXPIRES_TOO_SOON", { licenseExpiryDate: "2026-03-30" }, { minDaysRemaining: 30 }],
+    ["CERTIFICATE_NOT_FOUND", { certificateStatus: "NOT_FOUND" }, { certificate: ["VERIFIED"] }],
+    ["CERTIFICATE_CLAIMED", { certificateStatus: "CLAIMED" }, { certificate: ["VERIFIED"] }],
+    ["CERTIFICATE_LEGACY_ONLY", { certificateStatus: "LEGACY_RECORD" }, { certificate: ["VERIFIED"] }],
+    ["SOURCE_NOT_ACCEPTED", { source: "legacy" }, { sources: ["new_system"] }],
+    ["CATEGORY_NOT_ACCEPTED", { category: "B" }, { categories: ["A", "C"] }],
+    ["CATEGORY_NOT_ACCEPTED", { category: null }, { categories: ["A"] }],
+  ])("%s: %j under %j", (reason, changes, rule) => {
+    expect(reasonsFor(changes, withRule(rule))).toEqual([reason as never]);
+  });
+
+  test("POLICY_MISSING: what no rule allows is denied", () => {
+    expect(reasonsFor({}, withRule(null))).toEqual(["POLICY_MISSING"]);
+    expect(reasonsFor({}, withRule({}), "BODYA_INVIGILATOR_ELIGIBILITY")).toEqual(["POLICY_MISSING"]);
+  });
+});
+
+describe("licence reasons exclude each other", () => {
+  test.each<[string, Partial<StoredTeacher>]>([
+    ["TEACHER_DEACTIVATED", { ...deactivated, ...expired }],
+    ["TEACHER_DEACTIVATED", { ...deactivated, ...revoked }],
+    ["TEACHER_DEACTIVATED", { ...deactivated, ...later }],
+    ["TEACHER_DEACTIVATED", { ...deactivated, ...unlicensed }],
+    ["LICENSE_REVOKED", { ...revoked, ...expired }],
+    ["LICENSE_REVOKED", { ...revoked, ...later }],
+    ["LICENSE_REVOKED", { ...revoked, ...unlicensed }],
+  ])("%s: %j", (reason, changes) => {
+    expect(reasonsFor(changes, withRule({ minDaysRemaining: 30 }))).toEqual([reason as never]);
+  });
+});
+
+describe("several reasons", () => {
+  const demanding = { certificate: [], sources: [], categories: ["none of them"], minDaysRemaining: 36_500 };
+
+  test.each<[Partial<StoredTeacher>, string[]]>([
+    [{ ...deactivated, certificateStatus: "CLAIMED" }, ["TEACHER_DEACTIVATED", "CERTIFICATE_CLAIMED"]],
+    [{ ...unlicensed, certificateStatus: "NOT_FOUND" }, ["LICENSE_NOT_FOUND", "CERTIFICATE_NOT_FOUND"]],
+    [{ ...later, certificateStatus: "LEGACY_RECORD" }, ["LICENSE_NOT_YET_VALID", "CERTIFICATE_LEGACY_ONLY"]],
+    [{ ...expired, certificateStatus: "CLAIMED" }, ["LICENSE_EXPIRED", "CERTIFICATE_CLAIMED"]],
+    [{ ...revoked, certificateStatus: "NOT_FOUND" }, ["LICENSE_REVOKED", "CERTIFICATE_NOT_FOUND"]],
+    [{ certificateStatus: "VERIFIED" }, ["LICENSE_EXPIRES_TOO_SOON", "CERTIFICATE_NOT_FOUND"]],
+  ])("%j: all of them, in the published order", (changes, first) => {
+    const reasons = reasonsFor(changes, withRule(demanding));
+    expect(reasons).toEqual([...first, "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"] as never);
+  });
+
+  test.each<[Partial<StoredTeacher>, string]>([
+    [deactivated, "TEACHER_DEACTIVATED"],
+    [unlicensed, "LICENSE_NOT_FOUND"],
+    [later, "LICENSE_NOT_YET_VALID"],
+    [expired, "LICENSE_EXPIRED"],
+    [revoked, "LICENSE_REVOKED"],
+  ])("%j without a rule: the licence, then POLICY_MISSING, and nothing of a certificate", (changes, reason) => {
+    const claimed = { ...changes, certificateStatus: "CLAIMED" as const };
+    expect(reasonsFor(claimed, withRule(null))).toEqual([reason, "POLICY_MISSING"] as never);
+  });
+
+  /** Every combination of what a record and a rule may hold. */
+  test("stand in the published order, each once, and are empty only for a valid licence", () => {
+    const licenses = [{}, deactivated, unlicensed, later, expired, revoked, { licenseExpiryDate: today }];
+    for (const license of licenses) {
+      for (const certificateStatus of certificateStatuses) {
+        for (const source of sources) {
+          for (const rule of [null, {}, demanding, { minDaysRemaining: 1 }, { certificate: ["VERIFIED" as const] }]) {
+            const reasons = reasonsFor({ ...license, certificateStatus, source }, withRule(rule));
+            const places = reasons.map((reason) => published.indexOf(reason));
+            expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
+            expect(reasons).not.toContain("TEACHER_NOT_FOUND");
+            const licensed = license === licenses[0] || license === licenses[6];
+            if (reasons.length === 0) expect(licensed).toBe(true);
+          }
+        }
+      }
+    }
+  });
+});
+
+describe("the days that must remain", () => {
+  test.each([
+    ["2026-03-31", 30, true],
+    ["2026-03-30", 30, false],
+    ["2026-03-02", 1, true],
+    ["2026-03-01", 1, false],
+    ["2026-03-01", 0, true],
+  ] as const)("expiring %s with %d days demanded: %p", (licenseExpiryDate, minDaysRemaining, eligible) => {
+    expect(reasonsFor({ licenseExpiryDate }, withRule({ minDaysRemaining })).length === 0).toBe(eligible);
+  });
+});
+
+describe("categories", () => {
+  test("none named means any, and nobody's as well", () => {
+    expect(reasonsFor({ category: "Z" }, withRule({ categories: [] }))).toEqual([]);
+    expect(reasonsFor({ category: null }, withRule({ categories: [] }))).toEqual([]);
+  });
+
+  test("are compared as they are written", () => {
+    expect(reasonsFor({ category: "A" }, withRule({ categories: ["A"] }))).toEqual([]);
+    expect(reasonsFor({ category: "a" }, withRule({ categories: ["A"] }))).toEqual(["CATEGORY_NOT_ACCEPTED"]);
+  });
+});
+
+describe("under the default policy", () => {
+  /** Decisions, Results: the table of purposes. */
+  const strict: readonly Purpose[] = [
+    "BODYA_EXAMINER_CREDENTIAL_CHECK",
+    "BODYB_EXAMINER_CREDENTIAL_CHECK",
+    "BODYC_ENDORSEMENT_ELIGIBILITY",
+  ];
+
+  test.each([...purposes])("%s", (asked) => {
+    const verdict = (changes: Partial<StoredTeacher>) => reasonsFor(changes, defaultPolicy, asked);
+    const general = asked === "GENERAL_PUBLIC_VERIFICATION";
+    const isStrict = strict.includes(asked);
+    expect(verdict({})).toEqual([]);
+    expect(verdict({ source: "legacy" })).toEqual(isStrict ? ["SOURCE_NOT_ACCEPTED"] : []);
+    expect(verdict({ certificateStatus: "LEGACY_RECORD" })).toEqual(isStrict ? ["CERTIFICATE_LEGACY_ONLY"] : []);
+    expect(verdict({ certificateStatus: "CLAIMED" })).toEqual(general ? [] : ["CERTIFICATE_CLAIMED"]);
+    expect(verdict({ certificateStatus: "NOT_FOUND" })).toEqual(general ? [] : ["CERTIFICATE_NOT_FOUND"]);
+    expect(verdict(expired)).toEqual(["LICENSE_EXPIRED"]);
+    expect(verdict(revoked)).toEqual(["LICENSE_REVOKED"]);
+    expect(verdict(deactivated)).toEqual(["TEACHER_DEACTIVATED"]);
+    expect(verdict(unlicensed)).toEqual(["LICENSE_NOT_FOUND"]);
+  });
+});

@@ -1,0 +1,127 @@
+import { Buffer } from "node:buffer";
+import { describe, expect, test } from "bun:test";
+import { eligibilityResult, sealEnvelope } from "../../src/domain/envelopes.ts";
+import { defaultPolicy } from "../../src/domain/policy.ts";
+import type { StoredTeacher } from "../../src/domain/register.ts";
+import { rejection } from "../rejection.ts";
+import { aStoredTeacher } from "./samples.ts";
+
+const today = "2026-03-01";
+const options = { purpose: "EMPLOYER_BACKGROUND_CHECK", policy: defaultPolicy, today } as const;
+const resultOf = (changes: Partial<StoredTeacher>) => eligibilityResult(aStoredTeacher(changes), options);
+
+describe("the result of a verification", () => {
+  test("nobody found: a verdict, a reason, and null for all else", () => {
+    expect(eligibilityResult(null, options)).toEqual({
+      found: false,
+      source: null,
+      status: "NOT_FOUND",
+      eligible: false,
+      reasons: ["TEACHER_NOT_FOUND"],
+      teacher: null,
+      license: null,
+      certificate: null,
+      profile: null,
+    });
+  });
+
+  test("an eligible teacher", () => {
+    const teacher = { tId: 204_417, licenseExpiryDate: "2026-03-31", ninVerified: true };
+    expect(resultOf(teacher)).toEqual({
+      found: true,
+      source: "new_system",
+      status: "VALID",
+      eligible: true,
+      reasons: [],
+      teacher: { name: "Ada Obi", tId: 204_417, state: "Lagos", category: "A" },
+      license: { status: "VALID", issueDate: "2020-01-01", expiryDate: "2026-03-31", daysRemaining: 30 },
+      certificate: { status: "VERIFIED", regNo: "LA/2019/PRI/04417", issueDate: "2020-01-01" },
+      profile: { ninVerified: true, qualifications: [], employment: [] },
+    });
+  });
+
+  test("status repeats the licence's, and eligible the absence of reasons", () => {
+    const records: Partial<StoredTeacher>[] = [
+      {},
+      { active: false },
+      { licenseRevokedOn: today },
+      { licenseExpiryDate: "2026-02-28" },
+      { licenseExpiryDate: null },
+      { certificateStatus: "CLAIMED" },
+    ];
+    const results = records.map(resultOf);
+    expect(results.map((one) => one.status)).toEqual(results.map((one) => one.license?.status as never));
+    expect(results.map((one) => one.status)).toEqual(["VALID", "NOT_FOUND", "REVOKED", "EXPIRED", "NOT_FOUND", "VALID"]);
+    expect(results.map((one) => one.eligible)).toEqual([true, false, false, false, false, false]);
+    expect(results.every((one) => one.found && one.eligible === (one.reasons.length === 0))).toBe(true);
+  });
+
+  test("a profile is shown of the new system alone", () => {
+    const profile = { qualifications: [{ title: "B.Ed.", institution: null, year: 2012 }], employment: [] };
+    expect(resultOf({ profile }).profile).toEqual({ ninVerified: false, ...profile });
+    expect(resultOf({ profile, source: "legacy" }).profile).toBeNull();
+  });
+
+  test("holds nothing of a NIN or a contact, nor why a licence was revoked", () => {
+    const secret = new Uint8Array(16).fill(0xab);
+    const hidden = { ninIndex: secret, emailIndex: secret, phoneIndex: secret, licenseRevokedOn: today, licenseRevokedReason: "hidden" };
+    const text = JSON.stringify(resultOf({ ...hidden, photoUrl: "https://example.com/p.jpg" }));
+    for (const word of ["171", "hidden", "index", "photo", "id\":1"]) expect(text).not.toContain(word);
+  });
+});
+
+describe("an envelope", () => {
+  const claims = {
+    verificationId: "0190b0a1-0000-7000-8000-000000000000",
+    issuer: "https://teachers.example",
+    audience: "agency",
+    issuedAt: 1_772_355_000,
+    result: resultOf({ name: 'Ada "é" \u2028 </script>' }),
+  };
+  const inputs: string[] = [];
+  const signer = {
+    async sign(kid: string, input: string) {
+      inputs.push(`${kid} ${input}`);
+      return "c2ln";
+    },
+  };
+  const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
+
+  test("signs header and claims with the key it names", async () => {
+    const { jws, kid } = await sealEnvelope(claims, "key-1", signer);
+    const [header, payload, signature] = jws.split(".");
+    expect(JSON.parse(decode(header))).toEqual({ alg: "RS256", kid: "key-1", typ: "JWT" });
+    expect(JSON.parse(decode(payload))).toEqual({
+      iss: claims.issuer,
+      aud: "agency",
+      sub: claims.verificationId,
+      iat: claims.issuedAt,
+      result: claims.result,
+    });
+    expect(signature).toBe("c2ln");
+    expect(inputs.at(-1)).toBe(`key-1 ${header}.${payload}`);
+    expect(kid).toBe("key-1");
+  });
+
+  test("carries the signed result byte for byte, and the signed time", async () => {
+    const { json, jws } = await sealEnvelope(claims, "key-1", signer);
+    const { result, ...outer } = JSON.parse(json);
+    expect(outer).toEqual({
+      verificationId: claims.verificationId,
+      verifiedAt: "2026-03-01T08:50:00Z",
+      issuer: claims.issuer,
+      audience: "agency",
+      signature: jws,
+      signatureKid: "key-1",
+    });
+    expect(result).toEqual(claims.result);
+    const payload = decode(jws.split(".")[1]);
+    const signed = payload.slice(payload.indexOf('"result":') + 9, -1);
+    expect(json).toContain(`"result":${signed},"signature"`);
+  });
+
+  test("is not made when the signer fails", async () => {
+    const failing = { sign: () => Promise.reject(new Error("no signer")) };
+    expect(await rejection(sealEnvelope(claims, "key-1", failing))).toMatchObject({ message: "no signer" });
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "bun:test";
+import { createEvent, createEvents, type Statuses, transitions, unknownTeacher } from "../../src/domain/events.ts";
+import { certificateStatuses, eventTypes, licenseStatuses } from "../../src/partner/contract.ts";
+
+type Move = [before: Partial<Statuses>, after: Partial<Statuses>, events: [string, string][]];
+
+const statuses = (changes: Partial<Statuses>): Statuses => ({ license: "VALID", certificate: "VERIFIED", active: true, ...changes });
+const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>) =>
+  transitions(statuses(before), statuses(after)).map(({ eventType, previousStatus }) => [eventType, previousStatus]);
+
+describe("which change causes which event (the table of decisions, Import)", () => {
+  test.each<Move>([
+    [{ license: "NOT_FOUND" }, { license: "VALID" }, [["license.verified", "NOT_FOUND"]]],
+    [{ license: "EXPIRED" }, { license: "VALID" }, [["license.reinstated", "EXPIRED"]]],
+    [{ license: "REVOKED" }, { license: "VALID" }, [["license.reinstated", "REVOKED"]]],
+    [{ license: "NOT_FOUND", active: false }, { license: "VALID" }, [["license.reinstated", "NOT_FOUND"]]],
+    [{ license: "VALID" }, { license: "EXPIRED" }, [["license.expired", "VALID"]]],
+    [{ license: "REVOKED" }, { license: "EXPIRED" }, [["license.expired", "REVOKED"]]],
+    [{ license: "VALID" }, { license: "REVOKED" }, [["license.revoked", "VALID"]]],
+    [{ license: "EXPIRED" }, { license: "REVOKED" }, [["license.revoked", "EXPIRED"]]],
+    [{ certificate: "NOT_FOUND" }, {}, [["certificate.verified", "NOT_FOUND"]]],
+    [{ certificate: "CLAIMED" }, {}, [["certificate.verified", "CLAIMED"]]],
+    [{ certificate: "LEGACY_RECORD" }, {}, [["certificate.verified", "LEGACY_RECORD"]]],
+    [{}, { certificate: "NOT_FOUND" }, [["certificate.revoked", "VERIFIED"]]],
+    [{}, { certificate: "CLAIMED" }, [["certificate.revoked", "VERIFIED"]]],
+    [{}, { certificate: "LEGACY_RECORD" }, [["certificate.revoked", "VERIFIED"]]],
+    [{}, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "VALID"]]],
+    [{ license: "EXPIRED" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "EXPIRED"]]],
+    [{ license: "REVOKED" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "REVOKED"]]],
+    [{ license: "NOT_FOUND" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "NOT_FOUND"]]],
+  ])("%j to %j", (before, after, events) => {
+    expect(eventsOf(before, after)).toEqual(events);
+  });
+
+  test.each<[Partial<Statuses>, Partial<Statuses>]>([
+    [{ license: "VALID" }, { license: "NOT_FOUND" }],
+    [{ license: "EXPIRED" }, { license: "NOT_FOUND" }],
+    [{ license: "REVOKED" }, { license: "NOT_FOUND" }],
+    [{ license: "NOT_FOUND" }, { license: "EXPIRED" }],
+    [{ license: "NOT_FOUND" }, { license: "REVOKED" }],
+    [{ license: "NOT_FOUND", active: false }, { license: "EXPIRED" }],
+    [{ license: "NOT_FOUND", active: false }, { license: "REVOKED" }],
+    [{ license: "NOT_FOUND", active: false }, { license: "NOT_FOUND" }],
+    [{ license: "NOT_FOUND", active: false }, { license: "NOT_FOUND", active: false }],
+    [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
+    [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
+    [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],
+  ])("%j to %j is in no row, and announced by nothing", (before, after) => {
+    expect(eventsOf(before, after)).toEqual([]);
+  });
+
+  test("the same statuses cause nothing", () => {
+    for (const license of licenseStatuses) {
+      for (const certificate of certificateStatuses) {
+        expect(eventsOf({ license, certificate }, { license, certificate })).toEqual([]);
+      }
+    }
+  });
+
+  test("deactivation is announced alone, whatever else moves", () => {
+    const after = { license: "NOT_FOUND", certificate: "CLAIMED", active: false } as const;
+    expect(eventsOf({}, after)).toEqual([["teacher.deactivated", "VALID"]]);
+  });
+
+  test("licence and certificate move together, licence first, each with its own axis", () => {
+    const first = transitions(unknownTeacher, statuses({}));
+    expect(first.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
+    const fall = eventsOf({}, { license: "REVOKED", certificate: "CLAIMED" });
+    expect(fall).toEqual([["license.revoked", "VALID"], ["certificate.revoked", "VERIFIED"]]);
+  });
+
+  test("every previous status is on its event's own axis", () => {
+    for (const beforeLicense of licenseStatuses) {
+      for (const afterLicense of licenseStatuses) {
+        for (const beforeCertificate of certificateStatuses) {
+          for (const active of [true, false]) {
+            const before = { license: beforeLicense, certificate: beforeCertificate, active };
+            for (const { eventType, previousStatus } of transitions(before, statuses({ license: afterLicense }))) {
+              expect(eventTypes).toContain(eventType);
+              const axis = eventType.startsWith("certificate.") ? beforeCertificate : beforeLicense;
+              expect(previousStatus).toBe(axis);
+            }
+          }
+        }
+      }
+    }
+  });
+});
+
+describe("an event", () => {
+  const subject = { tId: 7, regNo: "LA/2019/PRI/04417", occurredAt: Date.parse("2026-03-01T09:30:00.250Z") };
+
+  test("has the members of the contract and no others, fixed as bytes", () => {
+    const [event] = createEvents(statuses({}), statuses({ license: "NOT_FOUND", active: false }), subject);
+    expect(JSON.parse(event?.body ?? "")).toEqual({
+      eventId: event?.eventId,
+      eventType: "teacher.deactivated",
+      occurredAt: "2026-03-01T09:30:00.250Z",
+      data: {
+        tId: 7,
+        regNo: "LA/2019/PRI/04417",
+        licenseStatus: "NOT_FOUND",
+        certificateStatus: "VERIFIED",
+        previousStatus: "VALID",
+      },
+    });
+    expect(event).toMatchObject({ eventType: "teacher.deactivated", occurredAt: subject.occurredAt });
+  });
+
+  test("names nobody in a test delivery", () => {
+    const nobody = { tId: null, regNo: null, occurredAt: 0, statuses: statuses({}), previousStatus: "NOT_FOUND" as const };
+    expect(JSON.parse(createEvent("license.verified", nobody).body).data).toMatchObject({ tId: null, regNo: null });
+  });
+
+  test("has an id of its own", () => {
+    const events = Array.from({ length: 100 }, () => createEvents(unknownTeacher, statuses({}), subject)).flat();
+    expect(new Set(events.map((event) => event.eventId)).size).toBe(200);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import { defaultPolicy, parsePolicy } from "../../src/domain/policy.ts";
+import { certificateStatuses, purposes, sources } from "../../src/partner/contract.ts";
+
+const rule = { certificate: ["VERIFIED"], sources: ["new_system"], categories: [], minDaysRemaining: 0 };
+const document = (changes: object) => JSON.stringify({ version: "1", purposes: {}, ...changes });
+const oneRule = (changes: object) => document({ purposes: { EMPLOYER_BACKGROUND_CHECK: { ...rule, ...changes } } });
+
+function refusalOf(text: string): string {
+  try {
+    parsePolicy(text);
+  } catch (error) {
+    expect(error).toMatchObject({ name: "TvsError", code: "CONFIG_INVALID" });
+    return (error as Error).message;
+  }
+  throw new Error("the document was accepted");
+}
+
+describe("the default policy", () => {
+  const lenient = [
+    "BODYA_INVIGILATOR_ELIGIBILITY",
+    "BODYB_INVIGILATOR_ELIGIBILITY",
+    "BODYC_INVIGILATOR_ELIGIBILITY",
+    "BODYC_CBT_STAFF_VERIFICATION",
+    "SCHOOL_EMPLOYMENT_VERIFICATION",
+    "EMPLOYER_BACKGROUND_CHECK",
+  ];
+  const strict = ["BODYA_EXAMINER_CREDENTIAL_CHECK", "BODYB_EXAMINER_CREDENTIAL_CHECK", "BODYC_ENDORSEMENT_ELIGIBILITY"];
+
+  test.each(lenient)("%s takes legacy records and the legacy source", (purpose) => {
+    expect(defaultPolicy.purposes[purpose]).toMatchObject({ certificate: ["VERIFIED", "LEGACY_RECORD"], sources });
+  });
+
+  test.each(strict)("%s takes verified certificates of the new system alone", (purpose) => {
+    expect(defaultPolicy.purposes[purpose]).toMatchObject({ certificate: ["VERIFIED"], sources: ["new_system"] });
+  });
+
+  test("GENERAL_PUBLIC_VERIFICATION takes any certificate of any source", () => {
+    const general = defaultPolicy.purposes["GENERAL_PUBLIC_VERIFICATION"];
+    expect(general).toMatchObject({ certificate: certificateStatuses, sources });
+  });
+
+  test("has a rule for every purpose of the contract, and no other", () => {
+    expect(Object.keys(defaultPolicy.purposes).sort()).toEqual([...purposes].sort());
+    for (const one of Object.values(defaultPolicy.purposes)) {
+      expect(one).toMatchObject({ categories: [], minDaysRemaining: 0 });
+    }
+  });
+});
+
+describe("a policy document", () => {
+  test("may leave purposes out", () => {
+    expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
+  });
+
+  test.each<[string, string, RegExp]>([
+    ["no JSON", "{", /^the policy is not valid JSON$/],
+    ["no object", "[]", /^the policy is not valid: /],
+    ["no version", JSON.stringify({ purposes: {} }), /: version: /],
+    ["an empty version", document({ version: "" }), /: version: must be 1 to 64/],
+    ["a version with a space", document({ version: "a b" }), /: version: must be 1 to 64/],
+    ["a version that is too long", document({ version: "v".repeat(65) }), /: version: must be 1 to 64/],
+    ["a purpose that does not exist", document({ purposes: { NO_SUCH_PURPOSE: rule } }), /: purposes\.NO_SUCH_PURPOSE: /],
+    ["a mistyped member", document({ purpose: {} }), /: purpose: /],
+    ["a mistyped member of a rule", oneRule({ minDayRemaining: 3 }), /CHECK\.minDayRemaining: /],
+    ["an unknown certificate", oneRule({ certificate: ["GOOD"] }), /CHECK\.certificate\.0: /],
+    ["an unknown source", oneRule({ sources: ["paper"] }), /CHECK\.sources\.0: /],
+    ["an empty category", oneRule({ categories: [""] }), /CHECK\.categories\.0: /],
+    ["fewer than no days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
+    ["half a day", oneRule({ minDaysRemaining: 0.5 }), /CHECK\.minDaysRemaining: /],
+    ["days as text", oneRule({ minDaysRemaining: "30" }), /CHECK\.minDaysRemaining: /],
+    ["more than a hundred years", oneRule({ minDaysRemaining: 36_501 }), /CHECK\.minDaysRemaining: /],
+    ["no categories", oneRule({ categories: undefined }), /CHECK\.categories: /],
+  ])("is refused with %s, by the member's name", (_what, text, message) => {
+    expect(refusalOf(text)).toMatch(message);
+  });
+});
