@@ -80,7 +80,10 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     throw new TvsError("USAGE", `${sentence}; --help shows what this command takes`);
   }
   if (!variadic && positionals.length > operands) {
-    throw new TvsError("USAGE", `unexpected operand number ${operands + 1}; --help shows what this command takes`);
+    throw new TvsError(
+      "USAGE",
+      `unexpected operand number ${operands + 1}; --help shows what this command takes`,
+    );
   }
 }
 

@@ -68,13 +68,20 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (load === undefined && command.run !== undefined) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
-      throw new TvsError("USAGE", `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}`);
+      throw new TvsError(
+        "USAGE",
+        `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}`,
+      );
     }
     parents.push(name);
     command = await load();
     rest = rest.slice(1);
   }
-  if (command.subCommands !== undefined && command.run === undefined && !rest.some((word) => word === "--help" || word === "-h")) {
+  if (
+    command.subCommands !== undefined &&
+    command.run === undefined &&
+    !rest.some((word) => word === "--help" || word === "-h")
+  ) {
     const path = ["tvs", ...parents].join(" ");
     throw new TvsError("USAGE", `${path} needs a command: ${Object.keys(command.subCommands).join(", ")}`);
   }
@@ -83,7 +90,10 @@ async function findCommand(words: readonly string[]): Promise<Found> {
 
 async function explain(words: readonly string[]): Promise<number> {
   const asked = words.filter((word) => word !== "--help" && word !== "-h");
-  const { command, parents, example } = await findCommand([...asked.filter((word) => !word.startsWith("-")), "--help"]);
+  const { command, parents, example } = await findCommand([
+    ...asked.filter((word) => !word.startsWith("-")),
+    "--help",
+  ]);
   const parent: CommandDef = { meta: { name: ["tvs", ...parents.slice(0, -1)].join(" ") } };
   const usage = await usageOf(command, parents.length === 0 ? undefined : parent);
   const text = `${usage}\n${example === undefined ? "" : `\nEXAMPLE\n\n  ${example}\n`}`;
@@ -108,7 +118,12 @@ async function usageOf(command: CommandDef, parent: CommandDef | undefined): Pro
 /** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */
 function commonFlagsLast(argv: readonly string[]): string[] {
   let first = 0;
-  while (first < argv.length && argv[first]?.startsWith("-") && argv[first] !== "--help" && argv[first] !== "-h") {
+  while (
+    first < argv.length &&
+    argv[first]?.startsWith("-") &&
+    argv[first] !== "--help" &&
+    argv[first] !== "-h"
+  ) {
     first += commonValueFlags.includes(argv[first] ?? "") ? 2 : 1;
   }
   return first >= argv.length ? [...argv] : [...argv.slice(first), ...argv.slice(0, first)];
@@ -128,7 +143,8 @@ function fail(error: unknown, words: readonly string[]): number {
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
   const { name, message, code } = error as { name?: string; message?: string; code?: string };
-  if (name === "CLIError") return new TvsError("USAGE", `${lowerFirst(message ?? "")}; --help shows what is needed`);
+  if (name === "CLIError")
+    return new TvsError("USAGE", `${lowerFirst(message ?? "")}; --help shows what is needed`);
   // Errors of other parts that are meant for the operator carry a code of their own and a whole sentence.
   if (/^(PORT_|HOST_|TLS_|LISTEN_)/.test(code ?? "")) return new TvsError("REFUSED", message ?? "");
   if (code === "TRUSTED_PROXY_INVALID") return new TvsError("CONFIG_INVALID", message ?? "");
@@ -138,4 +154,3 @@ function asTvsError(error: unknown): TvsError {
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
-

@@ -23,14 +23,16 @@ function bitsOf(args: { bits?: string | undefined }): number {
 }
 
 function keyTable(keys: readonly SigningKey[]): string {
-  const rows = keys.map(describeKey).map((key) => [
-    key.kid,
-    key.state,
-    key.publishedAt,
-    key.activatedAt,
-    key.retiredAt,
-    key.compromisedSince,
-  ]);
+  const rows = keys
+    .map(describeKey)
+    .map((key) => [
+      key.kid,
+      key.state,
+      key.publishedAt,
+      key.activatedAt,
+      key.retiredAt,
+      key.compromisedSince,
+    ]);
   return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE"], rows);
 }
 
@@ -58,8 +60,15 @@ const rotateCommand = command({
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
       const { early, ...kids } = await rotateKeys(keys, secrets, options);
-      if (early) note("warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again");
-      print(args, kids, () => `active ${kids.activeKid}\nretired ${kids.previousKid}\npending ${kids.pendingKid}`);
+      if (early)
+        note(
+          "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
+        );
+      print(
+        args,
+        kids,
+        () => `active ${kids.activeKid}\nretired ${kids.previousKid}\npending ${kids.pendingKid}`,
+      );
     });
   },
 });
@@ -70,7 +79,12 @@ const compromiseCommand = command({
   example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
   args: {
     kid: { type: "positional", required: true, description: "The key's id; `tvs keys list` shows them" },
-    since: { type: "string", required: true, valueHint: "TIME", description: "From when on it cannot be trusted" },
+    since: {
+      type: "string",
+      required: true,
+      valueHint: "TIME",
+      description: "From when on it cannot be trusted",
+    },
     ...bitsArg,
   },
   async run({ args }) {
@@ -110,7 +124,8 @@ const historyCommand = command({
 
 const importCommand = command({
   name: "import",
-  description: "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
+  description:
+    "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
   example: "tvs keys import signing-key.pem",
   args: { file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" } },
   async run({ args }) {

@@ -9,7 +9,13 @@ import type { KeyKind } from "../src/domain/credentials.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { createLive, readSettings, type Settings, type SettingsStore, storedSettings } from "../src/domain/live.ts";
+import {
+  createLive,
+  readSettings,
+  type Settings,
+  type SettingsStore,
+  storedSettings,
+} from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
@@ -118,7 +124,10 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
 async function openDriver(config: Config, workerEntry: URL | undefined): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
-    return openRemote({ url: database.url, ...(database.token === undefined ? {} : { token: database.token }) });
+    return openRemote({
+      url: database.url,
+      ...(database.token === undefined ? {} : { token: database.token }),
+    });
   }
   const { file } = database;
   if (workerEntry === undefined) return openEmbedded({ file });
@@ -207,7 +216,12 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
     const probe = createProbe(operator, () => signer.sign(live.current().keys.active.kid, "probe"));
     const service: Service = {
       live,
-      verification: createVerification({ ...shared, attestations: operator.attestations, idempotency, signer }),
+      verification: createVerification({
+        ...shared,
+        attestations: operator.attestations,
+        idempotency,
+        signer,
+      }),
       publicLookup: createPublicLookup(shared),
       quota: createQuota(clock, await operator.quota.windows()),
       quotaStore: operator.quota,

@@ -76,6 +76,8 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     (line) => process.stderr.write(line),
     environment["TVS_LOG_LEVEL"] === "debug" ? "debug" : "info",
   );
+  // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
+  const stopped = stopSignal();
   const opening = Promise.withResolvers<App>();
   let app: App | undefined;
   const fetch = (request: Request, connection: ConnectionInfo) =>
@@ -94,7 +96,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     app = createApp(open.service, config);
     opening.resolve(app);
     await announce(open, listener, config);
-    log.info("draining", { signal: await stopSignal() });
+    log.info("draining", { signal: await stopped });
   } catch (error) {
     opening.promise.catch(() => {});
     opening.reject(error);

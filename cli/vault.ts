@@ -30,7 +30,8 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
     return secrets;
   }
   if (stored !== secrets.check) {
-    const message = "the master key is not the one this database was made with; use the master.key that belongs to it";
+    const message =
+      "the master key is not the one this database was made with; use the master.key that belongs to it";
     throw new TvsError("MASTER_KEY_WRONG", message);
   }
   return secrets;
@@ -67,7 +68,10 @@ function createMasterKey(file: string): string {
  * @throws TvsError STORE_READ_ONLY
  */
 export function ensureDataDir(config: Config): void {
-  const folders = [config.dataDir, config.database.kind === "file" ? dirname(config.database.file) : config.dataDir];
+  const folders = [
+    config.dataDir,
+    config.database.kind === "file" ? dirname(config.database.file) : config.dataDir,
+  ];
   for (const folder of folders) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });

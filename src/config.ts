@@ -53,10 +53,20 @@ const flag = v.union(
   "must be true or false",
 );
 const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
-const issuer = v.pipe(text, v.check(isHttpAddress, "must be an http or https address without query or fragment"));
+const issuer = v.pipe(
+  text,
+  v.check(isHttpAddress, "must be an http or https address without query or fragment"),
+);
 const list = v.pipe(
   v.union([v.string(), v.array(v.string())]),
-  v.transform((given) => [given].flat().join(",").split(",").map((name) => name.trim()).filter((name) => name !== "")),
+  v.transform((given) =>
+    [given]
+      .flat()
+      .join(",")
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
+  ),
 );
 
 const commonSchema = v.object({
@@ -89,7 +99,10 @@ export function readConfig(flags: Flags, environment: Environment): Config {
   const given = read(commonSchema, flags, environment);
   const dataDir = resolve(given.data);
   const fileName = given.sandbox ? "sandbox.db" : "tvs.db";
-  const database = databaseAddress(given.database ?? `file:${join(dataDir, fileName)}`, given["database-token"]);
+  const database = databaseAddress(
+    given.database ?? `file:${join(dataDir, fileName)}`,
+    given["database-token"],
+  );
   return Object.freeze({
     dataDir,
     database,
@@ -144,7 +157,10 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
     return { kind: "file", file };
   }
   if (/^(libsql|https?):\/\//.test(address)) return { kind: "server", url: address, token };
-  throw new TvsError("CONFIG_INVALID", "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://");
+  throw new TvsError(
+    "CONFIG_INVALID",
+    "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
+  );
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */
@@ -162,7 +178,10 @@ function tlsOptions(given: {
   const { "tls-port": port, "tls-cert": certFile, "tls-key": keyFile } = given;
   if (port === undefined && certFile === undefined && keyFile === undefined) return undefined;
   if (port === undefined || certFile === undefined || keyFile === undefined) {
-    throw new TvsError("CONFIG_INVALID", "--tls-port, --tls-cert and --tls-key belong together; give all three");
+    throw new TvsError(
+      "CONFIG_INVALID",
+      "--tls-port, --tls-cert and --tls-key belong together; give all three",
+    );
   }
   return { port, certFile, keyFile };
 }

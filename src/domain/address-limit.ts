@@ -6,7 +6,13 @@ const windowMs = 60_000;
 const rows = 4;
 const countersPerRow = 1 << 17;
 
-export type AddressDecision = { allowed: boolean; limit: number; remaining: number; resetAt: number; retryAfterSeconds: number };
+export type AddressDecision = {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  resetAt: number;
+  retryAfterSeconds: number;
+};
 
 /**
  * A limit per source address and minute in a fixed two megabytes, whatever the number of addresses: a
@@ -23,7 +29,10 @@ export function createAddressLimit(perMinute: number, clock: Clock): (address: s
 
   function places(address: string): number[] {
     const digest = createHash("sha256").update(key).update(address).digest();
-    return Array.from({ length: rows }, (_, row) => row * countersPerRow + (digest.readUInt32LE(row * 4) % countersPerRow));
+    return Array.from(
+      { length: rows },
+      (_, row) => row * countersPerRow + (digest.readUInt32LE(row * 4) % countersPerRow),
+    );
   }
 
   return (address) => {
@@ -40,6 +49,12 @@ export function createAddressLimit(perMinute: number, clock: Clock): (address: s
     if (allowed) for (const place of at) if (counters[place] === used) counters[place] = used + 1;
     const resetAt = (start + windowMs) / 1000;
     const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
-    return { allowed, limit: perMinute, remaining: Math.max(0, perMinute - used - (allowed ? 1 : 0)), resetAt, retryAfterSeconds };
+    return {
+      allowed,
+      limit: perMinute,
+      remaining: Math.max(0, perMinute - used - (allowed ? 1 : 0)),
+      resetAt,
+      retryAfterSeconds,
+    };
   };
 }

@@ -66,7 +66,12 @@ export type Claims = {
 };
 
 /** An envelope as it leaves, and what of it the evidence log keeps. */
-export type SealedEnvelope = { readonly claims: Claims; readonly kid: string; readonly jws: string; readonly json: string };
+export type SealedEnvelope = {
+  readonly claims: Claims;
+  readonly kid: string;
+  readonly jws: string;
+  readonly json: string;
+};
 
 /**
  * Signs a result. The result is turned into JSON once: the signed claim and the unsigned copy are the

@@ -27,7 +27,11 @@ export function announcedStatuses(teacher: Teacher): Statuses {
 }
 
 export function statusesOn(teacher: StatusFields, today: CalendarDate): Statuses {
-  return { license: licenseStatusOn(teacher, today), certificate: teacher.certificateStatus, active: teacher.active };
+  return {
+    license: licenseStatusOn(teacher, today),
+    certificate: teacher.certificateStatus,
+    active: teacher.active,
+  };
 }
 
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };

@@ -63,14 +63,20 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   async function follow(first: Running, fingerprint: Uint8Array): Promise<StoredAnswer | null> {
     if (!equalBytes(first.fingerprint, fingerprint)) throw reused();
-    const outcome = await within(waitMs, first.outcome.catch(() => null));
+    const outcome = await within(
+      waitMs,
+      first.outcome.catch(() => null),
+    );
     return outcome?.answer ?? null;
   }
 
   return {
     async run(request, work) {
       if (request.key.length < 1 || request.key.length > maxIdempotencyKeyLength) {
-        throw new TvsError("BODY_INVALID", `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters`);
+        throw new TvsError(
+          "BODY_INVALID",
+          `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters`,
+        );
       }
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${request.key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
@@ -111,6 +117,8 @@ export function canonicalJson(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  const parts = members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member, depth + 1)}`);
+  const parts = members.map(
+    ([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member, depth + 1)}`,
+  );
   return `{${parts.join(",")}}`;
 }

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from "node:stream";
 import { parse } from "csv-parse";
 import { columnOfField, type ImportField, importFields, type RawRow, requiredFields } from "./import-fields.ts";
-import { maxRowBytes, type RowSource, UnreadableError } from "./import-file.ts";
+import { maxRowBytes, type RowSource, UnreadableError } from "./import-source.ts";
 
 type Line = { readonly line: number; readonly cells: readonly string[] };
 type Header = { readonly fields: readonly (ImportField | null)[] };
@@ -27,20 +27,23 @@ export async function* readCsvRows(source: RowSource): AsyncGenerator<RawRow> {
  */
 async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let nextLine = 1;
+  // Where the rows begin that are parsed and not yet read: the parser is ahead by what it buffers.
+  const begins: number[] = [];
   const parser = parse({
     bom: true,
     relax_column_count: true,
     record_delimiter: ["\r\n", "\n", "\r"],
     max_record_size: maxRowBytes,
-    on_record(cells: string[]): Line {
-      const line = nextLine;
+    on_record(cells) {
+      begins.push(nextLine);
       nextLine += 1 + cells.reduce((sum, cell) => sum + lineBreaks(cell), 0);
-      return { line, cells };
+      return cells;
     },
   });
   try {
     // A failure of the input ends the parser too, which hands it on to whoever reads the rows.
-    yield* pipeline(Readable.from(bytes, { objectMode: false }), parser, () => {}) as AsyncIterable<Line>;
+    const records: AsyncIterable<string[]> = pipeline(Readable.from(bytes, { objectMode: false }), parser, () => {});
+    for await (const cells of records) yield { line: begins.shift() ?? nextLine, cells };
   } catch (error) {
     const code = String((error as { code?: unknown } | null)?.code ?? "");
     if (!/^(CSV_|INVALID_)/.test(code)) throw error;

@@ -2,19 +2,10 @@ import { TvsError } from "./errors.ts";
 import { readCsvRows } from "./import-csv.ts";
 import type { ImportFormat, RawRow } from "./import-fields.ts";
 import { readJsonRows } from "./import-ndjson.ts";
+import { UnreadableError } from "./import-source.ts";
 
 /** An extract as bytes. `name` is what messages call it. */
 export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable<Uint8Array> };
-
-/** What the readers of both formats are given. */
-export type RowSource = {
-  readonly bytes: AsyncIterable<Uint8Array>;
-  /** Told once of each column or member that is not known. */
-  readonly onUnknown: (label: string) => void;
-};
-
-/** A row longer than this is no teacher: an unclosed quote swallows the rest of a file. */
-export const maxRowBytes = 1024 * 1024;
 
 /**
  * Reads an extract row by row, in bounded memory. The format is that of the name, else of the first byte.
@@ -34,17 +25,6 @@ export async function* readRows(
     yield* formatOf(input.name, first.value) === "csv" ? readCsvRows(source) : readJsonRows(source);
   } catch (error) {
     throw explain(input.name, error);
-  }
-}
-
-/** A fault of the file itself, at a physical line. */
-export class UnreadableError extends Error {
-  readonly line: number;
-
-  constructor(line: number, message: string) {
-    super(message);
-    this.name = "UnreadableError";
-    this.line = line;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ImportField, importFields, type RawRow } from "./import-fields.ts";
-import { maxRowBytes, type RowSource, UnreadableError } from "./import-file.ts";
+import { maxRowBytes, type RowSource, UnreadableError } from "./import-source.ts";
 
 /** Unknown members that are told of; a file with more of them is something else. */
 const maxUnknown = 50;

@@ -77,7 +77,9 @@ function readPem(pem: string) {
     if (privateKey.asymmetricKeyType !== "rsa") throw new Error("not RSA");
     return { privateKey, jwk: createPublicKey(pem).export({ format: "jwk" }) };
   } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", "the file holds no unencrypted RSA private key in PEM form", { cause });
+    throw new TvsError("INPUT_UNREADABLE", "the file holds no unencrypted RSA private key in PEM form", {
+      cause,
+    });
   }
 }
 
@@ -101,7 +103,11 @@ async function pendingKey({ n, e, pkcs8 }: KeyMaterial, secrets: Secrets, now: n
 }
 
 /** Gives an empty ring its first two keys. */
-export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }): Promise<void> {
+export async function ensureKeys(
+  store: KeyStore,
+  secrets: Secrets,
+  options: { bits: number; now: number },
+): Promise<void> {
   if ((await store.list()).length > 0) return;
   const [active, pending] = await Promise.all([
     generateKey(secrets, options.bits, options.now),
@@ -197,7 +203,13 @@ export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<C
   if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
   const pkcs8 = secrets.open(key.sealed, key.kid);
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-  const imported = await crypto.subtle.importKey("pkcs8", pkcs8 as Uint8Array<ArrayBuffer>, algorithm, false, ["sign"]);
+  const imported = await crypto.subtle.importKey(
+    "pkcs8",
+    pkcs8 as Uint8Array<ArrayBuffer>,
+    algorithm,
+    false,
+    ["sign"],
+  );
   pkcs8.fill(0);
   return imported;
 }

@@ -104,7 +104,8 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
     issuer: stored.get("issuer") ?? defaults.issuer,
     timeZone: stored.get("time_zone") ?? defaults.timeZone,
     policy: policy === undefined ? defaults.policy : parsePolicy(policy),
-    allowPrivateWebhooks: (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
+    allowPrivateWebhooks:
+      (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
   };
 }
 

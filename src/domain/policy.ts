@@ -19,7 +19,10 @@ const policySchema = v.strictObject({
 /** What a purpose demands beyond an active teacher with a VALID licence. */
 export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
 /** Deny by default: a purpose that is not in the document makes nobody eligible. */
-export type Policy = { readonly version: string; readonly purposes: Readonly<Partial<Record<string, PolicyRule>>> };
+export type Policy = {
+  readonly version: string;
+  readonly purposes: Readonly<Partial<Record<string, PolicyRule>>>;
+};
 
 /**
  * Reads a policy document (decisions: deny by default, versioned).

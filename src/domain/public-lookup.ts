@@ -23,7 +23,13 @@ export type PublicAnswer =
       tId: string | null;
       status: (typeof summaryStatuses)[number];
       state: string | null;
-      teacher: { name: string; tId: string | null; state: string | null; category: string | null; photoUrl?: string };
+      teacher: {
+        name: string;
+        tId: string | null;
+        state: string | null;
+        category: string | null;
+        photoUrl?: string;
+      };
       certificate: { status: string; regNo: string | null; issueDate: string | null };
       license: PublicLicense;
       verifiedAt: string;
@@ -61,7 +67,10 @@ export function createPublicLookup(dependencies: {
   };
 }
 
-function describe(teacher: Teacher, { today, verifiedAt }: { today: string; verifiedAt: string }): PublicAnswer {
+function describe(
+  teacher: Teacher,
+  { today, verifiedAt }: { today: string; verifiedAt: string },
+): PublicAnswer {
   const license = publicLicense(teacher, today);
   const tId = teacher.tId === null ? null : String(teacher.tId);
   const { name, state, category, photoUrl } = teacher;
@@ -69,7 +78,8 @@ function describe(teacher: Teacher, { today, verifiedAt }: { today: string; veri
     found: true,
     name,
     tId,
-    status: license.status === "VALID" ? "Licensed" : license.status === "EXPIRED" ? "Expired" : "Not licensed",
+    status:
+      license.status === "VALID" ? "Licensed" : license.status === "EXPIRED" ? "Expired" : "Not licensed",
     state,
     teacher: { name, tId, state, category, ...(photoUrl === null ? {} : { photoUrl }) },
     certificate: certificateOf(teacher),

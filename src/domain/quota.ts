@@ -73,11 +73,13 @@ export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota
 
   /** With both windows spent, the longer wait counts. */
   function refuse(partner: Partner, calls: number): QuotaRefusal {
-    const { minute, day, dayLeft } = both(partner);
+    const { minute, day, minuteLeft, dayLeft } = both(partner);
     const window = dayLeft < calls ? day : minute;
     const resetAt = endOf(window);
     const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - clock.now() / 1000));
-    return { limit: partner.perMinute, remaining: 0, resetAt, window: window.kind, retryAfterSeconds };
+    // A batch that costs more than is left is refused while smaller calls still pass.
+    const remaining = Math.min(minuteLeft, dayLeft);
+    return { limit: partner.perMinute, remaining, resetAt, window: window.kind, retryAfterSeconds };
   }
 
   function open(partner: Partner): QuotaCall | QuotaRefusal {

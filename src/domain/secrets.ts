@@ -1,5 +1,12 @@
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
 import { TvsError } from "./errors.ts";
 
 const masterKeyBytes = 32;
@@ -32,7 +39,8 @@ export function newMasterKey(): string {
 export function deriveSecrets(text: string): Secrets {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
-    const message = "the master key must be 43 base64url characters; restore the master.key that belongs to this database";
+    const message =
+      "the master key must be 43 base64url characters; restore the master.key that belongs to this database";
     throw new TvsError("MASTER_KEY_INVALID", message);
   }
   const derive = (use: string) => new Uint8Array(hkdfSync("sha256", master, "", `tvs/${use}/v1`, 32));
@@ -56,12 +64,16 @@ function seal(key: Uint8Array, plain: Uint8Array, name: string): Uint8Array {
 
 function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
   try {
-    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, nonceBytes)).setAAD(Buffer.from(name));
+    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, nonceBytes)).setAAD(
+      Buffer.from(name),
+    );
     decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
     const body = decipher.update(sealed.subarray(nonceBytes, sealed.length - tagBytes));
     return new Uint8Array(Buffer.concat([body, decipher.final()]));
   } catch (cause) {
-    throw new TvsError("MASTER_KEY_WRONG", "the master key does not open the secrets of this database", { cause });
+    throw new TvsError("MASTER_KEY_WRONG", "the master key does not open the secrets of this database", {
+      cause,
+    });
   }
 }
 

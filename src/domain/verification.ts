@@ -13,7 +13,11 @@ import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
 
 /** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
-export type Question = { readonly identifier: Identifier; readonly purpose: Purpose; readonly context?: object | undefined };
+export type Question = {
+  readonly identifier: Identifier;
+  readonly purpose: Purpose;
+  readonly context?: object | undefined;
+};
 
 /** The authenticated call that a question came with. */
 export type Caller = {
@@ -30,19 +34,32 @@ export class QuotaExceeded extends TvsError {
   readonly refusal: QuotaRefusal;
 
   constructor(refusal: QuotaRefusal) {
-    super("QUOTA_EXCEEDED", `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`);
+    super(
+      "QUOTA_EXCEEDED",
+      `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
+    );
     this.refusal = refusal;
   }
 }
 
 export type Verification = {
   /** One question, one envelope. Without a key the call is not idempotent. */
-  answer(caller: Caller, endpoint: Endpoint, asked: { question: Question; idempotency?: IdempotentBody | undefined }): Promise<Answer>;
+  answer(
+    caller: Caller,
+    endpoint: Endpoint,
+    asked: { question: Question; idempotency?: IdempotentBody | undefined },
+  ): Promise<Answer>;
   /** Up to a hundred questions, an envelope each, all or none. */
-  answerBatch(caller: Caller, asked: { questions: readonly Question[]; idempotency?: IdempotentBody | undefined }): Promise<Answer>;
+  answerBatch(
+    caller: Caller,
+    asked: { questions: readonly Question[]; idempotency?: IdempotentBody | undefined },
+  ): Promise<Answer>;
 };
 
-export type IdempotentBody = { readonly key: string; /** The parsed body as it was sent. */ readonly body: unknown };
+export type IdempotentBody = {
+  readonly key: string /** The parsed body as it was sent. */;
+  readonly body: unknown;
+};
 
 export type VerificationDependencies = {
   readonly live: Live;
@@ -95,7 +112,8 @@ export function createVerification(dependencies: VerificationDependencies): Veri
       const kid = snapshot.keys.active.kid;
       const worked = await work(snapshot).catch(async (error) => {
         // A rotation takes the old key from the signer a moment before it replaces the snapshot that names it.
-        const isRotation = isTvsError(error, "SIGNER_UNAVAILABLE") && (await live.refresh()).keys.active.kid !== kid;
+        const isRotation =
+          isTvsError(error, "SIGNER_UNAVAILABLE") && (await live.refresh()).keys.active.kid !== kid;
         if (!isRotation) throw error;
         return null;
       });
@@ -174,19 +192,29 @@ function teacherKey(identifier: Identifier, index: BlindIndex): TeacherKey {
 }
 
 /**
+ * Digits in a row, eleven to fifteen in groups as phone numbers are written, and what has an `@` in it. Each
+ * run is bounded: without that, a long text would keep the expression busy for the square of its length.
+ */
+const personal =
+  /\+?\d{10,}|(?<![\w-])\+?\(?\d(?:[\s().-]{0,2}\d){10,14}(?![\w-])|[^\s"@]{1,64}@[^\s"@]{1,255}/g;
+
+/**
  * The context is free text that partners use to find a call again. What looks like a NIN, a phone number
  * or an e-mail address in it is left out, because none of them is ever stored.
  */
 function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
-  const personal = /\+?\d{10,}|[^\s"@]+@[^\s"@]+/g;
   const clean = (_name: string, value: unknown) =>
     typeof value === "string" ? value.replace(personal, "[removed]") : value;
   return JSON.stringify(context, clean);
 }
 
 /** Maps with at most `width` promises under way, results in the order of the items. */
-async function mapInOrder<T, R>(items: readonly T[], width: number, act: (item: T) => Promise<R>): Promise<R[]> {
+async function mapInOrder<T, R>(
+  items: readonly T[],
+  width: number,
+  act: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results = new Array<R>(items.length);
   let next = 0;
   async function lane(): Promise<void> {

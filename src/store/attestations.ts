@@ -96,11 +96,12 @@ function answerStatements({ attestations, charges, idempotency, kid }: AnsweredC
 }
 
 function attestationStatement(one: Attestation): Statement {
+  // biome-ignore format: the order of the columns
   const args = [
     one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
     one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
     one.requestId, one.jws,
-  ]; // biome-ignore format: the order of the columns
+  ];
   return { sql: insert, args };
 }
 

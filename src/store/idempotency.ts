@@ -13,7 +13,10 @@ const insert = `INSERT INTO idempotency (id, fingerprint, created_at, headers, b
 export function idempotencyStatements(record: IdempotencyRecord, kid: string): Statement[] {
   const { id, fingerprint, createdAt, headers, body } = record;
   return [
-    { sql: "DELETE FROM idempotency WHERE id = ? AND created_at < ?", args: [id, createdAt - keepIdempotencyMs] },
+    {
+      sql: "DELETE FROM idempotency WHERE id = ? AND created_at < ?",
+      args: [id, createdAt - keepIdempotencyMs],
+    },
     { sql: insert, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] },
   ];
 }

@@ -4,7 +4,8 @@ import type { Driver, Row, Statement } from "./driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
-const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'";
+const promote =
+  "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'";
 const retire = `UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ? AND state = ?`;
 const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
@@ -20,13 +21,18 @@ export function createKeyStore(driver: Driver): KeyStore {
       await driver.batch(statements);
     } catch (error) {
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      throw new TvsError("REFUSED", "the key ring was changed at the same time; look at `tvs keys list` and try again");
+      throw new TvsError(
+        "REFUSED",
+        "the key ring was changed at the same time; look at `tvs keys list` and try again",
+      );
     }
   }
 
   return {
     async list() {
-      return (await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`)).map(signingKey);
+      return (await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`)).map(
+        signingKey,
+      );
     },
     async create(active, pending) {
       // Two first commands at once: the second one's keys have no place, and the first one's serve both.
@@ -56,10 +62,11 @@ export function createKeyStore(driver: Driver): KeyStore {
 }
 
 function insert(key: SigningKey): Statement {
+  // biome-ignore format: the order of the columns
   const args = [
     key.kid, key.state, JSON.stringify(key.jwk), key.sealed, key.createdAt, key.publishedAt,
     key.activatedAt, key.retiredAt, key.compromisedSince,
-  ]; // biome-ignore format: the order of the columns
+  ];
   return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
 }
 

@@ -52,7 +52,10 @@ export function refuseForeignSchema(applied: readonly Row[]): void {
   }
   for (const [index, row] of applied.entries()) {
     if (row["sha256"] !== digest(migrations[index] ?? "")) {
-      throw new TvsError("STORE_CORRUPT", `schema ${index + 1} of the database is not the one this program made`);
+      throw new TvsError(
+        "STORE_CORRUPT",
+        `schema ${index + 1} of the database is not the one this program made`,
+      );
     }
   }
 }

@@ -51,10 +51,11 @@ export function createPartnerStore(driver: Driver): PartnerStore {
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
 
     add(record, key) {
+      // biome-ignore format: the order of the columns
       const args = [
         record.partnerId, record.name, JSON.stringify(record.scopes), JSON.stringify(record.purposes),
         record.perMinute, record.perDay, record.batchCost, record.createdAt, record.disabledAt,
-      ]; // biome-ignore format: the order of the columns
+      ];
       const taken = `partner "${record.partnerId}" exists already; change it with \`tvs partners set\``;
       return insert([{ sql: insertPartner, args }, keyStatement(key, 1)], taken);
     },

@@ -18,7 +18,10 @@ const charge = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
                      THEN excluded.starts_at ELSE starts_at END`;
 
 /** @param kid the key that must still be active for the charge to count; null for a call without envelopes */
-export function chargeStatement({ partnerId, kind, startsAt, used }: QuotaWindow, kid: string | null): Statement {
+export function chargeStatement(
+  { partnerId, kind, startsAt, used }: QuotaWindow,
+  kid: string | null,
+): Statement {
   return { sql: charge, args: [partnerId, kind, startsAt, used, windowMs[kind], kid] };
 }
 

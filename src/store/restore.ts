@@ -13,6 +13,7 @@ export const holdWebhooksName = "hold_webhooks";
 
 /** How long the swap waits for a command that still has the old database open, in milliseconds. */
 const oldInUseWaitMs = 2000;
+const oldInUseRetryMs = 20;
 const sideFiles = ["-wal", "-shm", "-journal"] as const;
 
 export type RestoreOptions = {
@@ -136,18 +137,18 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
  */
 async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
   const { default: Database } = await import("libsql");
-  const db = new Database(target, { timeout: oldInUseWaitMs });
+  const db = new Database(target, { timeout: 0 });
   const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-    db.exec("BEGIN EXCLUSIVE");
-    if (all("PRAGMA journal_mode")[0]?.["journal_mode"] !== "delete") throw new TvsError("STORE_BUSY", "in use again");
-  } catch (error) {
-    attempt(() => db.exec("ROLLBACK"));
+  const deadline = Date.now() + oldInUseWaitMs;
+  let failure = seize(db, all);
+  while (failure?.code === "STORE_BUSY" && Date.now() < deadline) {
+    await new Promise((done) => setTimeout(done, oldInUseRetryMs));
+    failure = seize(db, all);
+  }
+  if (failure !== null) {
     db.close();
-    const known = storeError(error);
-    if (known.code === "STORE_CORRUPT") return null;
-    if (known.code !== "STORE_BUSY") throw known;
+    if (failure.code === "STORE_CORRUPT") return null;
+    if (failure.code !== "STORE_BUSY") throw failure;
     throw new TvsError("DATABASE_IN_USE", `another process works with ${target}; wait for it or end it, then try again`);
   }
   return {
@@ -157,6 +158,20 @@ async function holdOld(target: string): Promise<{ all: ReadAll; release(): void 
       db.close();
     },
   };
+}
+
+/** One try; SQLite does not wait by itself when a change of the journal mode meets another connection. */
+function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | null {
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+    db.exec("BEGIN EXCLUSIVE");
+    // Between the two statements another process may have come and gone back to WAL.
+    if (all("PRAGMA journal_mode")[0]?.["journal_mode"] !== "delete") throw new TvsError("STORE_BUSY", "in use again");
+    return null;
+  } catch (error) {
+    attempt(() => db.exec("ROLLBACK"));
+    return storeError(error);
+  }
 }
 
 function attempt<T>(act: () => T): T | null {

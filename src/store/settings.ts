@@ -13,7 +13,9 @@ export function createSettingsStore(driver: Driver): SettingsStore {
       return new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
     },
     async write(values) {
-      await driver.batch(Object.entries(values).map(([name, value]) => ({ sql: upsert, args: [name, value] })));
+      await driver.batch(
+        Object.entries(values).map(([name, value]) => ({ sql: upsert, args: [name, value] })),
+      );
     },
     async revision() {
       const [row] = await driver.query("SELECT value FROM revision WHERE id = 1");

@@ -7,12 +7,14 @@ import type { Driver, Row, Statement, Value } from "./driver.ts";
 import { insertEvent } from "./events.ts";
 import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
 
-const contentColumns = [
+// biome-ignore format: a table of names reads better in rows
+/** The columns that a write sets, in the order of {@link contentValues}. */
+export const contentColumns = [
   "reg_no", "t_id", "name", "nin_index", "nin_verified", "email_index", "phone_index", "state", "category",
   "source", "active", "certificate_status", "certificate_issue_date", "license_issue_date",
   "license_expiry_date", "license_revoked_on", "license_revoked_reason", "photo_url", "profile",
   "announced_status", "updated_at",
-] as const; // biome-ignore format: a table of names reads better in rows
+] as const;
 
 const columns = `id, version, ${contentColumns.join(", ")}`;
 
@@ -115,23 +117,25 @@ function writeStatements(write: TeacherWrite): Statement[] {
   return [change, ...entry, ...events.map((event) => insertEvent(content.regNo, event))];
 }
 
-function contentValues({ content, announcedStatus, at }: TeacherWrite): Value[] {
+export function contentValues({ content, announcedStatus, at }: TeacherWrite): Value[] {
+  // biome-ignore format: the order of contentColumns
   return [
     content.regNo, content.tId, content.name, content.ninIndex, content.ninVerified, content.emailIndex,
     content.phoneIndex, content.state, content.category, content.source, content.active,
     content.certificateStatus, content.certificateIssueDate, content.licenseIssueDate,
     content.licenseExpiryDate, content.licenseRevokedOn, content.licenseRevokedReason, content.photoUrl,
     content.profile === null ? null : JSON.stringify(content.profile), announcedStatus, at,
-  ]; // biome-ignore format: the order of contentColumns
+  ];
 }
 
 function historyStatement(regNo: string, entry: HistoryEntry): Statement {
   const { before, after } = entry;
+  // biome-ignore format: the order of the columns
   const args = [
     regNo, entry.at, entry.action, entry.actor, entry.reason,
     before?.license ?? null, after.license, before?.certificate ?? null, after.certificate,
     before?.active ?? null, after.active,
-  ]; // biome-ignore format: the order of the columns
+  ];
   return { sql: insertHistory, args };
 }
 

@@ -103,15 +103,26 @@ describe("requests", () => {
       /^items\[3\]\.identifier\.nin must be 11 digits$/,
     ],
     ["no identifier in the fourth", withBad({ purpose }), /^items\[3\]\.identifier\b/],
-    ["two identifiers in the fourth", withBad({ identifier: { tId: 1, regNo: "A/B/C/D" }, purpose }), /^items\[3\]\.identifier\b/],
+    [
+      "two identifiers in the fourth",
+      withBad({ identifier: { tId: 1, regNo: "A/B/C/D" }, purpose }),
+      /^items\[3\]\.identifier\b/,
+    ],
     ["no purpose in the fourth", withBad({ identifier: { tId: 1 } }), /^items\[3\]\.purpose\b/],
-    ["a purpose that is none in the fourth", withBad({ ...good, purpose: "OTHER" }), /^items\[3\]\.purpose\b/],
+    [
+      "a purpose that is none in the fourth",
+      withBad({ ...good, purpose: "OTHER" }),
+      /^items\[3\]\.purpose\b/,
+    ],
     ["null in the fourth", withBad(null), /^items\[3\] /],
   ])("%s is refused, by its name", (_name, body, message) => expectRefused(body, message));
 
   test("one purpose that is not the partner's refuses the whole batch, and nothing of it is attested", async () => {
     const narrow = await world.partner({ purposes: purpose, perDay: 1 });
-    const items = [...rows.map(({ reg_no }) => item(reg_no)), { ...good, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }];
+    const items = [
+      ...rows.map(({ reg_no }) => item(reg_no)),
+      { ...good, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" },
+    ];
     const refused = await narrow.post("/batch", { items });
     expect(refused.status).toBe(403);
     expect(await readJson<Problem>(refused)).toMatchObject({ statusCode: 403 });

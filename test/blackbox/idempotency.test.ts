@@ -92,7 +92,10 @@ describe("the same call again", () => {
   });
 
   test("without a key every call is a verification of its own", async () => {
-    const [one, two] = await Promise.all([partner.post("/eligibility-check", question), partner.post("/eligibility-check", question)]);
+    const [one, two] = await Promise.all([
+      partner.post("/eligibility-check", question),
+      partner.post("/eligibility-check", question),
+    ]);
     expect(one.headers.get("Idempotent-Replayed")).toBeNull();
     expect(one.headers.get("X-Verification-Id")).not.toBe(two.headers.get("X-Verification-Id"));
   });
@@ -216,7 +219,9 @@ describe("many at once", () => {
     const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
     const key = freshKey();
     const items = Array.from({ length: 50 }, () => question);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => send("/batch", { items }, key, caller)));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => send("/batch", { items }, key, caller)),
+    );
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(await attestedBy(caller)).toBe(50);

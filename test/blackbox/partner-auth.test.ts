@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { makeCertificate, type TestCertificate } from "../certificates.ts";
+import { makeCertificate } from "../certificates.ts";
 import type { Envelope, Problem } from "./contract.ts";
 import { eventually, withinOneSecond } from "./program.ts";
 import { teachers } from "./registry.ts";
@@ -69,10 +69,13 @@ describe("without a valid credential", () => {
     expect((await world.get(`${api}/partners`)).status).toBe(404);
   });
 
-  test.each(["/health", "/.well-known/jwks.json", "/.well-known/key-history"])("%s needs none", async (path) => {
-    expect((await world.get(api + path)).status).toBe(200);
-    expect((await world.get(api + path, bearer("tvs_live_wrong"))).status).toBe(200);
-  });
+  test.each(["/health", "/.well-known/jwks.json", "/.well-known/key-history"])(
+    "%s needs none",
+    async (path) => {
+      expect((await world.get(api + path)).status).toBe(200);
+      expect((await world.get(api + path, bearer("tvs_live_wrong"))).status).toBe(200);
+    },
+  );
 });
 
 describe("API keys", () => {
@@ -122,8 +125,12 @@ describe("API keys", () => {
     const unknown = `${first.apiKey.slice(0, -1)}${first.apiKey.endsWith("a") ? "b" : "a"}`;
     expect(await audienceOf(await call({ ...bearer(unknown), ...header(second.apiKey) }))).toBe(second.id);
     expect(await audienceOf(await call({ ...bearer(first.apiKey), ...header(unknown) }))).toBe(first.id);
-    expect(await audienceOf(await call({ ...bearer(first.apiKey), ...header(second.apiKey) }))).toBe(first.id);
-    expect(await audienceOf(await call({ ...bearer(second.apiKey), ...header(first.apiKey) }))).toBe(second.id);
+    expect(await audienceOf(await call({ ...bearer(first.apiKey), ...header(second.apiKey) }))).toBe(
+      first.id,
+    );
+    expect(await audienceOf(await call({ ...bearer(second.apiKey), ...header(first.apiKey) }))).toBe(
+      second.id,
+    );
   });
 
   test("a sandbox's key opens nothing that is live", async () => {
@@ -175,18 +182,21 @@ describe("API keys", () => {
 });
 
 describe("scopes", () => {
-  test.each(endpoints)("%s %s without its scope is 403, before its body is looked at", async (method, path, scope) => {
-    const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
-    const partner = await world.partner({ scopes: others.join(",") });
-    const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
-    expect(response.status).toBe(403);
-    const body = await readJson<Problem>(response);
-    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
-    expect(body.statusCode).toBe(403);
-    expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
-    expect(response.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
-    expect(response.headers.get("X-RateLimit-Reset")).toMatch(/^\d+$/);
-  });
+  test.each(endpoints)(
+    "%s %s without its scope is 403, before its body is looked at",
+    async (method, path, scope) => {
+      const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
+      const partner = await world.partner({ scopes: others.join(",") });
+      const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
+      expect(response.status).toBe(403);
+      const body = await readJson<Problem>(response);
+      expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+      expect(body.statusCode).toBe(403);
+      expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
+      expect(response.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
+      expect(response.headers.get("X-RateLimit-Reset")).toMatch(/^\d+$/);
+    },
+  );
 
   test("that are given and taken count within one second", async () => {
     const partner = await world.partner({ scopes: "batch" });
@@ -196,91 +206,5 @@ describe("scopes", () => {
     expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
     await world.tvs("partners", "set", partner.id, "--scopes", "batch");
     expect(await withinOneSecond(async () => (await status()) === 403)).toBe(true);
-  });
-});
-
-describe("client certificates", () => {
-  function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}): Promise<Response> {
-    const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
-    // A connection of its own each time: a kept one would carry another test's certificate.
-    return fetch(`${world.service().tlsUrl}${api}/lookup/by-tid/${tId}`, {
-      headers: { ...headers, Connection: "close" },
-      tls: { ...client, rejectUnauthorized: false },
-      keepalive: false,
-    });
-  }
-
-  const clientCert = ({ der }: TestCertificate) => ({ "Client-Cert": `:${Buffer.from(der).toString("base64")}:` });
-
-  async function addCertificate(partner: Partner, certificate: TestCertificate): Promise<string> {
-    const path = await world.file(`${crypto.randomUUID()}.pem`, certificate.certPem);
-    return (await world.tvsJson<{ fingerprint: string }>("partners", "cert", "add", partner.id, path)).fingerprint;
-  }
-
-  test("count by their fingerprint, before any key, until they are removed", async () => {
-    const certificate = await makeCertificate({ commonName: "agency" });
-    const fingerprint = await addCertificate(second, certificate);
-    expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
-    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 200)).toBe(true);
-    expect(await audienceOf(await callTls(certificate))).toBe(second.id);
-    expect(await audienceOf(await callTls(certificate, bearer(first.apiKey)))).toBe(second.id);
-    const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
-    expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
-    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
-  });
-
-  test("an unknown one is nobody, and hides no good key", async () => {
-    const stranger = await makeCertificate({ commonName: "agency" });
-    expect((await callTls(stranger)).status).toBe(401);
-    expect(await audienceOf(await callTls(stranger, bearer(first.apiKey)))).toBe(first.id);
-    expect(await audienceOf(await callTls(stranger, header(first.apiKey)))).toBe(first.id);
-    expect((await callTls(null)).status).toBe(401);
-    expect(await audienceOf(await callTls(null, bearer(first.apiKey)))).toBe(first.id);
-  });
-
-  test("belong to one partner", async () => {
-    const certificate = await makeCertificate({ commonName: "agency" });
-    await addCertificate(first, certificate);
-    const path = await world.file("again.pem", certificate.certPem);
-    expect((await world.tvs("partners", "cert", "add", second.id, path)).code).toBe(1);
-    expect((await world.tvs("partners", "cert", "remove", second.id, certificate.fingerprint256)).code).toBe(1);
-    expect((await world.tvs("partners", "cert", "remove", first.id, certificate.fingerprint256)).code).toBe(0);
-  });
-
-  test("an expired one is refused by the command, and counts no longer once it expires", async () => {
-    const old = await makeCertificate({ commonName: "old", notAfter: new Date(Date.now() - 2_000) });
-    const path = await world.file("old.pem", old.certPem);
-    const refused = await world.tvs("partners", "cert", "add", first.id, path);
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain("expired");
-
-    const short = await makeCertificate({ commonName: "short", notAfter: new Date(Date.now() + 5_000) });
-    await addCertificate(first, short);
-    expect(await withinOneSecond(async () => (await callTls(short)).status === 200)).toBe(true);
-    expect(await eventually(async () => (await callTls(short)).status === 401, 7_000)).toBe(true);
-    expect(await audienceOf(await callTls(short, bearer(second.apiKey)))).toBe(second.id);
-  });
-
-  test("Client-Cert counts from a trusted proxy alone", async () => {
-    const certificate = await makeCertificate({ commonName: "agency" });
-    await addCertificate(first, certificate);
-    const forwarded = clientCert(certificate);
-    expect(await statusOf(forwarded)).toBe(401);
-    expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(second.id);
-
-    await world.restart({ args: [...serverArgs, "--trusted-proxy", "127.0.0.0/8,10.0.0.0/8"] });
-    try {
-      expect(await audienceOf(await call(forwarded))).toBe(first.id);
-      expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(first.id);
-      const stranger = clientCert(await makeCertificate({ commonName: "agency" }));
-      expect(await statusOf(stranger)).toBe(401);
-      expect(await audienceOf(await call({ ...stranger, ...bearer(second.apiKey) }))).toBe(second.id);
-      const base64 = Buffer.from(certificate.der).toString("base64");
-      for (const malformed of [base64, `:${base64}`, `:${base64}:, :${base64}:`, certificate.fingerprint256]) {
-        expect(await statusOf({ "Client-Cert": malformed })).toBe(401);
-      }
-    } finally {
-      await world.restart({ args: serverArgs });
-    }
   });
 });

@@ -14,7 +14,7 @@ setDefaultTimeout(60_000);
 const mainFile = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
 /** The words that start the program: a JSON array, or words parted by spaces, in TVS_COMMAND. */
-export const programWords: readonly string[] = readCommand(process.env["TVS_COMMAND"] ?? "");
+export const programWords: readonly string[] = readCommand(process.env.TVS_COMMAND ?? "");
 
 function readCommand(text: string): string[] {
   if (text.trim() === "") return [process.execPath, mainFile];

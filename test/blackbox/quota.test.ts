@@ -71,7 +71,11 @@ describe("figures", () => {
   test("the day's refusal names the day and waits for its end, in UTC", async () => {
     const partner = await freshPartner({ perMinute: 50, perDay: 2 });
     expect(await check(partner)).toEqual([200, 1]);
-    expect(figures(await partner.check({ tId }))).toMatchObject({ status: 200, remaining: 0, reset: minuteEnd() });
+    expect(figures(await partner.check({ tId }))).toMatchObject({
+      status: 200,
+      remaining: 0,
+      reset: minuteEnd(),
+    });
     const refused = await partner.check({ tId });
     expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
     const body = await refusal(refused);
@@ -110,9 +114,9 @@ describe("figures", () => {
     const { apiKey } = await world.tvsJson<{ apiKey: string }>("partners", "key", "issue", partner.id);
     const other = { Authorization: `Bearer ${apiKey}` };
     // An unknown key is 401 and costs nothing.
-    expect(await withinOneSecond(async () => (await partner.post("/lookup/by-nin", "", other)).status === 403)).toBe(
-      true,
-    );
+    expect(
+      await withinOneSecond(async () => (await partner.post("/lookup/by-nin", "", other)).status === 403),
+    ).toBe(true);
     expect(await check(partner, other)).toEqual([200, 1]);
     expect(await check(partner)).toEqual([200, 0]);
     expect((await check(partner, other))[0]).toBe(429);

@@ -65,7 +65,7 @@ describe("a backup", () => {
             { sql: "INSERT INTO pairs (a) VALUES (?)", args },
             { sql: "UPDATE pairs SET b = a WHERE a = ?", args },
           ]);
-          await Promise.resolve();
+          await new Promise((done) => setImmediate(done));
         }
       })();
       for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);

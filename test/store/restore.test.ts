@@ -1,20 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { makeBackup } from "../../src/store/backup.ts";
-import { openConnection } from "../../src/store/connection.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { holdWebhooksName, type RestoreOptions, restoreBackup } from "../../src/store/restore.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 
-/** Makes a database whose only setting tells which one it is. */
-async function makeDatabase(file: string, name: string): Promise<void> {
-  const driver = await openEmbedded({ file });
-  await migrate(driver, 1);
-  await driver.batch([{ sql: "INSERT INTO settings VALUES ('name', ?)", args: [name] }]);
-  await driver.close();
+/** The name that a database bears among its settings tells which one it is. */
+const named = (name: string) => `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
+
+/**
+ * Runs SQL over a file and closes it. Our own driver is of no use here: it prepares statements, and until those
+ * are collected the native driver keeps a closed connection open, which a restore rightly calls "in use".
+ */
+async function execute(file: string, sql: string): Promise<void> {
+  const { default: Database } = await import("libsql");
+  const db = new Database(file);
+  db.exec(`PRAGMA journal_mode = WAL; ${sql}`);
+  db.close();
 }
 
 async function settings(file: string): Promise<Record<string, unknown>> {
@@ -31,11 +36,15 @@ type Folder = { target: string; options: RestoreOptions; names(): string[] };
 async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
   await withTempDir(async (folder) => {
     const target = `${folder}/tvs.db`;
-    await makeDatabase(`${folder}/source.db`, "backup");
     const driver = await openEmbedded({ file: `${folder}/source.db` });
+    await migrate(driver, 1);
+    await driver.batch([{ sql: named("backup"), args: [] }]);
     await makeBackup(driver, `${folder}/backup.db`);
     await driver.close();
-    if (old) await makeDatabase(target, "old");
+    if (old) {
+      copyFileSync(`${folder}/backup.db`, target);
+      await execute(target, named("old"));
+    }
     await act({
       target,
       options: {
@@ -100,8 +109,8 @@ describe("a restore", () => {
       writeFileSync(`${target}-wal`, "a log of who knows what");
       writeFileSync(`${target}-journal`, "a journal of who knows what");
       await restoreBackup(options);
-      expect(await settings(target)).toEqual({ name: "backup" });
       expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
+      expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
   test("replaces a database that is too damaged to be opened", () =>
@@ -112,9 +121,9 @@ describe("a restore", () => {
       );
       writeFileSync(`${target}-wal`, "its log");
       expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
+      expect(names().filter((name) => !name.includes("replaced"))).toEqual(["tvs.db"]);
+      expect(readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
       expect(await settings(target)).toEqual({ name: "backup" });
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then", "tvs.db.replaced-then-wal"]);
-      expect(readFileSync(`${target}.replaced-then-wal`, "utf8")).toBe("its log");
     }));
 
   test(
@@ -182,13 +191,11 @@ describe("a restore", () => {
 
   test("lists the keys and credentials that it puts back, and counts what it loses", () =>
     withBackup(true, async ({ target, options }) => {
-      const old = await openConnection(target);
-      old.exec(`INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
+      await execute(target, `INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
         INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
         INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
         INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`);
-      old.close();
-      const { undone } = await restoreBackup(options);
+          const { undone } = await restoreBackup(options);
       expect(undone).toEqual({
         changes: [
           { kind: "signingKey", id: "kid1", was: "compromised", now: null },

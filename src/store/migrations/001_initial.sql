@@ -185,10 +185,13 @@ CREATE TABLE imports (
   id INTEGER PRIMARY KEY,
   file TEXT NOT NULL,
   sha256 TEXT NOT NULL,
+  -- The options that change what is written: a run goes on only under the same ones.
   options TEXT NOT NULL,
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
-  -- The last row of the checked file that is applied; a run that was killed goes on after it.
+  -- Set when another import began while this one was unfinished.
+  abandoned_at INTEGER,
+  -- The last row of the file that is applied, rejected rows counted; a run that was killed goes on after it.
   applied INTEGER NOT NULL,
   inserted INTEGER NOT NULL,
   updated INTEGER NOT NULL,

@@ -1,0 +1,132 @@
+import { constants, createReadStream, createWriteStream, statSync } from "node:fs";
+import { access, open } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { Presets, SingleBar } from "cli-progress";
+import { TvsError } from "../src/domain/errors.ts";
+import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } from "../src/domain/import.ts";
+import { createImportStore } from "../src/store/imports.ts";
+import { command, configOf } from "./command.ts";
+import { withOperator } from "./open.ts";
+import { exitCodes, note, print, record } from "./output.ts";
+
+const readBytes = 256 * 1024;
+
+export const importCommand = command({
+  name: "import",
+  description:
+    "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
+    "before one is applied; an import that was killed goes on where it ended when it is given again. " +
+    "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
+  example: "tvs teachers import extract.csv --dry-run --report report.json",
+  args: {
+    file: { type: "positional", required: true, description: "The extract" },
+    "dry-run": { type: "boolean", description: "Check everything, count what would happen, change nothing" },
+    baseline: { type: "boolean", description: "Emit no events: partners know these statuses already" },
+    report: { type: "string", valueHint: "FILE", description: "Write the rejected rows and the warnings, as JSON" },
+    "allow-change": {
+      type: "boolean",
+      description: `Go on even when more than ${maxLostPercent} % of the valid licences would be lost`,
+    },
+    strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
+  },
+  async run({ args }) {
+    const { file, report, baseline = false, strict = false } = args;
+    const totalBytes = sizeOf(file);
+    if (report !== undefined) await checkWritable(report, file);
+    const result = await withOperator(configOf(args), async (operator) => {
+      const imports = createImportStore(operator.driver, operator.dataDir);
+      const progress = createProgress(totalBytes);
+      const bytes = createReadStream(file, { highWaterMark: readBytes });
+      try {
+        return await importRegister(
+          { name: basename(file), bytes },
+          { ...operator, imports },
+          {
+            dryRun: args["dry-run"] === true,
+            allowChange: args["allow-change"] === true,
+            baseline,
+            strict,
+            onProgress: progress.show,
+            ...(report === undefined ? {} : { writeReport: (text) => writeText(report, text) }),
+          },
+        );
+      } finally {
+        progress.stop();
+      }
+    });
+    tellRemarks(result, report);
+    print(args, result, () => describe(result));
+    if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
+  },
+});
+
+/** @throws TvsError INPUT_UNREADABLE */
+function sizeOf(file: string): number {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) throw new TvsError("INPUT_UNREADABLE", `${file}: there is no such file`);
+  if (found.isDirectory()) throw new TvsError("INPUT_UNREADABLE", `${file} is a folder, not an extract`);
+  return found.size;
+}
+
+/** A report that cannot be written is noticed before anything is changed. @throws TvsError REFUSED, USAGE */
+async function checkWritable(report: string, file: string): Promise<void> {
+  if (resolve(report) === resolve(file)) throw new TvsError("USAGE", "--report must be another file than the extract");
+  try {
+    await access(dirname(resolve(report)), constants.W_OK);
+    await (await open(report, "a", 0o600)).close();
+  } catch (cause) {
+    throw new TvsError("REFUSED", `${report} cannot be written; check its folder`, { cause });
+  }
+}
+
+async function writeText(file: string, text: AsyncIterable<string>): Promise<void> {
+  await pipeline(Readable.from(text), createWriteStream(file, { mode: 0o600 }));
+}
+
+function tellRemarks({ stopped, resumedAfterRow, abandoned, rejected }: ImportResult, report: string | undefined): void {
+  if (abandoned !== undefined) {
+    note(`an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`);
+  }
+  if (resumedAfterRow !== undefined) note(`this import was interrupted before; it went on after row ${resumedAfterRow}`);
+  if (stopped?.by === "strict") note("nothing was changed: --strict, and there are rejected rows");
+  if (stopped?.by === "brake") {
+    const share = `${stopped.lost} of ${stopped.valid} valid licences would be lost, more than ${maxLostPercent} %`;
+    note(`nothing was changed: ${share}. If that is meant, import again with --allow-change`);
+  }
+  if (rejected > 0 && report === undefined) note("--report FILE tells which rows were rejected, and why");
+}
+
+function describe(result: ImportResult): string {
+  const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
+  const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
+  const mode = result.stopped !== undefined ? "stopped, nothing changed" : result.dryRun ? "dry run, nothing changed" : "done";
+  return record({ file, sha256, ...counts, import: mode });
+}
+
+type Progress = { show(phase: ImportPhase): void; stop(): void };
+
+/** Two bars, one after the other, on a terminal only. */
+function createProgress(totalBytes: number): Progress {
+  if (process.stderr.isTTY !== true) return { show: () => {}, stop: () => {} };
+  let bar: SingleBar | undefined;
+  let shown: ImportPhase["phase"] | undefined;
+
+  function begin({ phase, total }: ImportPhase): SingleBar {
+    bar?.stop();
+    shown = phase;
+    const format = `${phase === "check" ? "checking" : "applying"} [{bar}] {percentage} %  {eta_formatted} left`;
+    const fresh = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, hideCursor: true }, Presets.legacy);
+    fresh.start(total ?? totalBytes, 0);
+    return fresh;
+  }
+
+  return {
+    show(progress) {
+      if (shown !== progress.phase || bar === undefined) bar = begin(progress);
+      bar.update(progress.done);
+    },
+    stop: () => bar?.stop(),
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * Keeps webhooks out of the operator's own network (server-side request forgery; decisions, Webhooks). A
+ * partner chooses the URL, so the URL and whatever its name resolves to are hostile until proved public.
+ */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+import { TvsError } from "../domain/errors.ts";
+import {
+  globalUnicastIpv6,
+  type SpecialRange,
+  specialIpv4Ranges,
+  specialIpv6Ranges,
+} from "./special-ranges.ts";
+
+export type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
+
+/** Why an endpoint cannot be used; also the error code of an attempt that failed for it. */
+export type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
+
+/** A refused endpoint: code `REFUSED`, with a message that says why and never repeats path or query. */
+export class EndpointRefused extends TvsError {
+  readonly refusal: EndpointRefusal;
+
+  constructor(refusal: EndpointRefusal, message: string, options: { cause?: unknown } = {}) {
+    super("REFUSED", message, options);
+    this.name = "EndpointRefused";
+    this.refusal = refusal;
+  }
+}
+
+export type GuardOptions = {
+  /** `--allow-private-webhooks`: http and every address are allowed too. For the sandbox and tests. */
+  readonly allowPrivate: boolean;
+};
+
+/** Answers every address of a host name, as text. Rejects when there is none. */
+export type Resolver = (host: string) => Promise<readonly string[]>;
+
+export type ResolveOptions = GuardOptions & {
+  /** The system's resolver when left out. */
+  readonly resolver?: Resolver;
+  /** How long the resolver may take; 5 s when left out. */
+  readonly timeoutMs?: number;
+};
+
+export type ResolvedEndpoint = {
+  readonly url: URL;
+  /** At least one, IPv4 first, none twice. Connect to one of these and to nothing else. */
+  readonly addresses: readonly string[];
+};
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Block = { readonly base: Address; readonly bits: number; readonly name: string };
+
+const maxUrlLength = 2048;
+const resolveTimeoutMs = 5000;
+const ipv4Blocks = specialIpv4Ranges.map(parseBlock);
+const ipv6Blocks = specialIpv6Ranges.map(parseBlock);
+const globalUnicast = parseBlock([globalUnicastIpv6, "global unicast"]);
+
+/**
+ * Whether an address is one of the public internet. IPv6 outside global unicast (2000::/3) is refused by
+ * default; so is everything that is no address in its plain form, which a connection would look up as a name.
+ *
+ * @param ip the address as text, IPv6 without brackets
+ * @returns the name of the special range when it is not public
+ */
+export function classifyAddress(ip: string): AddressClass {
+  if (!ipaddr.isValid(ip)) return { public: false, range: "not an IP address" };
+  const range = specialRange(ipaddr.parse(ip));
+  if (range !== null) return { public: false, range };
+  // What is left is public, but `0x08080808` and `2001:4860::1%eth0` are no addresses to connect to.
+  if (isIP(ip) === 0 || ip.includes("%")) return { public: false, range: "unusual spelling" };
+  return { public: true };
+}
+
+function specialRange(address: Address): string | null {
+  const blocks = address.kind() === "ipv4" ? ipv4Blocks : ipv6Blocks;
+  const block = blocks.find((candidate) => holds(candidate, address));
+  if (block !== undefined) return block.name;
+  if (address.kind() === "ipv6" && !holds(globalUnicast, address)) return "not global unicast";
+  // The library's own table is the second net: a block that it learns of later is refused as well.
+  const known = address.range();
+  return known === "unicast" ? null : known;
+}
+
+function parseBlock([cidr, name]: SpecialRange): Block {
+  const [base, bits] = ipaddr.parseCIDR(cidr);
+  return { base, bits, name };
+}
+
+function holds({ base, bits }: Block, address: Address): boolean {
+  return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);
+}
+
+/**
+ * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment.
+ * An address written as the host is classified after parsing, when `0x7f.1`, `017700000001` and `127.1` have
+ * all become 127.0.0.1.
+ *
+ * @throws EndpointRefused with the reason
+ */
+export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
+  checkSpelling(text, allowPrivate);
+  const url = parseUrl(text);
+  const host = hostOf(url);
+  if (url.port === "0") throw invalid("port 0 cannot be connected to; name a port from 1 to 65535");
+  if (host.endsWith(".")) throw invalid("the host ends in a dot; leave the dot away");
+  if (!allowPrivate && /(^|\.)localhost$/.test(host)) throw refusedAddress(host, "loopback");
+  if (!allowPrivate && isIP(host) !== 0) requirePublic(host, host);
+  return url;
+}
+
+/** What a lenient parser would mend or drop is refused instead: the URL shall mean what it says. */
+function checkSpelling(text: string, allowPrivate: boolean): void {
+  if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+  if (/[\u0000-\u0020\u007f\\]/.test(text)) throw invalid("it has a space, control character or backslash");
+  const [, scheme = "", authority = ""] = /^([^:/?#]*):\/\/([^/?#]*)/.exec(text) ?? [];
+  const schemes = allowPrivate ? ["https", "http"] : ["https"];
+  if (!schemes.includes(scheme.toLowerCase())) {
+    throw invalid(`it must begin with ${schemes.map((name) => `${name}://`).join(" or ")}`);
+  }
+  if (authority.includes("@")) throw invalid("it carries user information; leave the part before @ away");
+  if (text.includes("#")) throw invalid("it has a fragment; leave # and what follows away");
+  if (authority === "") throw invalid("it has no host");
+}
+
+function parseUrl(text: string): URL {
+  try {
+    return new URL(text);
+  } catch {
+    // The parser's own error repeats the URL, query and all.
+    throw invalid("it cannot be read as a URL; see to its host and port");
+  }
+}
+
+/** The host name or address of a URL, IPv6 without its brackets. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+/**
+ * Checks an endpoint and everything that its name resolves to; one address that is not public refuses it.
+ * Called when an endpoint is saved and before each attempt, which then connects to a returned address: a
+ * name that resolves differently a moment later changes nothing.
+ *
+ * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` when the name has no address just now
+ */
+export async function resolveEndpoint(
+  endpoint: string | URL,
+  options: ResolveOptions,
+): Promise<ResolvedEndpoint> {
+  const url = checkEndpointUrl(String(endpoint), options);
+  const host = hostOf(url);
+  if (isIP(host) !== 0) return { url, addresses: [host] };
+  const addresses = await resolveHost(host, options);
+  if (!options.allowPrivate) for (const address of addresses) requirePublic(host, address);
+  return { url, addresses };
+}
+
+async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
+  const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
+  const found = await withTimeout(resolver(host), timeoutMs).catch((cause: unknown) => {
+    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} could not be resolved`, { cause });
+  });
+  // A thing that is no address would be looked up again by the connection, past this guard.
+  const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
+  if (addresses.length === 0 || addresses.length < new Set(found).size) {
+    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to addresses`);
+  }
+  // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
+  return addresses.sort((left, right) => isIP(left) - isIP(right));
+}
+
+async function systemResolver(host: string): Promise<string[]> {
+  const found = await lookup(host, { all: true });
+  return found.map(({ address }) => address);
+}
+
+/** The system's resolver knows no deadline and cannot be called off: its late answer is dropped. */
+async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function requirePublic(host: string, address: string): void {
+  const found = classifyAddress(address);
+  if (!found.public) throw refusedAddress(host === address ? host : `${host} (${address})`, found.range);
+}
+
+function invalid(reason: string): EndpointRefused {
+  return new EndpointRefused("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
+}
+
+function refusedAddress(what: string, range: string): EndpointRefused {
+  const message = `webhook address ${what} is not public (${range}); use a public address, or --allow-private-webhooks in a sandbox`;
+  return new EndpointRefused("ADDRESS_REFUSED", message);
+}

@@ -1,0 +1,181 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Calendar, Clock } from "./clock.ts";
+import { TvsError } from "./errors.ts";
+import { duplicateIssue, findKnown, findTaken } from "./import-check.ts";
+import type { ImportIssue } from "./import-codes.ts";
+import type { ImportFormat } from "./import-fields.ts";
+import { createPace, type Pace } from "./import-pace.ts";
+import { applyPatch, changedFields } from "./import-rows.ts";
+import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./import-store.ts";
+import { planWrite, type RegisterStore, type StoredTeacher } from "./register.ts";
+import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
+
+/** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
+const maxAttempts = 5;
+
+export type ApplyDependencies = {
+  readonly register: RegisterStore;
+  readonly imports: ImportStore;
+  readonly staging: Staging;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+  readonly actor: string;
+  readonly announce: boolean;
+  readonly format: ImportFormat;
+  readonly maxChunkRows: number;
+  readonly onRow: (seq: number) => void;
+};
+
+type Context = ApplyDependencies & { readonly pace: Pace; readonly rejections: ImportIssue[] };
+type Plan = { readonly writes: ImportWrite[]; readonly refused: ImportIssue[]; readonly unchanged: number };
+
+/**
+ * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
+ * after a kill the next run goes on where the last commit ended, no row is applied twice and none is lost.
+ * @param lastSeq the last row of the file
+ * @returns the run at its end, and the rows that could not be applied after all
+ * @throws TvsError REFUSED when another import has begun meanwhile
+ */
+export async function applyStaged(
+  run: ImportRun,
+  lastSeq: number,
+  dependencies: ApplyDependencies,
+): Promise<{ run: ImportRun; rejections: ImportIssue[] }> {
+  const { imports, staging, maxChunkRows } = dependencies;
+  const context: Context = { ...dependencies, pace: createPace(maxChunkRows), rejections: [] };
+  let current = run;
+  let alone = true;
+  await imports.tune("alone");
+  try {
+    for (;;) {
+      const rows = await staging.pending(current.applied, context.pace.rows());
+      if (rows.length === 0) break;
+      current = await applyRows(current, rows, context);
+      dependencies.onRow(current.applied);
+      if (alone !== context.pace.alone) await imports.tune(context.pace.alone ? "alone" : "shared");
+      alone = context.pace.alone;
+    }
+    current = await skipUnchanged(current, lastSeq, context);
+  } finally {
+    await imports.tune(false);
+  }
+  return { run: current, rejections: context.rejections };
+}
+
+/** The rows behind the last change change nothing, but they are done too. */
+async function skipUnchanged(run: ImportRun, lastSeq: number, { imports, staging }: Context): Promise<ImportRun> {
+  if (run.applied >= lastSeq) return run;
+  const unchanged = run.unchanged + (await staging.countUnchanged(run.applied, lastSeq));
+  const next = { ...run, applied: lastSeq, unchanged };
+  const { outcome } = await imports.commit(run, [], next);
+  if (outcome !== "applied") throw supersededError(run.applied);
+  return next;
+}
+
+/** Applies rows in one commit, planning them anew when records have moved on; at last one by one. */
+async function applyRows(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const plan = await planRows(rows, { ...context, recheck: attempt > 0 });
+    const next = await progressAfter(run, rows, plan, context);
+    if (await commit({ run, next, plan, rows: rows.length }, context)) {
+      await context.staging.addIssues(plan.refused);
+      context.rejections.push(...plan.refused);
+      return next;
+    }
+  }
+  if (rows.length > 1) {
+    let current = run;
+    for (const row of rows) current = await applyRows(current, [row], context);
+    return current;
+  }
+  return giveUp(run, rows, context);
+}
+
+async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
+  const refused = rows.map((row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }));
+  const plan: Plan = { writes: [], refused, unchanged: 0 };
+  const next = await progressAfter(run, rows, plan, context);
+  if (!(await commit({ run, next, plan, rows: rows.length }, context))) throw supersededError(run.applied);
+  await context.staging.addIssues(refused);
+  context.rejections.push(...refused);
+  return next;
+}
+
+async function commit(
+  { run, next, plan, rows }: { run: ImportRun; next: ImportRun; plan: Plan; rows: number },
+  { imports, pace }: Context,
+): Promise<boolean> {
+  const restMs = pace.notBefore() - performance.now();
+  if (restMs > 0) await wait(restMs);
+  const startedAt = performance.now();
+  const { outcome, othersWrote } = await imports.commit(run, plan.writes, next);
+  const at = performance.now();
+  pace.committed({ rows, tookMs: at - startedAt, at, othersWrote });
+  if (outcome === "superseded") throw supersededError(run.applied);
+  return outcome === "applied";
+}
+
+function supersededError(row: number): TvsError {
+  return new TvsError("REFUSED", `another import has begun meanwhile; this one stopped after row ${row}`);
+}
+
+async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }): Promise<Plan> {
+  const { register, calendar, clock, actor, announce, format } = context;
+  const known = await findCurrent(rows, context);
+  const planned = rows.map((row) => {
+    const before = known.get(row.patch.regNo) ?? null;
+    const content = applyPatch(before, row.patch);
+    return { row, before, content, changed: before === null ? null : changedFields(before, content) };
+  });
+  const taken = context.recheck ? await findTaken(register, planned) : new Map<unknown, ("tId" | "nin")[]>();
+  const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
+  for (const one of planned) {
+    const { row, before, content, changed } = one;
+    const duplicate = taken.get(one);
+    if (duplicate !== undefined) plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
+    else if (changed?.length === 0) plan.unchanged++;
+    else {
+      const write = planWrite(before, content, { action: "import", actor, calendar, at: clock.now(), announce });
+      plan.writes.push({ ...write, changed });
+    }
+  }
+  return plan;
+}
+
+/**
+ * The records as they are now. What the calendar has changed in them and nobody announced yet is announced
+ * first: it happened first, and a renewal must not hide that a licence had ended.
+ */
+async function findCurrent(
+  rows: readonly PendingRow[],
+  { register, calendar, clock, actor, announce }: Context,
+): Promise<Map<string, StoredTeacher>> {
+  const known = await findKnown(register, rows.map((row) => row.patch.regNo));
+  const today = calendar.dateAt(clock.now());
+  for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
+    await register.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
+    for (const [regNo, teacher] of await findKnown(register, due.map((one) => one.regNo))) known.set(regNo, teacher);
+  }
+  return known;
+}
+
+function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): StoredTeacher[] {
+  return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
+}
+
+async function progressAfter(
+  run: ImportRun,
+  rows: readonly PendingRow[],
+  { writes, unchanged }: Plan,
+  { staging }: Context,
+): Promise<ImportRun> {
+  const applied = rows.at(-1)?.seq ?? run.applied;
+  const progress: ImportProgress = {
+    applied,
+    inserted: run.inserted + writes.filter((write) => write.replaces === null).length,
+    updated: run.updated + writes.filter((write) => write.replaces !== null).length,
+    unchanged: run.unchanged + unchanged + (await staging.countUnchanged(run.applied, applied)),
+    events: run.events + writes.reduce((sum, write) => sum + write.events.length, 0),
+  };
+  return { ...run, ...progress };
+}

@@ -1,0 +1,160 @@
+import type { BlindIndex } from "./blind-index.ts";
+import type { Calendar, Clock } from "./clock.ts";
+import { applyStaged } from "./import-apply.ts";
+import { type CheckedFile, checkFile } from "./import-check.ts";
+import type { ImportInput } from "./import-file.ts";
+import { reportText } from "./import-report.ts";
+import type { ImportRun, ImportStore, Staging } from "./import-store.ts";
+import type { RegisterStore } from "./register.ts";
+
+/** The brake: the share of valid licences, in percent, that one import may end without being told to. */
+export const maxLostPercent = 2;
+/** Above this, a commit no longer gets cheaper by the row, and memory grows. */
+const defaultMaxChunkRows = 5_000;
+
+export type ImportDependencies = {
+  readonly register: RegisterStore;
+  readonly imports: ImportStore;
+  readonly blindIndex: BlindIndex;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+  readonly actor: string;
+};
+
+/** How far the import has come: bytes checked, then rows applied. */
+export type ImportPhase = { readonly phase: "check" | "apply"; readonly done: number; readonly total: number | null };
+
+export type ImportOptions = {
+  /** Checks and counts, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Tells partners nothing: the statuses of the file are taken to be known to them. */
+  readonly baseline?: boolean;
+  /** Releases the brake. */
+  readonly allowChange?: boolean;
+  /** Applies nothing when any row is rejected. */
+  readonly strict?: boolean;
+  readonly maxChunkRows?: number;
+  readonly onProgress?: (progress: ImportPhase) => void;
+  /** Is given the text of the report, which exists only while the import is open. */
+  readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
+};
+
+export type ImportResult = {
+  readonly file: string;
+  /** Of the file's bytes, in hex. */
+  readonly sha256: string;
+  /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
+  readonly rows: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly events: number;
+  readonly dryRun?: true;
+  /** Present when nothing was applied, because of --strict or the brake. */
+  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly lost: number; readonly valid: number };
+  /** Present when a run that was killed went on after this row. */
+  readonly resumedAfterRow?: number;
+  /** An import of another file, or with other options, that was left unfinished and is given up now. */
+  readonly abandoned?: { readonly file: string; readonly row: number };
+};
+
+/**
+ * Imports an extract into the register: checks all of it, then applies what stands.
+ *
+ * A row that is left out of the file changes nothing. Applied again, the same file changes nothing. A run
+ * that was killed goes on after the last row that it applied when the same file is given again with the
+ * same options, and its totals go on too.
+ * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes
+ */
+export async function importRegister(
+  input: ImportInput,
+  dependencies: ImportDependencies,
+  options: ImportOptions = {},
+): Promise<ImportResult> {
+  const staging = await dependencies.imports.openStaging();
+  try {
+    const result = await runImport(input, { ...dependencies, staging }, options);
+    await options.writeReport?.(reportText(result, staging));
+    return result;
+  } finally {
+    await staging.close();
+  }
+}
+
+type Dependencies = ImportDependencies & { readonly staging: Staging };
+
+async function runImport(input: ImportInput, dependencies: Dependencies, options: ImportOptions): Promise<ImportResult> {
+  const { calendar, clock } = dependencies;
+  let bytes = 0;
+  const checked = await checkFile(input, {
+    ...dependencies,
+    today: calendar.dateAt(clock.now()),
+    announce: options.baseline !== true,
+    onBytes(count) {
+      bytes += count;
+      options.onProgress?.({ phase: "check", done: bytes, total: null });
+    },
+  });
+  const { sha256, rows, rejected, warnings, planned } = checked;
+  const base = { file: input.name, sha256, rows, rejected, warnings };
+  const stopped = stopOf(checked, options);
+  if (stopped !== undefined) {
+    return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
+  }
+  if (options.dryRun) return { ...base, ...planned, dryRun: true };
+  return applyChecked(input, { ...dependencies, checked }, options);
+}
+
+function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
+  return dryRun ? { dryRun: true } : {};
+}
+
+function stopOf({ rejected, lost, validNow }: CheckedFile, options: ImportOptions): ImportResult["stopped"] {
+  if (options.strict && rejected > 0) return { by: "strict" };
+  const brake = lost * 100 > validNow * maxLostPercent && !options.allowChange;
+  return brake ? { by: "brake", lost, valid: validNow } : undefined;
+}
+
+async function applyChecked(
+  input: ImportInput,
+  { checked, ...dependencies }: Dependencies & { checked: CheckedFile },
+  options: ImportOptions,
+): Promise<ImportResult> {
+  const { imports, clock } = dependencies;
+  const baseline = options.baseline === true;
+  const { sha256, rows, format } = checked;
+  const left = await imports.unfinished();
+  const key = { file: input.name, sha256, options: JSON.stringify({ baseline }) };
+  const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
+  const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
+  const { run, rejections } = await applyStaged(begun, rows, {
+    ...dependencies,
+    announce: !baseline,
+    format,
+    maxChunkRows: options.maxChunkRows ?? defaultMaxChunkRows,
+    onRow: (seq) => options.onProgress?.({ phase: "apply", done: seq, total: rows }),
+  });
+  const { inserted, updated, unchanged, events } = run;
+  // Of a run that was resumed, rows may have been rejected before the kill that could be applied by now.
+  const rejected = Math.max(rows - inserted - updated - unchanged, rejections.length);
+  await imports.finish(run, { rejected, warnings: checked.warnings, at: clock.now() });
+  return {
+    file: input.name,
+    sha256,
+    rows,
+    inserted,
+    updated,
+    unchanged,
+    rejected,
+    warnings: checked.warnings,
+    events,
+    ...(resumes ? { resumedAfterRow: begun.applied } : {}),
+    ...(left !== null && !resumes ? { abandoned: unfinishedAt(left) } : {}),
+  };
+}
+
+function unfinishedAt({ file, applied }: ImportRun): { file: string; row: number } {
+  return { file, row: applied };
+}

@@ -1,0 +1,103 @@
+import { Buffer } from "node:buffer";
+import type { ImportWrite } from "../domain/import-store.ts";
+import type { TeacherContent } from "../domain/register.ts";
+import type { Statement, Value } from "./driver.ts";
+import { insertEvents } from "./events.ts";
+import { contentColumns, contentValues } from "./teachers.ts";
+
+type Column = (typeof contentColumns)[number];
+
+const columnOf: Readonly<Record<Exclude<keyof TeacherContent, "regNo">, Column>> = {
+  tId: "t_id",
+  name: "name",
+  ninIndex: "nin_index",
+  ninVerified: "nin_verified",
+  emailIndex: "email_index",
+  phoneIndex: "phone_index",
+  state: "state",
+  category: "category",
+  source: "source",
+  active: "active",
+  certificateStatus: "certificate_status",
+  certificateIssueDate: "certificate_issue_date",
+  licenseIssueDate: "license_issue_date",
+  licenseExpiryDate: "license_expiry_date",
+  licenseRevokedOn: "license_revoked_on",
+  licenseRevokedReason: "license_revoked_reason",
+  photoUrl: "photo_url",
+  profile: "profile",
+};
+
+/** Columns that hold bytes travel through JSON as hex. */
+const byteColumns: readonly Column[] = ["nin_index", "email_index", "phone_index"];
+
+/**
+ * A whole chunk in a handful of statements, whatever its size: the rows travel as one JSON text, which
+ * spares a call of the driver for each of them.
+ *
+ * Nothing here is conditional. A new teacher whose number, teacher id or NIN is taken violates a constraint,
+ * and so does a change of a record that has moved on, because its version would become NULL: the whole
+ * commit fails, the import's progress with it, and the chunk is planned anew.
+ */
+export function chunkStatements(writes: readonly ImportWrite[]): Statement[] {
+  const inserts = writes.filter((write) => write.replaces === null);
+  const updates = writes.filter((write) => write.replaces !== null);
+  const events = writes.flatMap(({ content, events }) => events.map((event) => ({ regNo: content.regNo, event })));
+  return [...insertTeachers(inserts), ...updateTeachers(updates), ...insertHistory(writes), ...insertEvents(events)];
+}
+
+const insert = `INSERT INTO teachers (${contentColumns.join(", ")}, version)
+  SELECT ${contentColumns.map((column, index) => valueAt(column, index)).join(", ")}, 1 FROM json_each(?)`;
+
+function insertTeachers(writes: readonly ImportWrite[]): Statement[] {
+  if (writes.length === 0) return [];
+  return [{ sql: insert, args: [JSON.stringify(writes.map((write) => contentValues(write).map(jsonable)))] }];
+}
+
+/**
+ * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
+ * its value stays, and those of the blind indexes are the dearest: every one is another page of the disk.
+ */
+function updateTeachers(writes: readonly ImportWrite[]): Statement[] {
+  if (writes.length === 0) return [];
+  const changed = new Set<Column>(["announced_status", "updated_at"]);
+  for (const write of writes) for (const field of write.changed ?? []) changed.add(columnOf[field as keyof typeof columnOf]);
+  const columns = contentColumns.filter((column) => changed.has(column));
+  const places = columns.map((column) => contentColumns.indexOf(column));
+  const rows = writes.map((write) => {
+    const values = contentValues(write);
+    return [write.replaces?.id, write.replaces?.version, ...places.map((place) => jsonable(values[place] ?? null))];
+  });
+  const sql = `UPDATE teachers SET ${columns.map((column, index) => `${column} = ${valueAt(column, index + 2)}`).join(", ")},
+    version = CASE WHEN version = value ->> 1 THEN version + 1 END
+    FROM json_each(?) WHERE teachers.id = value ->> 0`;
+  return [{ sql, args: [JSON.stringify(rows)] }];
+}
+
+const history = `INSERT INTO history (teacher_id, at, action, actor, reason,
+    license_from, license_to, certificate_from, certificate_to, active_from, active_to)
+  SELECT (SELECT id FROM teachers WHERE reg_no = value ->> 0), value ->> 1, value ->> 2, value ->> 3, value ->> 4,
+    value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10 FROM json_each(?)`;
+
+function insertHistory(writes: readonly ImportWrite[]): Statement[] {
+  const rows = writes.flatMap(({ content, history: entry }) => {
+    if (entry === null) return [];
+    const { at, action, actor, reason, before, after } = entry;
+    const sides = [
+      [before?.license, after.license],
+      [before?.certificate, after.certificate],
+      [before?.active, after.active],
+    ];
+    return [[content.regNo, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))]];
+  });
+  return rows.length === 0 ? [] : [{ sql: history, args: [JSON.stringify(rows)] }];
+}
+
+function valueAt(column: Column, place: number): string {
+  return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
+}
+
+function jsonable(value: Value): null | number | string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  return typeof value === "boolean" ? Number(value) : value;
+}

@@ -1,0 +1,110 @@
+import { isTvsError } from "../domain/errors.ts";
+import type { CommitOutcome, ImportProgress, ImportRun, ImportStore, ImportWrite } from "../domain/import-store.ts";
+import type { Driver, Row, Statement } from "./driver.ts";
+import { statement } from "./driver.ts";
+import { chunkStatements } from "./import-statements.ts";
+import { integer, text } from "./rows.ts";
+import { openStaging } from "./staging.ts";
+
+/** Pages of 4 KiB that may wait in the write-ahead log: the longer, the fewer are written twice. */
+const checkpointPages = { alone: 16_000, shared: 1_000 };
+const cacheKib = { bulk: 64_000, normal: 2_000 };
+
+const unfinishedRun = `SELECT * FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL
+  ORDER BY id DESC LIMIT 1`;
+
+/**
+ * Moves the progress from where this run left it; from anywhere else `applied` would become NULL, which
+ * violates a constraint and undoes the whole commit.
+ */
+const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?,
+  applied = CASE WHEN applied = ? AND finished_at IS NULL AND abandoned_at IS NULL THEN ? END WHERE id = ?`;
+
+/**
+ * Imports: their progress, and chunks of changes that are committed together with it.
+ * @param stagingFolder a folder of this machine; the database itself may be elsewhere
+ */
+export function createImportStore(driver: Driver, stagingFolder: string): ImportStore {
+  const embedded = driver.kind === "embedded";
+  let dataVersion: number | undefined;
+
+  async function isSuperseded(run: ImportRun): Promise<boolean> {
+    const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
+    if (row === undefined) return true;
+    return integer(row, "applied") !== run.applied || row["abandoned_at"] !== null || row["finished_at"] !== null;
+  }
+
+  /** Only another connection's commit moves this number. A libSQL server always has others. */
+  function othersWrote(row: Row | undefined): boolean {
+    if (row === undefined) return true;
+    const version = integer(row, "data_version");
+    const moved = dataVersion !== undefined && dataVersion !== version;
+    dataVersion = version;
+    return moved;
+  }
+
+  async function commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome> {
+    const progress = [next.inserted, next.updated, next.unchanged, next.events, run.applied, next.applied, run.id];
+    const look = embedded ? [statement("PRAGMA data_version")] : [];
+    try {
+      const rows = await driver.batch([...look, ...chunkStatements(writes), statement(advance, progress)]);
+      return { outcome: "applied", othersWrote: othersWrote(embedded ? rows[0]?.[0] : undefined) };
+    } catch (error) {
+      if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
+      return { outcome: (await isSuperseded(run)) ? "superseded" : "conflict", othersWrote: true };
+    }
+  }
+
+  /** Gives the log's space back, unless that would make anybody wait. */
+  async function emptyLog(): Promise<void> {
+    for (const pragma of ["busy_timeout = 0", "wal_checkpoint(TRUNCATE)", "busy_timeout = 5000"]) {
+      await driver.query(`PRAGMA ${pragma}`);
+    }
+  }
+
+  return {
+    openStaging: () => openStaging(stagingFolder),
+    commit,
+    async unfinished() {
+      const [row] = await driver.query(unfinishedRun);
+      return row === undefined ? null : importRun(row);
+    },
+    async begin({ file, sha256, options, at }) {
+      const giveUp = "UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL";
+      const insert = `INSERT INTO imports (file, sha256, options, started_at, applied, inserted, updated, unchanged,
+          rejected, warnings, events) VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0) RETURNING *`;
+      const rows = await driver.batch([statement(giveUp, [at]), statement(insert, [file, sha256, options, at])]);
+      const row = rows[1]?.[0];
+      if (row === undefined) throw new TypeError("the import was not recorded");
+      return importRun(row);
+    },
+    async finish(run, { rejected, warnings, at }) {
+      const sql = "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
+      await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
+    },
+    async tune(bulk) {
+      if (!embedded) return;
+      const pages = bulk === "alone" ? checkpointPages.alone : checkpointPages.shared;
+      await driver.batch(tuning(pages, bulk === false ? cacheKib.normal : cacheKib.bulk));
+      if (bulk === false) await emptyLog();
+    },
+  };
+}
+
+function tuning(pages: number, kib: number): Statement[] {
+  return [statement(`PRAGMA wal_autocheckpoint = ${pages}`), statement(`PRAGMA cache_size = -${kib}`)];
+}
+
+function importRun(row: Row): ImportRun {
+  return {
+    id: integer(row, "id"),
+    file: text(row, "file"),
+    sha256: text(row, "sha256"),
+    options: text(row, "options"),
+    applied: integer(row, "applied"),
+    inserted: integer(row, "inserted"),
+    updated: integer(row, "updated"),
+    unchanged: integer(row, "unchanged"),
+    events: integer(row, "events"),
+  };
+}

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { makeCertificate, type TestCertificate } from "../certificates.ts";
+import type { Envelope } from "./contract.ts";
+import { eventually, withinOneSecond } from "./program.ts";
+import { teachers } from "./registry.ts";
+import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+
+let world: World;
+let first: Partner;
+let second: Partner;
+let serverArgs: string[];
+
+const tId = teachers.valid.t_id;
+beforeAll(async () => {
+  world = await createWorld({ rows: [teachers.valid] });
+  const server = await makeCertificate({ commonName: "verify.example.gov" });
+  const certFile = await world.file("server.pem", server.certPem);
+  const keyFile = await world.file("server.key", server.keyPem);
+  serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
+  await world.restart({ args: serverArgs });
+  first = await world.partner();
+  second = await world.partner();
+});
+
+afterAll(() => world?.end());
+
+function call(headers: Record<string, string>): Promise<Response> {
+  return world.get(`${api}/lookup/by-tid/${tId}`, headers);
+}
+
+async function statusOf(headers: Record<string, string>): Promise<number> {
+  return (await call(headers)).status;
+}
+
+async function audienceOf(response: Response): Promise<string> {
+  expect(response.status).toBe(200);
+  return (await readJson<Envelope>(response)).audience;
+}
+
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+const header = (key: string) => ({ "x-agency-api-key": key });
+
+describe("client certificates", () => {
+  function callTls(
+    certificate: TestCertificate | null,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
+    // A connection of its own each time: a kept one would carry another test's certificate.
+    return fetch(`${world.service().tlsUrl}${api}/lookup/by-tid/${tId}`, {
+      headers: { ...headers, Connection: "close" },
+      tls: { ...client, rejectUnauthorized: false },
+      keepalive: false,
+    });
+  }
+
+  const clientCert = ({ der }: TestCertificate) => ({
+    "Client-Cert": `:${Buffer.from(der).toString("base64")}:`,
+  });
+
+  async function addCertificate(partner: Partner, certificate: TestCertificate): Promise<string> {
+    const path = await world.file(`${crypto.randomUUID()}.pem`, certificate.certPem);
+    return (await world.tvsJson<{ fingerprint: string }>("partners", "cert", "add", partner.id, path))
+      .fingerprint;
+  }
+
+  test("count by their fingerprint, before any key, until they are removed", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    const fingerprint = await addCertificate(second, certificate);
+    expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
+    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 200)).toBe(true);
+    expect(await audienceOf(await callTls(certificate))).toBe(second.id);
+    expect(await audienceOf(await callTls(certificate, bearer(first.apiKey)))).toBe(second.id);
+    const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
+    expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
+  });
+
+  test("an unknown one is nobody, and hides no good key", async () => {
+    const stranger = await makeCertificate({ commonName: "agency" });
+    expect((await callTls(stranger)).status).toBe(401);
+    expect(await audienceOf(await callTls(stranger, bearer(first.apiKey)))).toBe(first.id);
+    expect(await audienceOf(await callTls(stranger, header(first.apiKey)))).toBe(first.id);
+    expect((await callTls(null)).status).toBe(401);
+    expect(await audienceOf(await callTls(null, bearer(first.apiKey)))).toBe(first.id);
+  });
+
+  test("belong to one partner", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    await addCertificate(first, certificate);
+    const path = await world.file("again.pem", certificate.certPem);
+    expect((await world.tvs("partners", "cert", "add", second.id, path)).code).toBe(1);
+    expect((await world.tvs("partners", "cert", "remove", second.id, certificate.fingerprint256)).code).toBe(
+      1,
+    );
+    expect((await world.tvs("partners", "cert", "remove", first.id, certificate.fingerprint256)).code).toBe(
+      0,
+    );
+  });
+
+  test("an expired one is refused by the command, and counts no longer once it expires", async () => {
+    const old = await makeCertificate({ commonName: "old", notAfter: new Date(Date.now() - 2_000) });
+    const path = await world.file("old.pem", old.certPem);
+    const refused = await world.tvs("partners", "cert", "add", first.id, path);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("expired");
+
+    const short = await makeCertificate({ commonName: "short", notAfter: new Date(Date.now() + 5_000) });
+    await addCertificate(first, short);
+    expect(await withinOneSecond(async () => (await callTls(short)).status === 200)).toBe(true);
+    expect(await eventually(async () => (await callTls(short)).status === 401, 7_000)).toBe(true);
+    expect(await audienceOf(await callTls(short, bearer(second.apiKey)))).toBe(second.id);
+  });
+
+  test("Client-Cert counts from a trusted proxy alone", async () => {
+    const certificate = await makeCertificate({ commonName: "agency" });
+    await addCertificate(first, certificate);
+    const forwarded = clientCert(certificate);
+    expect(await statusOf(forwarded)).toBe(401);
+    expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(second.id);
+
+    await world.restart({ args: [...serverArgs, "--trusted-proxy", "127.0.0.0/8,10.0.0.0/8"] });
+    try {
+      expect(await audienceOf(await call(forwarded))).toBe(first.id);
+      expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(first.id);
+      const stranger = clientCert(await makeCertificate({ commonName: "agency" }));
+      expect(await statusOf(stranger)).toBe(401);
+      expect(await audienceOf(await call({ ...stranger, ...bearer(second.apiKey) }))).toBe(second.id);
+      const base64 = Buffer.from(certificate.der).toString("base64");
+      for (const malformed of [
+        base64,
+        `:${base64}`,
+        `:${base64}:, :${base64}:`,
+        certificate.fingerprint256,
+      ]) {
+        expect(await statusOf({ "Client-Cert": malformed })).toBe(401);
+      }
+    } finally {
+      await world.restart({ args: serverArgs });
+    }
+  });
+});

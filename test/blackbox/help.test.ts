@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { stat } from "node:fs/promises";
+import { programWords, run } from "./program.ts";
+import { makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+let folder: UsedFolder;
+
+beforeAll(async () => {
+  folder = await makeUsedFolder();
+});
+
+afterAll(() => folder?.remove());
+
+const leaves = [
+  "serve",
+  "keys list",
+  "keys rotate",
+  "keys compromise",
+  "keys jwks",
+  "keys history",
+  "keys import",
+  "partners add",
+  "partners list",
+  "partners show",
+  "partners set",
+  "partners disable",
+  "partners enable",
+  "partners key issue",
+  "partners key revoke",
+  "partners key list",
+  "partners cert add",
+  "partners cert remove",
+  "partners cert list",
+  "partners webhook set",
+  "partners webhook rotate-secret",
+  "partners webhook show",
+  "partners webhook disable",
+  "partners webhook enable",
+  "partners webhook remove",
+  "partners webhook test",
+  "teachers import",
+  "teachers show",
+  "teachers revoke",
+  "teachers reinstate",
+  "teachers deactivate",
+  "teachers reactivate",
+  "teachers history",
+  "teachers sweep",
+  "teachers export-subject",
+  "webhooks list",
+  "webhooks show",
+  "webhooks retry",
+  "attestations list",
+  "attestations show",
+  "attestations check",
+  "verify",
+  "verify-webhook",
+  "roster",
+  "backup",
+  "backup verify",
+  "restore",
+  "status",
+  "doctor",
+  "policy show",
+  "policy check",
+  "openapi",
+];
+
+describe("help", () => {
+  test.each(leaves)("tvs %s --help has an example of itself", async (words) => {
+    const { code, stdout, stderr } = await run([...words.split(" "), "--help"], { cwd: folder.path });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const example = stdout.slice(stdout.search(/example/i));
+    expect(example).toContain(`tvs ${words}`);
+  });
+
+  test("tvs --help names every command, and a group names its own", async () => {
+    const { code, stdout } = await run(["--help"]);
+    expect(code).toBe(0);
+    for (const name of new Set(leaves.map((words) => words.split(" ")[0] ?? "")))
+      expect(stdout).toContain(name);
+    const keys = await run(["keys", "--help"]);
+    for (const name of ["list", "rotate", "compromise", "jwks", "history", "import"]) {
+      expect(keys.stdout).toContain(name);
+    }
+  });
+
+  test("help makes nothing on the disk", async () => {
+    const data = folder.freshPath();
+    await run(["keys", "list", "--help", "--data", data]);
+    expect(await stat(data).catch(() => null)).toBeNull();
+  });
+
+  test("tvs --version prints the version alone", async () => {
+    const { code, stdout } = await run(["--version"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  });
+});
+
+describe("output", () => {
+  // Deno itself moves the cursor on a terminal; what counts here are colours and other attributes.
+  const attributes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
+
+  test("without a terminal there is no colour", async () => {
+    const { stdout } = await run(["keys", "list", "--data", folder.used], { env: { FORCE_COLOR: "1" } });
+    expect(stdout).not.toMatch(attributes);
+    const help = await run(["keys", "list", "--help"]);
+    expect(help.stdout).not.toMatch(attributes);
+  });
+
+  test("on a terminal there is, unless NO_COLOR is set", async () => {
+    async function onTerminal(env: Record<string, string>): Promise<string> {
+      let text = "";
+      const child = Bun.spawn([...programWords, "keys", "list", "--data", folder.used], {
+        env: {
+          PATH: process.env.PATH ?? "",
+          HOME: process.env.HOME ?? "",
+          TERM: "xterm-256color",
+          ...env,
+        },
+        terminal: {
+          cols: 200,
+          rows: 50,
+          data: (_terminal, bytes) => {
+            text += new TextDecoder().decode(bytes);
+          },
+        },
+      });
+      await child.exited;
+      child.terminal?.close();
+      return text;
+    }
+    expect(await onTerminal({})).toMatch(attributes);
+    expect(await onTerminal({ NO_COLOR: "1" })).not.toMatch(attributes);
+  });
+
+  test("tables are aligned", async () => {
+    const { stdout } = await run(["keys", "list", "--data", folder.used]);
+    const [head = "", ...lines] = stdout.trimEnd().split("\n");
+    expect(lines).toHaveLength(2);
+    const column = head.indexOf("STATE");
+    for (const line of lines) expect(line.slice(column)).toMatch(/^(active|pending)\b/);
+  });
+});

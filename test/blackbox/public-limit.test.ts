@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Problem } from "./contract.ts";
+import { roomInMinute } from "./program.ts";
+import { createWorld, readJson, type World } from "./world.ts";
+
+const path = "/teacher/verify-license";
+const perMinute = 60;
+let world: World;
+let callers = 0;
+
+beforeAll(async () => {
+  const args = ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)];
+  world = await createWorld({ rows: [], args });
+});
+
+afterAll(() => world?.end());
+
+function freshAddress(): string {
+  callers++;
+  return `198.51.${callers >> 8}.${callers & 255}`;
+}
+
+const ask = (forwardedFor: string) => world.get(`${path}?searchTerm=1`, { "X-Forwarded-For": forwardedFor });
+
+async function spend(forwardedFor: string): Promise<number> {
+  const answers = await Promise.all(Array.from({ length: perMinute }, () => ask(forwardedFor)));
+  return answers.filter(({ status }) => status === 200).length;
+}
+
+test("the limit is exact, the refusal says how long to wait, and others are not concerned", async () => {
+  await roomInMinute();
+  const address = freshAddress();
+  expect(await spend(address)).toBe(perMinute);
+  const refused = await ask(address);
+  const leftSeconds = 60 - ((Date.now() / 1000) % 60);
+  expect(refused.status).toBe(429);
+  const body = await readJson<Problem>(refused);
+  expect(Object.keys(body)).toEqual(["statusCode", "message", "retryAfterSeconds"]);
+  expect(body.statusCode).toBe(429);
+  expect(Math.abs((body.retryAfterSeconds ?? 0) - leftSeconds)).toBeLessThan(3);
+  expect(refused.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
+  expect(refused.headers.get("Cache-Control")).toBe("no-store");
+  expect((await ask(freshAddress())).status).toBe(200);
+});
+
+test("forwarded addresses are counted from the right: what stands further left is the client's own claim", async () => {
+  await roomInMinute();
+  const address = freshAddress();
+  await spend(address);
+  expect((await ask(`${freshAddress()}, ${address}`)).status).toBe(429);
+  expect((await ask(`${freshAddress()}, ${freshAddress()},${address}`)).status).toBe(429);
+  expect((await ask(`${address}, ${freshAddress()}`)).status).toBe(200);
+  expect((await ask(`${address}, 127.0.0.1`)).status).toBe(429);
+});
+
+test("an IPv6 customer is counted by its /64, and a mapped IPv4 address as what it is", async () => {
+  await roomInMinute();
+  await spend("2001:db8:7:7::1");
+  expect((await ask("2001:db8:7:7:ffff::2")).status).toBe(429);
+  expect((await ask("2001:db8:7:8::1")).status).toBe(200);
+  const address = freshAddress();
+  await spend(address);
+  expect((await ask(`::ffff:${address}`)).status).toBe(429);
+});

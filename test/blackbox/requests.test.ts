@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Problem } from "./contract.ts";
+import { teachers } from "./registry.ts";
+import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+let world: World;
+let partner: Partner;
+
+beforeAll(async () => {
+  world = await createWorld();
+  partner = await world.partner();
+});
+
+afterAll(() => world?.end());
+
+const purpose = "GENERAL_PUBLIC_VERIFICATION";
+const good = { identifier: { tId: 1_000_001 }, purpose };
+
+async function expectRefused(body: unknown, member: RegExp): Promise<void> {
+  const response = await partner.post("/eligibility-check", body);
+  expect(response.status).toBe(400);
+  const problem = await readJson<Problem>(response);
+  expect(Object.keys(problem)).toEqual(["statusCode", "message"]);
+  expect(problem.statusCode).toBe(400);
+  expect(problem.message).toMatch(member);
+  // The values that these requests carry have this mark in them.
+  expect(problem.message).not.toMatch(/7777|Q7Q/);
+  expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
+}
+
+test.each([
+  ["no identifier", { purpose }, /^identifier\b/],
+  ["an identifier that is text", { identifier: "7777", purpose }, /^identifier\b/],
+  ["an identifier that is null", { identifier: null, purpose }, /^identifier\b/],
+  ["an empty identifier", { identifier: {}, purpose }, /^identifier\b/],
+  ["an identifier with two", { identifier: { tId: 7777, nin: "77777777777" }, purpose }, /^identifier\b/],
+  [
+    "an identifier with three",
+    { identifier: { tId: 7777, nin: "77777777777", regNo: "A/B/C/7777" }, purpose },
+    /^identifier\b/,
+  ],
+  [
+    "a NIN of ten digits",
+    { identifier: { nin: "7777777777" }, purpose },
+    /^identifier\.nin must be 11 digits$/,
+  ],
+  [
+    "a NIN of twelve",
+    { identifier: { nin: "777777777777" }, purpose },
+    /^identifier\.nin must be 11 digits$/,
+  ],
+  [
+    "a NIN with a letter",
+    { identifier: { nin: "7777777777O" }, purpose },
+    /^identifier\.nin must be 11 digits$/,
+  ],
+  ["a NIN with a line end", { identifier: { nin: "77777777777\n" }, purpose }, /^identifier\.nin\b/],
+  ["a NIN that is a number", { identifier: { nin: 77777777777 }, purpose }, /^identifier\.nin\b/],
+  ["a NIN in other digits", { identifier: { nin: "٧٧٧٧٧٧٧٧٧٧٧" }, purpose }, /^identifier\.nin\b/],
+  ["a tId that is text", { identifier: { tId: "7777" }, purpose }, /^identifier\.tId\b/],
+  ["a tId with a fraction", { identifier: { tId: 7777.5 }, purpose }, /^identifier\.tId\b/],
+  ["a tId below zero", { identifier: { tId: -7777 }, purpose }, /^identifier\.tId\b/],
+  ["a tId that is too large", { identifier: { tId: 7.777e30 }, purpose }, /^identifier\.tId\b/],
+  ["a regNo of three segments", { identifier: { regNo: "Q7Q/B/C" }, purpose }, /^identifier\.regNo\b/],
+  ["a regNo of five segments", { identifier: { regNo: "Q7Q/B/C/D/E" }, purpose }, /^identifier\.regNo\b/],
+  ["a regNo with an empty segment", { identifier: { regNo: "Q7Q//C/D" }, purpose }, /^identifier\.regNo\b/],
+  ["a regNo that is a number", { identifier: { regNo: 7777 }, purpose }, /^identifier\.regNo\b/],
+  ["no purpose", { identifier: good.identifier }, /^purpose\b/],
+  ["a purpose that is none", { ...good, purpose: "Q7Q" }, /^purpose\b/],
+  ["a purpose in lower case", { ...good, purpose: purpose.toLowerCase() }, /^purpose\b/],
+  ["a purpose of an object's own", { ...good, purpose: "__proto__" }, /^purpose\b/],
+  ["a purpose that is null", { ...good, purpose: null }, /^purpose\b/],
+  ["a context that is text", { ...good, context: "Q7Q" }, /^context\b/],
+  ["a batch that is a number", { ...good, context: { examBatch: 7777 } }, /^context\.examBatch\b/],
+  ["an employer that is a list", { ...good, context: { employerName: ["Q7Q"] } }, /^context\.employerName\b/],
+  ["a null correlation id", { ...good, context: { correlationId: null } }, /^context\.correlationId\b/],
+  ["a list", [good], /body/],
+  ["null", null, /body/],
+  ["nothing", "", /body/],
+  ["no JSON", "{Q7Q", /body/],
+  ["something after the JSON", `${JSON.stringify(good)} Q7Q`, /body/],
+])("%s is refused, by its name", (_name, body, member) => expectRefused(body, member));
+
+test("a purpose of the contract that is not the partner's is 403, after all that is 400", async () => {
+  const narrow = await world.partner({
+    purposes: "BODYA_INVIGILATOR_ELIGIBILITY,EMPLOYER_BACKGROUND_CHECK",
+  });
+  const regNo = teachers.valid.reg_no;
+  expect((await narrow.check({ regNo }, "BODYA_INVIGILATOR_ELIGIBILITY")).status).toBe(200);
+  expect((await narrow.check({ regNo }, "EMPLOYER_BACKGROUND_CHECK")).status).toBe(200);
+  for (const other of ["BODYB_INVIGILATOR_ELIGIBILITY", "GENERAL_PUBLIC_VERIFICATION"] as const) {
+    const refused = await narrow.check({ regNo }, other);
+    expect(refused.status).toBe(403);
+    expect(await readJson<Problem>(refused)).toMatchObject({ statusCode: 403 });
+    expect(refused.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
+  }
+  expect((await narrow.check({ nin: "7" }, "BODYB_INVIGILATOR_ELIGIBILITY")).status).toBe(400);
+});
+
+test("unknown members are ignored, at every level", async () => {
+  const body = {
+    identifier: { ...good.identifier, passport: "A1" },
+    purpose,
+    context: { examBatch: "2026-A", employerName: "School", correlationId: "c-1", other: 1 },
+    extra: [1, { two: null }],
+  };
+  expect((await partner.post("/eligibility-check", body)).status).toBe(200);
+});
+
+test.each(["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"])(
+  "the body is JSON, though its type says %s",
+  async (type) => {
+    const response = await partner.post("/eligibility-check", good, { "Content-Type": type });
+    expect(response.status).toBe(200);
+  },
+);
+
+test("256 KiB are read, one byte more is 413", async () => {
+  const text = JSON.stringify(good);
+  const padded = (bytes: number) => text + " ".repeat(bytes - text.length);
+  expect((await partner.post("/eligibility-check", padded(256 * 1024))).status).toBe(200);
+  const response = await partner.post("/eligibility-check", padded(256 * 1024 + 1));
+  expect(response.status).toBe(413);
+  expect(await readJson<Problem>(response)).toMatchObject({ statusCode: 413 });
+});
+
+test("a body that comes in pieces without a length has the same limit", async () => {
+  const piece = new TextEncoder().encode(" ".repeat(64 * 1024));
+  const stream = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(JSON.stringify(good)));
+      for (let i = 0; i < 5; i++) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+  const url = `${world.service().url}/v1/inter-agency/eligibility-check`;
+  const headers = { Authorization: `Bearer ${partner.apiKey}` };
+  expect((await fetch(url, { method: "POST", headers, body: stream })).status).toBe(413);
+});
+
+test.each([{}, { "Idempotency-Key": "deep" }])(
+  "a deeply nested body is no failure of the service %p",
+  async (headers) => {
+    const depth = 100_000;
+    const body = `{"identifier":{"tId":1000001},"purpose":"${purpose}","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    const response = await partner.post("/eligibility-check", body, headers as Record<string, string>);
+    expect([200, 400]).toContain(response.status);
+  },
+);
+
+test("text that is no UTF-8 is refused", async () => {
+  const url = `${world.service().url}/v1/inter-agency/eligibility-check`;
+  const headers = { Authorization: `Bearer ${partner.apiKey}` };
+  const body = new Uint8Array([
+    ...new TextEncoder().encode('{"identifier":{"regNo":"'),
+    0xff,
+    0x22,
+    0x7d,
+    0x7d,
+  ]);
+  expect((await fetch(url, { method: "POST", headers, body })).status).toBe(400);
+});

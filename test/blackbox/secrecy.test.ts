@@ -1,0 +1,161 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { teacher, teachers } from "./registry.ts";
+import { api, createWorld, type World } from "./world.ts";
+
+/**
+ * Uses everything once and then reads what is left behind: in the data folder, in the logs, in what the commands
+ * have printed. No raw NIN, e-mail address or phone number, no key and no secret may be in it.
+ */
+let world: World;
+const secrets = new Map<string, string>();
+let printed = "";
+const uploaded = new Map<string, Buffer>();
+
+const person = {
+  nin: "61234987650",
+  email: "zainab.yakubu.secret@example.org",
+  phone: "+2348075551234",
+};
+const stranger = { nin: "69998887776", email: "unknown.person.secret@example.org", phone: "08169998888" };
+
+async function use(...words: string[]) {
+  const finished = await world.tvs(...words);
+  expect({ words, code: finished.code, stderr: finished.stderr }).toMatchObject({ code: 0 });
+  // What a command prints once, on purpose, is not a leak; everything else is looked through.
+  printed += finished.stderr;
+  return finished;
+}
+
+function keep(name: string, value: string): void {
+  expect(value.length).toBeGreaterThan(9);
+  secrets.set(name, value);
+}
+
+beforeAll(async () => {
+  const row = teacher("SE/CR/2020/00001", { ...person, t_id: "8880001", nin_verified: "true" });
+  world = await createWorld({ rows: [row, teachers.valid] });
+  for (const [name, value] of Object.entries(person)) keep(`a teacher's ${name}`, value);
+  for (const [name, value] of Object.entries(stranger)) keep(`a search for the ${name} of nobody`, value);
+  keep("the phone number without its prefix", "8075551234");
+  keep("a search for a phone number without its prefix", "8169998888");
+
+  const partner = await world.partner();
+  keep("an API key's secret part", partner.apiKey.slice("tvs_live_".length + 12, -6));
+  const issued = (await use("partners", "key", "issue", partner.id, "--json")).json<{ apiKey: string }>();
+  keep("a second API key's secret part", issued.apiKey.slice("tvs_live_".length + 12, -6));
+
+  const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+  const der = pem.export({ type: "pkcs8", format: "der" });
+  for (const [index, line] of der.toString("base64").match(/.{64}/g)?.entries() ?? []) {
+    if (index % 5 === 1) keep(`line ${index} of a private key`, line);
+  }
+  uploaded.set("the middle of a private key", der.subarray(300, 340));
+  uploaded.set("the primes of a private key", der.subarray(-200, -160));
+  const file = await world.file("signing.pem", pem.export({ type: "pkcs8", format: "pem" }) as string);
+  await use("keys", "import", file);
+  await use("keys", "rotate", "--now");
+
+  await askEverything(partner);
+  const nothing = "keys list,partners list,attestations list,status".split(",");
+  for (const words of nothing) printed += (await use(...words.split(" "), "--json")).stdout;
+  printed += (await use("partners", "show", partner.id, "--json")).stdout;
+  printed += (await use("teachers", "show", "8880001", "--json")).stdout;
+  printed += (await use("teachers", "history", "8880001", "--json")).stdout;
+  await world.restart({ kill: true });
+  await askEverything(partner);
+});
+
+afterAll(() => world?.end());
+
+type Caller = Awaited<ReturnType<World["partner"]>>;
+
+async function askEverything(partner: Caller): Promise<void> {
+  for (const term of [...Object.values(person), ...Object.values(stranger)]) {
+    const response = await world.get(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
+    expect(response.status).toBe(200);
+    printed += await response.text();
+  }
+  const purpose = "GENERAL_PUBLIC_VERIFICATION";
+  const context = {
+    examBatch: `NIN ${person.nin}`,
+    employerName: `call ${person.phone}`,
+    correlationId: stranger.email,
+  };
+  const question = (nin: string) => ({ identifier: { nin }, purpose, context, note: stranger.phone });
+  const items = [question(person.nin), question(stranger.nin)];
+  const answers = [
+    await partner.post("/lookup/by-nin", { nin: person.nin }),
+    await partner.post("/lookup/by-nin", { nin: stranger.nin }),
+    await partner.post("/lookup/by-nin", { nin: `${person.nin}0` }),
+    await partner.post("/eligibility-check", question(person.nin), {
+      "Idempotency-Key": `nin-${person.nin}`,
+    }),
+    await partner.post("/eligibility-check", question(stranger.nin), { "Idempotency-Key": stranger.email }),
+    await partner.post("/batch", { items }, { "Idempotency-Key": `batch ${person.phone}` }),
+    await partner.post("/batch", `{"items": [${person.nin}, "${person.email}"`),
+    await partner.get(`/lookup/by-reg-no/${encodeURIComponent(person.email)}`),
+    await world.get(`${api}/nothing/${person.nin}?email=${person.email}`),
+    await world.get(`${api}/lookup/by-tid/1`, { Authorization: `Bearer ${partner.apiKey}x` }),
+  ];
+  for (const response of answers) printed += await response.text();
+}
+
+/** Every file below the data folder, and the database as one that reads it whole sees it. */
+async function leftBehind(): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  for (const entry of await readdir(world.dataDir, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    files.set(path, await readFile(path));
+  }
+  const database = new Database(join(world.dataDir, "tvs.db"), { readonly: true });
+  files.set("the database, read whole", Buffer.from(database.serialize()));
+  database.close();
+  files.set("the logs", Buffer.from(world.logs()));
+  files.set("what was answered and printed", Buffer.from(printed));
+  return files;
+}
+
+test("everything was used: the log and the database are there to be looked through", async () => {
+  const files = await leftBehind();
+  expect([...files.keys()].some((path) => path.endsWith("tvs.db"))).toBe(true);
+  expect(files.get("the database, read whole")?.includes("SE/CR/2020/00001")).toBe(true);
+  expect(files.get("the logs")?.includes("listening on")).toBe(true);
+  expect(secrets.size).toBeGreaterThan(12);
+});
+
+test("nothing of it holds a secret, as it is or in base64 or hexadecimal", async () => {
+  const found: string[] = [];
+  for (const [path, bytes] of await leftBehind()) {
+    for (const [name, value] of secrets) {
+      // The stored envelopes are base64url: a value can stand in it in three positions.
+      for (const form of [value, Buffer.from(value).toString("hex"), ...base64Forms(value)]) {
+        if (bytes.includes(form)) found.push(`${name} in ${path}`);
+      }
+    }
+    for (const [name, value] of uploaded) {
+      if (bytes.includes(value)) found.push(`${name} in ${path}`);
+      if (bytes.includes(Buffer.from(value).toString("hex"))) found.push(`${name} in hex in ${path}`);
+    }
+    if (bytes.includes("PRIVATE KEY")) found.push(`a PEM header in ${path}`);
+  }
+  expect(found).toEqual([]);
+});
+
+/** What a text looks like within base64, whatever stands before it; the ends, which depend on that, are cut off. */
+function base64Forms(text: string): string[] {
+  return [0, 1, 2].map((shift) => {
+    const encoded = Buffer.from("\0".repeat(shift) + text).toString("base64url");
+    return encoded.slice(Math.ceil((shift * 8) / 6), -2);
+  });
+}
+
+test("the master key is nowhere but in its file", async () => {
+  const text = (await readFile(join(world.dataDir, "master.key"), "utf8")).trim();
+  const holders = [...(await leftBehind())].filter(([, bytes]) => bytes.includes(text)).map(([path]) => path);
+  expect(holders).toEqual([join(world.dataDir, "master.key")]);
+});

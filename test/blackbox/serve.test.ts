@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, createServer, type Socket } from "node:net";
+import type { Health } from "./contract.ts";
+import { run, type Service, startService } from "./program.ts";
+import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+let folder: UsedFolder;
+
+beforeAll(async () => {
+  folder = await makeUsedFolder();
+});
+
+afterAll(() => folder?.remove());
+
+describe("serve", () => {
+  /** Starts, acts and ends; the service has to end with 0. */
+  async function serving(
+    options: { data?: string; args?: string[]; env?: Record<string, string> },
+    act: (service: Service, data: string) => Promise<void>,
+  ): Promise<Service> {
+    const data = options.data ?? (await folder.copyOfUsed());
+    const service = await startService({ dataDir: data, args: options.args ?? [], env: options.env ?? {} });
+    try {
+      await act(service, data);
+    } finally {
+      expect(await service.stop()).toBe(0);
+    }
+    return service;
+  }
+
+  const health = async (service: Service) =>
+    (await (await fetch(`${service.url}/v1/inter-agency/health`)).json()) as Health;
+
+  test("says where it listens on stdout and nothing else; its log is structured, on stderr", async () => {
+    const service = await serving({}, async (one) => {
+      expect((await health(one)).status).toBe("ok");
+    });
+    expect(service.stdout()).toBe(`listening on ${service.url}\n`);
+    const lines = service.stderr().trim().split("\n");
+    for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
+  });
+
+  test("a busy port is told in one line", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const refused = await run(["serve", "--port", String(port), "--data", await folder.copyOfUsed()]);
+    await new Promise((resolve) => server.close(resolve));
+    expect(refused.code).toBe(1);
+    expect(refused.stderr.trim().split("\n").at(-1)).toContain(String(port));
+    expect(refused.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  test("an address that is not this machine's is told in one line", async () => {
+    const refused = await run([
+      "serve",
+      "--port",
+      "0",
+      "--host",
+      "192.0.2.1",
+      "--data",
+      await folder.copyOfUsed(),
+    ]);
+    expectOneLine(refused, 1);
+  });
+
+  test("a second one on the same data is refused; after a kill -9 the next starts at once", async () => {
+    const data = await folder.copyOfUsed();
+    await serving({ data }, async (first) => {
+      const second = await run(["serve", "--port", "0", "--data", data]);
+      expectOneLine(second, 1);
+      expect((await health(first)).status).toBe("ok");
+    });
+    const killed = await startService({ dataDir: data });
+    killed.signal("SIGKILL");
+    await killed.exited;
+    await serving({ data }, async (next) => {
+      expect((await health(next)).status).toBe("ok");
+    });
+  });
+
+  test("takes its settings from variables, flags counting more, and remembers what commands must know", async () => {
+    const data = await folder.copyOfUsed();
+    const env = { TVS_ISSUER: "https://from-env.example", TVS_PUBLIC_PER_MINUTE: "1", TVS_HOST: "127.0.0.1" };
+    await serving({ data, env }, async (service) => {
+      expect((await health(service)).issuer).toBe("https://from-env.example");
+      const lookUp = () => fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
+      const statuses = [(await lookUp()).status, (await lookUp()).status, (await lookUp()).status];
+      // The minute may end between two of them, not between all.
+      expect(statuses).toContain(429);
+    });
+    await serving({ data }, async (service) => {
+      expect((await health(service)).issuer).toBe("https://from-env.example");
+    });
+    const historyOf = async (...words: string[]) => {
+      const { keyHistory } = (await run(["keys", "history", "--json", "--data", data, ...words])).json<{
+        keyHistory: string;
+      }>();
+      return JSON.parse(Buffer.from(keyHistory.split(".")[1] ?? "", "base64url").toString()) as {
+        iss: string;
+      };
+    };
+    expect((await historyOf()).iss).toBe("https://from-env.example");
+    await serving({ data, env, args: ["--issuer", "https://from-flag.example/"] }, async (service) => {
+      expect((await health(service)).issuer).toBe("https://from-flag.example");
+    });
+    expect((await historyOf()).iss).toBe("https://from-flag.example");
+  });
+
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "%s with an idle connection open ends it at once, with 0",
+    async (signal) => {
+      const service = await startService({ dataDir: await folder.copyOfUsed() });
+      const { socket } = await openSocket(service);
+      service.signal(signal);
+      expect(await service.exited).toBe(0);
+      socket.destroy();
+    },
+  );
+
+  test("a second SIGTERM changes nothing", async () => {
+    const service = await startService({ dataDir: await folder.copyOfUsed() });
+    service.signal("SIGTERM");
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  });
+
+  test.each([
+    ["head", 20],
+    ["body", -5],
+  ])(
+    "SIGTERM while a request is within its %s: it is answered, new ones are refused, exit 0",
+    async (_part, at) => {
+      const service = await startService({ dataDir: folder.used });
+      const { socket, received } = await openSocket(service);
+      const body = JSON.stringify({ identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
+      const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${folder.apiKey}\r\n`;
+      const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+      socket.write(request.slice(0, at));
+      // Another connection's answer shows that the first bytes of this one have been read before the signal.
+      await health(service);
+      service.signal("SIGTERM");
+      await refused(service);
+      socket.write(request.slice(at));
+      const answer = await received;
+      expect(answer).toStartWith("HTTP/1.1 200 OK");
+      expect(answer).toContain('"signature":"');
+      expect(await service.exited).toBe(0);
+    },
+  );
+});
+
+async function openSocket(service: Service): Promise<{ socket: Socket; received: Promise<string> }> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+  const received = new Promise<string>((resolve) => {
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on("error", () => resolve(text));
+    socket.on("close", () => resolve(text));
+  });
+  return { socket, received };
+}
+
+/** Waits until the service takes no new connection any more. */
+async function refused(service: Service): Promise<void> {
+  for (;;) {
+    const opened = await openSocket(service).catch(() => null);
+    if (opened === null) return;
+    // Taken up just before the listener closed, or by the queue of the system: it is not answered.
+    opened.socket.destroy();
+    await Bun.sleep(10);
+  }
+}

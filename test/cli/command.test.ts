@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import { runCommand } from "citty";
+import { command, everyValue, group } from "../../cli/command.ts";
+import { rejection } from "../rejection.ts";
+
+/** Runs a command line and gives back what the command was called with, or how it was refused. */
+async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
+  let seen: Record<string, unknown> | undefined;
+  const made = command({
+    name: "import",
+    description: "Imports",
+    example: "tvs import F",
+    args: {
+      file: { type: "positional", description: "The file", required: true },
+      "dry-run": { type: "boolean", description: "Change nothing" },
+      reason: { type: "string", description: "Why" },
+    },
+    ...changes,
+    async run({ args }) {
+      seen = { ...args };
+    },
+  });
+  const error = await rejection(runCommand(made, { rawArgs }));
+  return { seen, error: error as { code?: string; message: string } | undefined };
+}
+
+describe("a command line", () => {
+  test("reaches the command with its own flags and the common ones", async () => {
+    const { seen, error } = await call(["x.csv", "--dry-run", "--reason", "why", "--data", "/d", "--json", "--sandbox"]);
+    expect(error).toBeUndefined();
+    expect(seen).toMatchObject({ file: "x.csv", "dry-run": true, reason: "why", data: "/d", json: true, sandbox: true });
+  });
+
+  test.each([
+    ["a mistyped flag", ["x.csv", "--dry-rum"], /--dry-rum/],
+    ["a flag of another command", ["x.csv", "--port", "1"], /--port/],
+    ["an unknown short flag", ["x.csv", "-n"], /-n/],
+    ["a value for a yes or no", ["x.csv", "--dry-run=maybe"], /--dry-run/],
+    ["no value where one belongs", ["x.csv", "--reason"], /--reason/],
+    ["a flag where a value belongs", ["x.csv", "--reason", "--dry-run"], /--reason/],
+    ["one operand too many", ["x.csv", "y.csv"], /unexpected operand number 2/],
+  ])("with %s is refused before anything is done", async (_what, rawArgs, message) => {
+    const { seen, error } = await call(rawArgs);
+    expect(seen).toBeUndefined();
+    expect(error).toMatchObject({ code: "USAGE" });
+    expect(error?.message).toMatch(message);
+    expect(error?.message).toEndWith("--help shows what this command takes");
+    expect(error?.message).not.toContain("\n");
+  });
+
+  test("with too many operands does not repeat them: they may be personal", async () => {
+    const { error } = await call(["x.csv", "12345678901"]);
+    expect(error?.message).not.toContain("12345678901");
+  });
+
+  test("of a variadic command may have any number of operands", async () => {
+    const { seen, error } = await call(["a", "b", "c"], { variadic: true });
+    expect(error).toBeUndefined();
+    expect(seen?.["_"]).toEqual(["a", "b", "c"]);
+    expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
+  });
+});
+
+test("a flag that is given several times keeps all its values, in either spelling", () => {
+  const rawArgs = ["--trusted-proxy", "10.0.0.1", "--port=0", "--trusted-proxy=10.0.0.2"];
+  expect(everyValue(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
+  expect(everyValue(rawArgs, "missing")).toBeUndefined();
+});
+
+test("a group loads none of its commands before one is run", () => {
+  let loaded = 0;
+  const made = group("keys", "Keys", {
+    list: async () => {
+      loaded++;
+      return command({ name: "list", description: "Lists", example: "tvs keys list", async run() {} });
+    },
+  });
+  expect(Object.keys(made.subCommands ?? {})).toEqual(["list"]);
+  expect(loaded).toBe(0);
+});

@@ -1,0 +1,210 @@
+import { describe, expect, test } from "bun:test";
+import { join, resolve } from "node:path";
+import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
+
+const nothing = {};
+
+function refusalOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toMatchObject({ name: "TvsError", code: "CONFIG_INVALID" });
+    return (error as Error).message;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("what every command is told", () => {
+  test("nothing: the defaults", () => {
+    const dataDir = resolve("./data");
+    expect(readConfig(nothing, nothing)).toEqual({
+      dataDir,
+      database: { kind: "file", file: join(dataDir, "tvs.db") },
+      sandbox: false,
+      masterKey: undefined,
+      masterKeyFile: join(dataDir, "master.key"),
+      issuer: undefined,
+      timeZone: undefined,
+      policyFile: undefined,
+      allowPrivateWebhooks: undefined,
+    });
+  });
+
+  const expected = {
+    dataDir: "/srv/tvs",
+    database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
+    sandbox: true,
+    masterKey: "the key",
+    masterKeyFile: "/srv/tvs/sandbox-master.key",
+    issuer: "https://teachers.example/base",
+    timeZone: "Pacific/Auckland",
+    policyFile: "/etc/policy.json",
+    allowPrivateWebhooks: true,
+  } as const;
+  const settings = {
+    data: "/srv/tvs",
+    database: "libsql://db.example",
+    "database-token": "t0ken",
+    sandbox: "true",
+    "master-key": "the key",
+    issuer: "https://teachers.example/base//",
+    "time-zone": "Pacific/Auckland",
+    policy: "/etc/policy.json",
+    "allow-private-webhooks": "yes",
+  };
+
+  test("everything, by flags or by variables", () => {
+    const variables = Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), value]));
+    expect(readConfig(settings, nothing)).toEqual(expected);
+    expect(readConfig(nothing, variables)).toEqual(expected);
+    expect(Object.keys(variables)).toEqual([
+      "TVS_DATA",
+      "TVS_DATABASE",
+      "TVS_DATABASE_TOKEN",
+      "TVS_SANDBOX",
+      "TVS_MASTER_KEY",
+      "TVS_ISSUER",
+      "TVS_TIME_ZONE",
+      "TVS_POLICY",
+      "TVS_ALLOW_PRIVATE_WEBHOOKS",
+    ]);
+  });
+
+  test("a flag counts before its variable, a refusal before a consent too", () => {
+    expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
+    const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
+    expect(config.allowPrivateWebhooks).toBe(false);
+  });
+
+  test("an empty variable is one that is not set", () => {
+    const empty: Environment = { TVS_DATA: "", TVS_ISSUER: "", TVS_SANDBOX: "", TVS_MASTER_KEY: "", TVS_DATABASE: undefined };
+    expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
+  });
+
+  test("what was read cannot be changed", () => {
+    expect(Object.isFrozen(readConfig(nothing, nothing))).toBe(true);
+    expect(Object.isFrozen(readServeConfig(nothing, nothing))).toBe(true);
+  });
+
+  test.each([
+    ["1", true],
+    ["true", true],
+    ["yes", true],
+    ["0", false],
+    ["false", false],
+    ["no", false],
+  ])("%s as a yes or no", (word, value) => {
+    expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
+  });
+});
+
+describe("where the database and its master key are", () => {
+  const place = (flags: Flags) => {
+    const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
+    return [database.kind === "file" ? database.file : database.url, masterKeyFile];
+  };
+
+  test("in the data directory, and the key beside the database", () => {
+    expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
+    expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
+    expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
+    expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
+  });
+
+  test("a sandbox has both for itself, by whatever name it is reached", () => {
+    expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
+    expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
+    expect(place({ sandbox: true, database: "https://db.example" })).toEqual(["https://db.example", "/d/sandbox-master.key"]);
+  });
+
+  test("a server's key is in the data directory", () => {
+    expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
+  });
+});
+
+describe("what serve is told", () => {
+  test("nothing: the defaults", () => {
+    expect(readServeConfig(nothing, nothing)).toMatchObject({
+      host: "127.0.0.1",
+      port: 8080,
+      publicPerMinute: 60,
+      trustedProxies: [],
+      tls: undefined,
+    });
+  });
+
+  test("everything, by flags or by variables", () => {
+    const settings: Record<string, string> = {
+      host: "0.0.0.0",
+      port: "0",
+      "public-per-minute": "5",
+      "trusted-proxy": "10.0.0.0/8, ::1",
+      "tls-port": "8443",
+      "tls-cert": "c.pem",
+      "tls-key": "k.pem",
+    };
+    const expected = {
+      host: "0.0.0.0",
+      port: 0,
+      publicPerMinute: 5,
+      trustedProxies: ["10.0.0.0/8", "::1"],
+      tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
+    };
+    const variables = Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), value]));
+    expect(readServeConfig(settings, nothing)).toMatchObject(expected);
+    expect(readServeConfig(nothing, variables)).toMatchObject(expected);
+  });
+
+  test("proxies may be named by several flags, or several in one, with or without spaces", () => {
+    const proxies = (value: string | string[]) => readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
+    expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    expect(proxies(" 10.0.0.1 ,, 10.0.0.2,")).toEqual(["10.0.0.1", "10.0.0.2"]);
+    expect(proxies([])).toEqual([]);
+  });
+
+  test("the three of TLS belong together", () => {
+    const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
+    for (const left of Object.keys(all)) {
+      const { [left]: _, ...two } = all;
+      expect(refusalOf(() => readServeConfig(two, nothing))).toContain("--tls-port, --tls-cert and --tls-key belong together");
+    }
+  });
+});
+
+describe("what is wrong is named by flag and variable, in one line", () => {
+  test.each<[string, string | undefined, RegExp]>([
+    ["data", "  ", /must not be empty$/],
+    ["sandbox", "maybe", /must be true or false$/],
+    ["allow-private-webhooks", "TRUE", /must be true or false$/],
+    ["issuer", "teachers.example", /must be an http or https address/],
+    ["issuer", "ftp://teachers.example", /must be an http or https address/],
+    ["issuer", "https://teachers.example/?a=1", /without query or fragment$/],
+    ["issuer", "https://teachers.example/#a", /without query or fragment$/],
+    ["issuer", "https://user@teachers.example/", /must be an http or https address/],
+    ["time-zone", "Lagos", /must be an IANA time zone such as Africa\/Lagos$/],
+    ["port", "http", /must be a whole number$/],
+    ["port", "-1", /must be a whole number$/],
+    ["port", "65536", /must be at most 65535$/],
+    ["port", "80.5", /must be a whole number$/],
+    ["public-per-minute", "many", /must be a whole number$/],
+    ["public-per-minute", "1000001", /must be at most 1000000$/],
+    ["tls-port", "1e3", /must be a whole number$/],
+    ["host", " ", /must not be empty$/],
+  ])("--%s %j", (name, value, message) => {
+    for (const read of [
+      () => readServeConfig({ [name]: value }, nothing),
+      () => readServeConfig(nothing, { [variableOf(name)]: value }),
+    ]) {
+      const line = refusalOf(read);
+      expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
+      expect(line).toMatch(message);
+      expect(line).not.toContain("\n");
+    }
+  });
+
+  test("a database that is none of the kinds", () => {
+    for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
+      expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(/^--database \(TVS_DATABASE\) must begin with file:/);
+    }
+  });
+});

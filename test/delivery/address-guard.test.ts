@@ -1,0 +1,319 @@
+import { describe, expect, test } from "bun:test";
+import ipaddr from "ipaddr.js";
+import {
+  checkEndpointUrl,
+  classifyAddress,
+  EndpointRefused,
+  resolveEndpoint,
+} from "../../src/delivery/address-guard.ts";
+import { specialIpv4Ranges, specialIpv6Ranges } from "../../src/delivery/special-ranges.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
+import { rejection } from "../rejection.ts";
+
+/** First and last address of every special block, its name, and the public neighbours where there are any. */
+const specials: [name: string, first: string, last: string, ...publicNeighbours: string[]][] = [
+  ["this network", "0.0.0.1", "0.255.255.255", "1.0.0.0"],
+  ["unspecified", "0.0.0.0", "0.0.0.0"],
+  ["private", "10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"],
+  ["shared address space", "100.64.0.0", "100.127.255.255", "100.63.255.255", "100.128.0.0"],
+  ["loopback", "127.0.0.0", "127.255.255.255", "126.255.255.255", "128.0.0.0"],
+  ["link-local", "169.254.0.0", "169.254.255.255", "169.253.255.255", "169.255.0.0"],
+  ["private", "172.16.0.0", "172.31.255.255", "172.15.255.255", "172.32.0.0"],
+  ["IETF protocol assignments", "192.0.0.0", "192.0.0.255", "191.255.255.255", "192.0.1.0"],
+  ["documentation", "192.0.2.0", "192.0.2.255", "192.0.1.255", "192.0.3.0"],
+  ["AS112", "192.31.196.0", "192.31.196.255", "192.31.195.255", "192.31.197.0"],
+  ["AMT relay", "192.52.193.0", "192.52.193.255", "192.52.192.255", "192.52.194.0"],
+  ["6to4 relay", "192.88.99.0", "192.88.99.255", "192.88.98.255", "192.88.100.0"],
+  ["private", "192.168.0.0", "192.168.255.255", "192.167.255.255", "192.169.0.0"],
+  ["AS112", "192.175.48.0", "192.175.48.255", "192.175.47.255", "192.175.49.0"],
+  ["benchmarking", "198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0"],
+  ["documentation", "198.51.100.0", "198.51.100.255", "198.51.99.255", "198.51.101.0"],
+  ["documentation", "203.0.113.0", "203.0.113.255", "203.0.112.255", "203.0.114.0"],
+  ["multicast", "224.0.0.0", "239.255.255.255", "223.255.255.255"],
+  ["reserved", "240.0.0.0", "255.255.255.254"],
+  ["broadcast", "255.255.255.255", "255.255.255.255"],
+  ["unspecified", "::", "0:0:0:0:0:0:0:0"],
+  ["loopback", "::1", "0000:0000:0000:0000:0000:0000:0000:0001"],
+  ["IPv4-mapped", "::ffff:0.0.0.0", "::ffff:ffff:ffff"],
+  ["IPv4-translated", "::ffff:0:0:0", "::ffff:0:255.255.255.255"],
+  ["IPv4-compatible", "::2", "::ffff:ffff"],
+  ["IPv4/IPv6 translation", "64:ff9b::", "64:ff9b::255.255.255.255"],
+  ["IPv4/IPv6 translation", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"],
+  ["discard-only", "100::", "100::ffff:ffff:ffff:ffff"],
+  ["dummy prefix", "100:0:0:1::", "100::1:ffff:ffff:ffff:ffff"],
+  ["Teredo", "2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["IETF protocol assignments", "2001:1::1", "2001:1:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["benchmarking", "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff"],
+  ["AMT relay", "2001:3::", "2001:3:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["AS112", "2001:4:112::", "2001:4:112:ffff:ffff:ffff:ffff:ffff"],
+  ["ORCHID", "2001:10::", "2001:1f:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["ORCHIDv2", "2001:20::", "2001:2f:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["drone remote identification", "2001:30::", "2001:3f:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["IETF protocol assignments", "2001:40::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"],
+  ["documentation", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db7::1", "2001:db9::"],
+  ["6to4", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:ffff::1", "2003::"],
+  ["AS112", "2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", "2620:4f:7fff::", "2620:4f:8001::"],
+  ["documentation", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffe:ffff::1", "3fff:1000::"],
+  ["SRv6 segment identifiers", "5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["unique local", "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["link-local", "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["site-local", "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["multicast", "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["not global unicast", "::1:0:0:0:0", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2000::"],
+  ["not global unicast", "4000::", "5eff:ffff::", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+  ["not global unicast", "5f01::", "fbff:ffff::"],
+  ["not global unicast", "fe00::", "fe7f:ffff::"],
+];
+
+describe("classifyAddress", () => {
+  for (const [name, first, last, ...neighbours] of specials) {
+    test(`${name}: ${first} to ${last}`, () => {
+      expect(classifyAddress(first)).toEqual({ public: false, range: name });
+      expect(classifyAddress(last)).toEqual({ public: false, range: name });
+      for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
+    });
+  }
+
+  test("every block of the tables has a row above", () => {
+    for (const [cidr, name] of [...specialIpv4Ranges, ...specialIpv6Ranges]) {
+      const [block, bits] = ipaddr.parseCIDR(cidr);
+      const covered = specials.filter(([, first, last]) =>
+        [first, last].every((text) => {
+          const address = ipaddr.parse(text);
+          return address.kind() === block.kind() && address.match(block as ipaddr.IPv4 & ipaddr.IPv6, bits);
+        }),
+      );
+      expect([cidr, covered.map(([covering]) => covering)]).toEqual([cidr, expect.arrayContaining([name])]);
+    }
+  });
+
+  test.each([
+    "1.1.1.1",
+    "8.8.8.8",
+    "197.210.0.1",
+    "2606:4700:4700::1111",
+    "2a00:1450:4001::1",
+    "2C0F:F248::1",
+  ])("%s is public", (ip) => expect(classifyAddress(ip)).toEqual({ public: true }));
+
+  test.each([
+    ["0x7f.1", "loopback"],
+    ["0177.0.0.1", "loopback"],
+    ["2130706433", "loopback"],
+    ["127.1", "loopback"],
+    ["012.0.0.1", "private"],
+    ["::FFFF:127.0.0.1", "IPv4-mapped"],
+    ["::ffff:8.8.8.8", "IPv4-mapped"],
+    // ipaddr.js reads this older spelling as the mapped one.
+    ["::127.0.0.1", "IPv4-mapped"],
+    ["::7f00:1", "IPv4-compatible"],
+    ["64:ff9b::7f00:1", "IPv4/IPv6 translation"],
+    ["2002:7f00:1::", "6to4"],
+    ["fe80::1%eth0", "link-local"],
+    ["0x08080808", "unusual spelling"],
+    ["010.8.8.8", "unusual spelling"],
+    ["2606:4700::1%eth0", "unusual spelling"],
+    ["[::1]", "not an IP address"],
+    ["example.org", "not an IP address"],
+    ["", "not an IP address"],
+    ["1.2.3.256", "not an IP address"],
+  ])("%s is refused: %s", (ip, range) => {
+    expect(classifyAddress(ip)).toEqual({ public: false, range });
+  });
+});
+
+function refusalOf(text: string, allowPrivate = false): EndpointRefused {
+  try {
+    checkEndpointUrl(text, { allowPrivate });
+  } catch (error) {
+    if (error instanceof EndpointRefused) return error;
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("checkEndpointUrl", () => {
+  test.each([
+    "https://hooks.example.org/tvs?token=s3cret",
+    "https://hooks.example.org:1/",
+    "https://hooks.example.org:65535/",
+    "HTTPS://HOOKS.example.org",
+    "https://1.1.1.1/hook",
+    "https://[2606:4700:4700::1111]:8443/hook",
+    "https://ẹ̀kọ́.example/hook",
+    "https://notlocalhost/",
+    "https://localhost.example.org/",
+    "https://hooks.example.org/a@b",
+  ])("%s is accepted", (text) => {
+    expect(checkEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
+  });
+
+  test("a name beyond ASCII is sent in its ASCII form", () => {
+    const url = checkEndpointUrl("https://bücher.example/", { allowPrivate: false });
+    expect(url.hostname).toBe("xn--bcher-kva.example");
+  });
+
+  test.each([
+    ["http://hooks.example.org/", "https://"],
+    ["ftp://hooks.example.org/", "https://"],
+    ["https:hooks.example.org/", "https://"],
+    ["hooks.example.org", "https://"],
+    ["", "https://"],
+    ["https://", "no host"],
+    ["https:///hook", "no host"],
+    ["https://?x", "no host"],
+    ["https://user@hooks.example.org/", "user information"],
+    ["https://user:pass@hooks.example.org/", "user information"],
+    ["https://@hooks.example.org/", "user information"],
+    ["https://hooks.example.org/#part", "fragment"],
+    ["https://hooks.example.org/#", "fragment"],
+    ["https://hooks.example.org:0/", "port 0"],
+    ["https://hooks.example.org:65536/", "cannot be read"],
+    ["https://hooks.example.org:x/", "cannot be read"],
+    ["https://hooks.example.org./", "dot"],
+    ["https://[::1/", "cannot be read"],
+    ["https://hooks.example.org/a b", "space"],
+    [" https://hooks.example.org/", "space"],
+    ["https://hooks.example.org\\@127.0.0.1/", "backslash"],
+    ["https://hooks.exa\tmple.org/", "control character"],
+    [`https://hooks.example.org/${"x".repeat(2048)}`, "longer"],
+  ])("%s is refused: %s", (text, reason) => {
+    const error = refusalOf(text);
+    expect([error.refusal, isTvsError(error, "REFUSED")]).toEqual(["ENDPOINT_INVALID", true]);
+    expect(error.message).toContain(reason);
+  });
+
+  test.each([
+    ["https://127.0.0.1/", "loopback"],
+    ["https://127.1/", "loopback"],
+    ["https://127.0.0.1:8443/", "loopback"],
+    ["https://0x7f.0.0.1/", "loopback"],
+    ["https://0X7F000001/", "loopback"],
+    ["https://0177.0.0.01/", "loopback"],
+    ["https://017700000001/", "loopback"],
+    ["https://2130706433/", "loopback"],
+    ["https://%31%32%37.0.0.1/", "loopback"],
+    ["https://１２７.0.0.1/", "loopback"],
+    ["https://127。0。0。1/", "loopback"],
+    ["https://0/", "unspecified"],
+    ["https://10.1/", "private"],
+    ["https://0xA9FEA9FE/", "link-local"],
+    ["https://169.254.169.254/latest/meta-data", "link-local"],
+    ["https://[::1]/", "loopback"],
+    ["https://[0:0:0:0:0:0:0:1]/", "loopback"],
+    ["https://[::ffff:127.0.0.1]/", "IPv4-mapped"],
+    ["https://[::ffff:7f00:1]/", "IPv4-mapped"],
+    ["https://[::127.0.0.1]/", "IPv4-compatible"],
+    ["https://[64:ff9b::169.254.169.254]/", "IPv4/IPv6 translation"],
+    ["https://[2002:a9fe:a9fe::]/", "6to4"],
+    ["https://[fd00:ec2::254]/", "unique local"],
+    ["https://localhost/", "loopback"],
+    ["https://LOCALHOST:8443/", "loopback"],
+    ["https://api.localhost/", "loopback"],
+  ])("%s is refused: %s", (text, range) => {
+    const error = refusalOf(text);
+    expect(error.refusal).toBe("ADDRESS_REFUSED");
+    expect(error.message).toContain(`(${range})`);
+  });
+
+  test("a final dot hides no address", () => {
+    for (const text of ["https://127.0.0.1./", "https://localhost./", "https://0x7f.1./"]) {
+      expect(refusalOf(text)).toBeInstanceOf(EndpointRefused);
+    }
+  });
+
+  test("no message repeats path, query, user or password", () => {
+    const secret = "s3cret";
+    const urls = [
+      `http://hooks.example.org/${secret}`,
+      `https://${secret}:${secret}@hooks.example.org/`,
+      `https://hooks.example.org:99999/?token=${secret}`,
+      `https://127.0.0.1/${secret}?token=${secret}`,
+      `https://hooks.example.org/#${secret}`,
+    ];
+    for (const url of urls) {
+      const error = refusalOf(url);
+      expect(`${error.message} ${error.detail} ${error.cause}`).not.toContain(secret);
+    }
+  });
+
+  test("allowPrivate adds http and every address, and nothing else", () => {
+    for (const text of ["http://127.0.0.1:1/", "http://localhost/", "https://10.0.0.1/", "http://[::1]/"]) {
+      expect(checkEndpointUrl(text, { allowPrivate: true })).toBeInstanceOf(URL);
+    }
+    for (const text of [
+      "ftp://localhost/",
+      "http://user@localhost/",
+      "http://localhost/#a",
+      "http://localhost:0/",
+    ]) {
+      expect(refusalOf(text, true).refusal).toBe("ENDPOINT_INVALID");
+    }
+  });
+});
+
+describe("resolveEndpoint", () => {
+  const url = "https://hooks.example.org/hook";
+  const answering =
+    (...addresses: string[]) =>
+    async () =>
+      addresses;
+
+  test("answers every address once, IPv4 first", async () => {
+    const resolver = answering("2606:4700::1", "1.1.1.1", "1.1.1.1", "1.0.0.1");
+    const found = await resolveEndpoint(url, { allowPrivate: false, resolver });
+    expect(found.addresses).toEqual(["1.1.1.1", "1.0.0.1", "2606:4700::1"]);
+    expect(found.url.href).toBe(url);
+  });
+
+  test("the resolver is asked for the ASCII form of the host", async () => {
+    const asked: string[] = [];
+    const resolver = async (host: string) => {
+      asked.push(host);
+      return ["1.1.1.1"];
+    };
+    await resolveEndpoint("https://BÜCHER.example:8443/x", { allowPrivate: false, resolver });
+    expect(asked).toEqual(["xn--bcher-kva.example"]);
+  });
+
+  test("one private address among public ones refuses the endpoint", async () => {
+    const resolver = answering("1.1.1.1", "169.254.169.254");
+    const error = await rejection(resolveEndpoint(url, { allowPrivate: false, resolver }));
+    expect(error).toMatchObject({ code: "REFUSED", refusal: "ADDRESS_REFUSED" });
+    expect(String(error)).toContain("hooks.example.org (169.254.169.254) is not public (link-local)");
+  });
+
+  test("an address in the URL is never resolved", async () => {
+    const resolver = async () => {
+      throw new Error("asked");
+    };
+    expect((await resolveEndpoint("https://1.1.1.1/", { allowPrivate: false, resolver })).addresses).toEqual([
+      "1.1.1.1",
+    ]);
+    expect((await resolveEndpoint("http://[::1]:8/", { allowPrivate: true, resolver })).addresses).toEqual([
+      "::1",
+    ]);
+    const error = await rejection(resolveEndpoint("https://127.1/", { allowPrivate: false, resolver }));
+    expect(error).toMatchObject({ refusal: "ADDRESS_REFUSED" });
+  });
+
+  test.each([
+    ["no address", answering()],
+    ["a name instead of an address", answering("1.1.1.1", "internal.example")],
+    ["an odd spelling", answering("0x08080808")],
+    ["a failure", () => Promise.reject(new Error("ENOTFOUND"))],
+    ["no answer at all", () => new Promise<string[]>(() => {})],
+  ])("%s is HOST_UNRESOLVED", async (_name, resolver) => {
+    for (const allowPrivate of [false, true]) {
+      const error = await rejection(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
+      expect(error).toMatchObject({ code: "REFUSED", refusal: "HOST_UNRESOLVED" });
+    }
+  });
+
+  test("the system's resolver knows localhost, which is refused unless private addresses are allowed", async () => {
+    const { addresses } = await resolveEndpoint("http://localhost/", { allowPrivate: true });
+    for (const address of addresses) expect(["127.0.0.1", "::1"]).toContain(address);
+    const error = await rejection(resolveEndpoint("https://localhost/", { allowPrivate: false }));
+    expect(error).toMatchObject({ refusal: "ADDRESS_REFUSED" });
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { parseRetryAfter } from "../../src/delivery/retry-after.ts";
+
+const nowMs = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+test.each([
+  ["0", 0],
+  ["120", 120],
+  [" 120 ", 120],
+  ["Sun, 01 Mar 2026 12:02:00 GMT", 120],
+  ["Sunday, 01-Mar-26 12:02:00 GMT", 120],
+  ["Sun Mar  1 12:02:00 2026", 120],
+  ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
+  // More than 50 years ahead: 1994 is meant.
+  ["Sunday, 06-Nov-94 08:49:37 GMT", 0],
+  ["99999999999999999999999999", 366 * 86_400],
+  ["Sun, 01 Mar 9999 12:00:00 GMT", 366 * 86_400],
+])("%s is %i seconds", (value, seconds) => {
+  expect(parseRetryAfter(value, nowMs)).toBe(seconds);
+});
+
+test.each([
+  [undefined],
+  [""],
+  ["-1"],
+  ["1.5"],
+  ["1e3"],
+  ["soon"],
+  ["2026-03-01T12:02:00Z"],
+  ["Sun, 01 Mai 2026 12:02:00 GMT"],
+])("%s says nothing", (value) => expect(parseRetryAfter(value, nowMs)).toBeNull());
+
+test("a part of a second still has to be waited for", () => {
+  expect(parseRetryAfter("Sun, 01 Mar 2026 12:02:00 GMT", nowMs + 1)).toBe(120);
+});

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import {
+  canonicalJson,
+  createIdempotency,
+  type IdempotencyRecord,
+  type IdempotentRequest,
+  keepIdempotencyMs,
+  type Reservation,
+  type StoredAnswer,
+} from "../../src/domain/idempotency.ts";
+import { idempotencyStatements } from "../../src/store/idempotency.ts";
+import { rejection } from "../rejection.ts";
+import { aClock, secrets } from "./samples.ts";
+import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
+
+const start = "2026-03-01T12:00:00.000Z";
+const request: IdempotentRequest = { partnerId: "agency", endpoint: "batch", key: "key-1", body: { a: 1 } };
+
+/** The real thing over a real store, with work that commits its answer as a verification does. */
+function withIdempotency(act: (world: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
+  return withStores(async (stores) => act(await open(stores)));
+}
+
+async function open({ keys, driver, idempotency }: StoreWorld) {
+  const clock = aClock(start);
+  const { active } = await fillRing(keys, clock.now());
+  const service = createIdempotency(idempotency, secrets, clock);
+  let runs = 0;
+
+  async function commit(reservation: Reservation): Promise<StoredAnswer> {
+    runs++;
+    const answer = { headers: { "X-Run": String(runs) }, body: `{"run":${runs},"text":"é\\u2028"}` };
+    const record: IdempotencyRecord = { ...reservation, ...answer };
+    await driver.batch(idempotencyStatements(record, active.kid));
+    return answer;
+  }
+  return { service, clock, commit, store: idempotency, runs: () => runs };
+}
+
+/** A promise that the test settles. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+describe("a retry", () => {
+  test("gets the first answer byte for byte, without the work being done again", () =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      const first = await service.run(request, commit);
+      const again = await service.run({ ...request, body: { a: 1 } }, commit);
+      expect(first.replayed).toBe(false);
+      expect(again).toEqual({ answer: first.answer, replayed: true });
+      expect(runs()).toBe(1);
+    }));
+
+  test("with another body is refused, before and after the first is done", () =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      const running = service.run(request, commit);
+      const other = { ...request, body: { a: 2 } };
+      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+      await running;
+      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+      expect(runs()).toBe(1);
+    }));
+
+  test.each([
+    ["partner", { partnerId: "other" }],
+    ["endpoint", { endpoint: "eligibility-check" }],
+    ["key", { key: "key-2" }],
+    ["case of the key", { key: "KEY-1" }],
+    ["border between partner and endpoint", { partnerId: "agencyb", endpoint: "atch" }],
+  ])("of another %s is another call", (_what, changes) =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      await service.run(request, commit);
+      expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
+      expect(runs()).toBe(2);
+    }));
+
+  test("is answered for 72 hours, and then runs anew", () =>
+    withIdempotency(async ({ service, commit, clock, runs }) => {
+      await service.run(request, commit);
+      clock.add(keepIdempotencyMs);
+      expect((await service.run(request, commit)).replayed).toBe(true);
+      clock.add(1);
+      expect((await service.run({ ...request, body: "another" }, commit)).replayed).toBe(false);
+      expect(runs()).toBe(2);
+      expect(keepIdempotencyMs).toBe(72 * 3_600_000);
+    }));
+
+  test("is answered by a service that was started anew", () =>
+    withIdempotency(async ({ service, commit, store, clock }) => {
+      const { answer } = await service.run(request, commit);
+      const restarted = createIdempotency(store, secrets, clock);
+      expect(await restarted.run(request, () => Promise.reject(new Error("ran again")))).toEqual({ answer, replayed: true });
+    }));
+});
+
+describe("duplicates at the same time", () => {
+  test("run once, and every follower gets the replay", () =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      const { open: release, opened } = gate();
+      const slow = async (reservation: Reservation) => {
+        await opened;
+        return commit(reservation);
+      };
+      const calls = Array.from({ length: 20 }, () => service.run(request, slow));
+      release();
+      const outcomes = await Promise.all(calls);
+      expect(runs()).toBe(1);
+      expect(outcomes.filter((one) => !one.replayed)).toHaveLength(1);
+      expect(new Set(outcomes.map((one) => one.answer.body)).size).toBe(1);
+    }));
+
+  test("whose first fails: the failure is the first's alone, and one of the others runs", () =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      let attempts = 0;
+      const work = async (reservation: Reservation) => {
+        if (++attempts === 1) throw new Error("the disk is gone");
+        return commit(reservation);
+      };
+      const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => service.run(request, work)));
+      expect(outcomes[0]).toMatchObject({ status: "rejected", reason: { message: "the disk is gone" } });
+      const rest = outcomes.slice(1).map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
+      expect(rest).toEqual([false, true, true]);
+      expect([attempts, runs()]).toEqual([2, 1]);
+    }));
+
+  test("after a failure nothing is stored, and the same key may carry another body", () =>
+    withIdempotency(async ({ service, commit }) => {
+      await rejection(service.run(request, () => Promise.reject(new Error("no"))));
+      expect((await service.run({ ...request, body: "mended" }, commit)).replayed).toBe(false);
+    }));
+
+  /** The only wait: two seconds, because a follower's patience is real time. */
+  test("a follower of a call that does not end is refused after two seconds, and the call goes on", () =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      const { open: release, opened } = gate();
+      const first = service.run(request, async (reservation) => {
+        await opened;
+        return commit(reservation);
+      });
+      const follower = rejection(service.run(request, commit));
+      expect(await follower).toMatchObject({ code: "IDEMPOTENCY_KEY_IN_USE" });
+      release();
+      expect((await first).replayed).toBe(false);
+      expect((await service.run(request, commit)).replayed).toBe(true);
+      expect(runs()).toBe(1);
+    }));
+
+  test("a look-up of the record that fails runs nothing", () =>
+    withIdempotency(async ({ commit, clock, store, runs }) => {
+      const broken = createIdempotency({ ...store, find: () => Promise.reject(new Error("away")) }, secrets, clock);
+      expect(await rejection(broken.run(request, commit))).toMatchObject({ message: "away" });
+      expect(runs()).toBe(0);
+    }));
+});
+
+describe("the key", () => {
+  test.each([
+    [0, false],
+    [1, true],
+    [255, true],
+    [256, false],
+  ])("of %d characters: allowed is %p", (length, allowed) =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      const error = await rejection(service.run({ ...request, key: "k".repeat(length) }, commit));
+      expect((error as { code?: string } | undefined)?.code).toBe(allowed ? undefined : "BODY_INVALID");
+      expect(runs()).toBe(allowed ? 1 : 0);
+    }));
+
+  test("and the body are stored only as keyed hashes", () =>
+    withStores(async (stores) => {
+      const { service, commit } = await open(stores);
+      const nin = "12345678901";
+      await service.run({ ...request, key: `check-${nin}`, body: { nin } }, commit);
+      const rows = await stores.driver.query("SELECT hex(id) AS id, hex(fingerprint) AS f, body FROM idempotency");
+      expect(rows).toHaveLength(1);
+      expect(JSON.stringify(rows)).not.toContain(nin);
+      expect(JSON.stringify(rows)).not.toContain(Buffer.from(nin).toString("hex"));
+    }));
+});
+
+describe("the fingerprint of a body", () => {
+  const same = (a: unknown, b: unknown) => canonicalJson(a) === canonicalJson(b);
+
+  test("does not depend on the order of members, at any depth", () => {
+    expect(same({ a: 1, b: { c: [{ d: 1, e: 2 }], f: 3 } }, { b: { f: 3, c: [{ e: 2, d: 1 }] }, a: 1 })).toBe(true);
+    expect(canonicalJson({ b: 1, a: { d: 1, c: 2 } })).toBe('{"a":{"c":2,"d":1},"b":1}');
+  });
+
+  test("does not depend on white space or on how a character or a number is spelt", () => {
+    const parsed = ['{"a":"\\u00e9","n":1.0}', '{ "n" : 1, "a" : "é" }', '{"n":1e0,"a":"é"}'].map((text) => JSON.parse(text));
+    expect(new Set(parsed.map((value) => canonicalJson(value))).size).toBe(1);
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["the order of elements", [1, 2], [2, 1]],
+    ["a number and its text", { a: 1 }, { a: "1" }],
+    ["null and a missing member", { a: null }, {}],
+    ["an empty list and an empty object", [], {}],
+    ["nesting", { a: { b: 1 } }, { a: 1, b: 1 }],
+    ["one member in two places", [{ a: 1 }, {}], [{}, { a: 1 }]],
+    ["composed and decomposed letters", "é", "e\u0301"],
+    ["case", "a", "A"],
+    ["true and its text", true, "true"],
+    ["what looks like JSON inside text", '{"a":1}', { a: 1 }],
+    ["quotes in a name", { 'a":1,"b': 2 }, { a: 1, b: 2 }],
+  ])("tells apart: %s", (_what, a, b) => {
+    expect(same(a, b)).toBe(false);
+  });
+
+  test("of strange values is text all the same", () => {
+    expect(canonicalJson(Number.NaN)).toBe("null");
+    expect(canonicalJson(undefined)).toBe("null");
+    expect(canonicalJson("\ud800")).toBe('"\\ud800"');
+    expect(canonicalJson(JSON.parse('{"__proto__":{"x":1},"constructor":2}'))).toBe('{"__proto__":{"x":1},"constructor":2}');
+    expect(canonicalJson({ "": 0, "\u{1F600}": 1, é: 2 })).toBe('{"":0,"é":2,"😀":1}');
+  });
+
+  test("of a value that is nested without end is refused before the stack is", () => {
+    const nested = (depth: number): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+    expect(canonicalJson(nested(65))).toHaveLength(130);
+    expect(() => canonicalJson(nested(66))).toThrow("nested too deeply");
+    expect(() => canonicalJson(nested(100_000))).toThrow("nested too deeply");
+  });
+});

@@ -1,0 +1,242 @@
+import { Buffer } from "node:buffer";
+import { createHash, createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "bun:test";
+import { compactVerify, importJWK } from "jose";
+import {
+  compromiseKey,
+  describeKey,
+  ensureKeys,
+  generateKey,
+  importKey,
+  jwks,
+  keyRing,
+  privateKeyOf,
+  publishAheadMs,
+  rotateKeys,
+  signKeyHistory,
+} from "../../src/domain/keys.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { rejection } from "../rejection.ts";
+import { aSigningKey } from "../store/samples.ts";
+import { secrets } from "./samples.ts";
+import { fillRing, fixtureKey, readKey, type StoreWorld, withStores } from "./store-world.ts";
+
+const now = Date.parse("2026-03-01T12:00:00.250Z");
+const dayMs = 86_400_000;
+const rotation = { bits: 2048, immediately: false, now: now + dayMs };
+
+const statesOf = async ({ keys }: StoreWorld) =>
+  Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
+
+describe("a key", () => {
+  test("is named by the thumbprint of RFC 7638 and published without its private half", async () => {
+    const key = await generateKey(secrets, 2048, now);
+    const { n, e } = key.jwk;
+    const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
+    expect(key).toMatchObject({ kid: thumbprint, state: "pending", createdAt: now, publishedAt: now, activatedAt: null });
+    expect(key.jwk).toEqual({ kty: "RSA", use: "sig", alg: "RS256", kid: thumbprint, n, e: "AQAB" });
+    expect(Buffer.from(n, "base64url")).toHaveLength(256);
+  });
+
+  test.each([0, 512, 1024, 2047, 8192])("of %d bits is not made", async (bits) => {
+    expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
+  });
+
+  test("is sealed under its kid: its private half opens with that name alone", async () => {
+    const key = await fixtureKey("active", now);
+    const other = await fixtureKey("pending", now);
+    const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
+    expect(Buffer.from(secrets.open(key.sealed ?? new Uint8Array(), key.kid)).equals(der)).toBe(true);
+    expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
+    const exchanged = { ...key, sealed: other.sealed };
+    expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject({ code: "MASTER_KEY_WRONG" });
+    expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({ code: "MASTER_KEY_WRONG" });
+    expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({ code: "INTERNAL" });
+  });
+
+  test("that was opened cannot be exported", async () => {
+    const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
+    expect(opened.extractable).toBe(false);
+    expect(opened.usages).toEqual(["sign"]);
+  });
+});
+
+describe("a key that is brought along", () => {
+  test("may be PKCS #1 or PKCS #8 and is the same key", async () => {
+    const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
+    expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
+  });
+
+  test("is refused when it is short", async () => {
+    expect(await rejection(importKey(readKey("short"), secrets, now))).toMatchObject({ code: "REFUSED" });
+  });
+
+  test("is refused with another public exponent", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 3 });
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED" });
+  });
+
+  test("must be a private RSA key that is not encrypted", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const locked = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" });
+    const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
+    for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
+      const error = await rejection(importKey(pem, secrets, now));
+      expect(error).toMatchObject({
+        code: "INPUT_UNREADABLE",
+        message: "the file holds no unencrypted RSA private key in PEM form",
+      });
+    }
+  });
+});
+
+describe("the ring", () => {
+  test("begins with one active and one pending key, once", () =>
+    withStores(async ({ keys }) => {
+      await ensureKeys(keys, secrets, { bits: 2048, now });
+      const { active, pending } = keyRing(await keys.list());
+      expect(active).toMatchObject({ activatedAt: now, publishedAt: now });
+      expect(pending).toMatchObject({ activatedAt: null, publishedAt: now });
+      await ensureKeys(keys, secrets, { bits: 2048, now: now + 1 });
+      expect(await keys.list()).toHaveLength(2);
+    }));
+
+  test("without an active or a pending key is no ring", () => {
+    for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
+      expect(() => keyRing(keys)).toThrow("restore a backup");
+    }
+  });
+
+  test("publishes every key but the compromised, retired ones for ever", () => {
+    const keys = [
+      { ...aSigningKey("R", "active"), state: "retired" as const },
+      { ...aSigningKey("C", "active"), state: "compromised" as const },
+      aSigningKey("A", "active"),
+      aSigningKey("P", "pending"),
+    ];
+    expect(jwks(keyRing(keys)).keys.map((key) => key.kid)).toEqual(["R", "A", "P"]);
+  });
+});
+
+describe("rotation", () => {
+  test("is refused while the pending key has been public for less than a day, and changes nothing", () =>
+    withStores(async (world) => {
+      await fillRing(world.keys, now);
+      const before = await statesOf(world);
+      const early = rotateKeys(world.keys, secrets, { ...rotation, now: now + publishAheadMs - 1 });
+      const refusal = await rejection(early);
+      expect(refusal).toMatchObject({ code: "REFUSED" });
+      expect(String(refusal)).toContain("2026-03-02T12:00:00.250Z");
+      expect(await statesOf(world)).toEqual(before);
+      expect(publishAheadMs).toBe(dayMs);
+    }));
+
+  test("promotes the pending key, retires the active one and destroys its private half", () =>
+    withStores(async (world) => {
+      const { active, pending } = await fillRing(world.keys, now);
+      const rotated = await rotateKeys(world.keys, secrets, rotation);
+      expect(rotated).toMatchObject({ activeKid: pending.kid, previousKid: active.kid, early: false });
+      expect(await statesOf(world)).toEqual({ [active.kid]: "retired", [pending.kid]: "active", [rotated.pendingKid]: "pending" });
+      const stored = await world.keys.list();
+      expect(stored.find((key) => key.kid === active.kid)).toMatchObject({ sealed: null, retiredAt: now + dayMs });
+      expect(stored.find((key) => key.kid === pending.kid)).toMatchObject({ activatedAt: now + dayMs, publishedAt: now });
+    }));
+
+  test("at once says that it was early", () =>
+    withStores(async ({ keys }) => {
+      await fillRing(keys, now);
+      expect(await rotateKeys(keys, secrets, { ...rotation, immediately: true, now })).toMatchObject({ early: true });
+    }));
+
+  test("twice at the same time happens once", () =>
+    withStores(async ({ keys }) => {
+      await fillRing(keys, now);
+      const both = await Promise.allSettled([rotateKeys(keys, secrets, rotation), rotateKeys(keys, secrets, rotation)]);
+      expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
+      expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });
+      expect(await keys.list()).toHaveLength(3);
+    }));
+});
+
+describe("a compromised key", () => {
+  const since = now - 5 * dayMs;
+  const change = { since, bits: 2048, now };
+
+  test("that was active is replaced by the pending one at once", () =>
+    withStores(async ({ keys }) => {
+      const { active, pending } = await fillRing(keys, now);
+      await compromiseKey(keys, secrets, { ...change, kid: active.kid });
+      const ring = keyRing(await keys.list());
+      expect(ring.active.kid).toBe(pending.kid);
+      expect([active.kid, pending.kid]).not.toContain(ring.pending.kid);
+      expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(active.kid);
+      const flagged = ring.keys.find((key) => key.kid === active.kid);
+      expect(flagged).toMatchObject({ state: "compromised", compromisedSince: since, retiredAt: now, sealed: null });
+    }));
+
+  test("that was pending is replaced, and the active one goes on", () =>
+    withStores(async ({ keys }) => {
+      const { active, pending } = await fillRing(keys, now);
+      await compromiseKey(keys, secrets, { ...change, kid: pending.kid });
+      const ring = keyRing(await keys.list());
+      expect(ring.active.kid).toBe(active.kid);
+      expect(ring.pending.kid).not.toBe(pending.kid);
+      expect(ring.keys.find((key) => key.kid === pending.kid)).toMatchObject({ state: "compromised", retiredAt: null });
+    }));
+
+  test("that was retired leaves the ring as it is, and keeps the earliest time", () =>
+    withStores(async ({ keys }) => {
+      const { active } = await fillRing(keys, now);
+      await rotateKeys(keys, secrets, rotation);
+      for (const time of [since, since + dayMs, since - dayMs]) {
+        await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
+      }
+      const ring = keyRing(await keys.list());
+      expect(ring.keys).toHaveLength(3);
+      const flagged = ring.keys.find((key) => key.kid === active.kid);
+      expect(flagged).toMatchObject({ state: "compromised", compromisedSince: since - dayMs, retiredAt: now + dayMs });
+    }));
+
+  test("must be known, and since a time that has come", () =>
+    withStores(async (world) => {
+      const { active } = await fillRing(world.keys, now);
+      const before = await statesOf(world);
+      const unknown = compromiseKey(world.keys, secrets, { ...change, kid: "nobody" });
+      expect(await rejection(unknown)).toMatchObject({ code: "NOT_KNOWN" });
+      const future = compromiseKey(world.keys, secrets, { ...change, kid: active.kid, since: now + 1 });
+      expect(await rejection(future)).toMatchObject({ code: "REFUSED" });
+      expect(await statesOf(world)).toEqual(before);
+    }));
+});
+
+describe("the key history", () => {
+  test("is signed by the active key and lists every key with its window, and no private half", () =>
+    withStores(async ({ keys }) => {
+      const { active, pending } = await fillRing(keys, now);
+      await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
+      const ring = keyRing(await keys.list());
+      const jws = await signKeyHistory(ring, { issuer: "https://teachers.example", secrets, now });
+      const { payload, protectedHeader } = await compactVerify(jws, await importJWK(pending.jwk, "RS256"));
+      expect(protectedHeader).toEqual({ alg: "RS256", kid: pending.kid, typ: "key-history+jwt" });
+      const history = JSON.parse(new TextDecoder().decode(payload));
+      expect(history).toMatchObject({ iss: "https://teachers.example", iat: Math.floor(now / 1000) });
+      expect(history.keys).toHaveLength(3);
+      expect(history.keys.find((key: { kid: string }) => key.kid === active.kid)).toEqual({
+        kid: active.kid,
+        state: "compromised",
+        createdAt: "2026-03-01T12:00:00.250Z",
+        publishedAt: "2026-03-01T12:00:00.250Z",
+        activatedAt: "2026-03-01T12:00:00.250Z",
+        retiredAt: "2026-03-01T12:00:00.250Z",
+        compromisedSince: "2026-02-28T12:00:00.250Z",
+        jwk: active.jwk,
+      });
+      expect(Object.keys(history.keys[0].jwk).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
+    }));
+
+  test("shows null for what has not come", () => {
+    expect(describeKey(aSigningKey("P", "pending"))).toMatchObject({ activatedAt: null, retiredAt: null, compromisedSince: null });
+  });
+});

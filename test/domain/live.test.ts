@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { compactVerify, importJWK } from "jose";
+import { mintApiKey } from "../../src/domain/credentials.ts";
+import { createLive, type LiveDependencies, readSettings, type Settings, storedSettings } from "../../src/domain/live.ts";
+import { defaultPolicy } from "../../src/domain/policy.ts";
+import { rejection } from "../rejection.ts";
+import { aPartner } from "../store/samples.ts";
+import { aClock, secrets } from "./samples.ts";
+import { fillRing, fixtureKey, type StoreWorld, withStores } from "./store-world.ts";
+
+const now = Date.parse("2026-03-01T12:00:00Z");
+const defaults: Settings = {
+  issuer: "https://teachers.example",
+  timeZone: "Africa/Lagos",
+  policy: defaultPolicy,
+  allowPrivateWebhooks: false,
+};
+
+async function open(stores: StoreWorld, changes: Partial<LiveDependencies> = {}) {
+  const ring = await fillRing(stores.keys, now);
+  const live = await createLive({ ...stores, secrets, clock: aClock("2026-03-01T12:00:00Z"), defaults, ...changes });
+  return { live, ...ring };
+}
+
+describe("the snapshot", () => {
+  test("holds what was remembered, and defaults for the rest", () =>
+    withStores(async (stores) => {
+      await stores.settings.write({ issuer: "https://other.example", time_zone: "Pacific/Auckland" });
+      const { live } = await open(stores);
+      const { settings, calendar } = live.current();
+      expect(settings).toEqual({ ...defaults, issuer: "https://other.example", timeZone: "Pacific/Auckland" });
+      expect(calendar.dateAt(now)).toBe("2026-03-02");
+    }));
+
+  test("serves the JWKS and a history that its active key signed", () =>
+    withStores(async (stores) => {
+      const { live, active, pending } = await open(stores);
+      const { jwks, keyHistory } = live.current();
+      expect(JSON.parse(jwks).keys.map((key: { kid: string }) => key.kid).sort()).toEqual([active.kid, pending.kid].sort());
+      const { payload } = await compactVerify(keyHistory, await importJWK(active.jwk, "RS256"));
+      expect(JSON.parse(new TextDecoder().decode(payload)).iss).toBe("https://teachers.example");
+    }));
+
+  test("stays the same object while nothing changes", () =>
+    withStores(async (stores) => {
+      const { live } = await open(stores);
+      const before = live.current();
+      expect(await live.refresh()).toBe(before);
+      await stores.settings.write({});
+      expect(await live.refresh()).toBe(before);
+    }));
+
+  test("follows a change only when it is refreshed, and is never altered in place", () =>
+    withStores(async (stores) => {
+      const { live } = await open(stores);
+      const before = live.current();
+      await stores.settings.write({ issuer: "https://moved.example" });
+      expect(live.current()).toBe(before);
+      expect((await live.refresh()).settings.issuer).toBe("https://moved.example");
+      expect(live.current().settings.issuer).toBe("https://moved.example");
+      expect(before.settings.issuer).toBe("https://teachers.example");
+    }));
+
+  test("follows partners and their keys", () =>
+    withStores(async (stores) => {
+      const { live } = await open(stores);
+      const { record } = mintApiKey("agency", { kind: "live", secrets, now });
+      await stores.partners.add(aPartner("agency"), record);
+      expect((await live.refresh()).credentials.apiKeys.get(record.keyId)?.partnerId).toBe("agency");
+      await stores.partners.revokeKey(record.keyId, now);
+      expect((await live.refresh()).credentials.apiKeys.get(record.keyId)?.revokedAt).toBe(now);
+      await stores.partners.disable("agency", now);
+      expect((await live.refresh()).credentials.partners.get("agency")?.disabledAt).toBe(now);
+    }));
+
+  test("changes active key, JWKS and history in one step, after the signer has learnt the keys", () =>
+    withStores(async (stores) => {
+      const told: string[] = [];
+      const inUse: string[] = [];
+      const { live, active, pending } = await open(stores, {
+        async onKeys(ring) {
+          told.push(ring.active.kid);
+          if (told.length > 1) inUse.push(live.current().keys.active.kid);
+        },
+      });
+      await stores.keys.rotate({ active: active.kid, pending: pending.kid, next: await fixtureKey("stranger", now), at: now });
+      const after = await live.refresh();
+      expect(told).toEqual([active.kid, pending.kid]);
+      expect(inUse).toEqual([active.kid]);
+      expect(after.keys.active.kid).toBe(pending.kid);
+      expect(JSON.parse(after.jwks).keys).toHaveLength(3);
+      await compactVerify(after.keyHistory, await importJWK(pending.jwk, "RS256"));
+    }));
+});
+
+describe("refreshing", () => {
+  test("many times at once reads once", () =>
+    withStores(async (stores) => {
+      let reads = 0;
+      const settings = { ...stores.settings, read: () => (reads++, stores.settings.read()) };
+      const { live } = await open(stores, { settings });
+      await stores.settings.write({ issuer: "https://moved.example" });
+      reads = 0;
+      const snapshots = await Promise.all(Array.from({ length: 10 }, () => live.refresh()));
+      expect(reads).toBe(1);
+      expect(new Set(snapshots).size).toBe(1);
+    }));
+
+  test("that fails keeps the snapshot, and the next try reads again", () =>
+    withStores(async (stores) => {
+      let broken = false;
+      const revision = () => (broken ? Promise.reject(new Error("away")) : stores.settings.revision());
+      const { live } = await open(stores, { settings: { ...stores.settings, revision } });
+      const before = live.current();
+      await stores.settings.write({ issuer: "https://moved.example" });
+      broken = true;
+      expect(await rejection(live.refresh())).toMatchObject({ message: "away" });
+      expect(live.current()).toBe(before);
+      broken = false;
+      expect((await live.refresh()).settings.issuer).toBe("https://moved.example");
+    }));
+
+  test("misses no change that slips in while it reads", () =>
+    withStores(async (stores) => {
+      let slip = async () => {};
+      const partners = {
+        ...stores.partners,
+        async certificates() {
+          const found = await stores.partners.certificates();
+          await slip();
+          return found;
+        },
+      };
+      const { live } = await open(stores, { partners });
+      slip = async () => {
+        slip = async () => {};
+        await stores.settings.write({ issuer: "https://second.example" });
+      };
+      await stores.settings.write({ issuer: "https://first.example" });
+      await live.refresh();
+      expect((await live.refresh()).settings.issuer).toBe("https://second.example");
+    }));
+});
+
+describe("settings", () => {
+  test("are read back as they were remembered", () => {
+    const settings = { issuer: "https://a.example", timeZone: "UTC", policy: { version: "2", purposes: {} }, allowPrivateWebhooks: true };
+    expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
+  });
+
+  test("that were never remembered are the defaults", () => {
+    expect(readSettings(new Map(), defaults)).toEqual(defaults);
+  });
+
+  test("with a policy that this program cannot read are refused", () => {
+    expect(() => readSettings(new Map([["policy", '{"version":"3"}']]), defaults)).toThrow("the policy is not valid");
+  });
+});

@@ -1,0 +1,297 @@
+import { describe, expect, test } from "bun:test";
+import type { Partner } from "../../src/domain/partners.ts";
+import { createQuota, type Quota, type QuotaCall, quotaUse, type QuotaRefusal, startsNewWindow } from "../../src/domain/quota.ts";
+import { aPartner } from "../store/samples.ts";
+import { aClock } from "./samples.ts";
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+/** A minute's beginning in the middle of a day, and the ends of both windows in epoch seconds. */
+const start = "2026-03-01T12:00:00.000Z";
+const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
+const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
+
+const partner = (changes: Partial<Partner> = {}): Partner => ({ ...aPartner("agency"), perMinute: 3, perDay: 10, ...changes });
+
+function opened(quota: Quota, of: Partner): QuotaCall {
+  const call = quota.open(of);
+  if ("retryAfterSeconds" in call) throw new Error("refused");
+  return call;
+}
+
+function refused(quota: Quota, of: Partner): QuotaRefusal {
+  const call = quota.open(of);
+  if (!("retryAfterSeconds" in call)) throw new Error("not refused");
+  return call;
+}
+
+/** One call that does its work. */
+function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
+  return opened(quota, of).takeWork(calls);
+}
+
+describe("what is left", () => {
+  test("goes down by one a call, to none, and then the minute blocks", () => {
+    const quota = createQuota(aClock(start), []);
+    const states = [3, 2, 1, 0].map((remaining) => ({ limit: 3, remaining, resetAt: minuteEnd }));
+    const seen = [quota.state(partner())];
+    for (let i = 0; i < 3; i++) {
+      expect(work(quota, partner())).toBeNull();
+      seen.push(quota.state(partner()));
+    }
+    expect(seen).toEqual(states);
+    expect(refused(quota, partner())).toEqual({
+      limit: 3,
+      remaining: 0,
+      resetAt: minuteEnd,
+      window: "minute",
+      retryAfterSeconds: 60,
+    });
+  });
+
+  test("a refused call costs nothing", () => {
+    const clock = aClock(start);
+    const quota = createQuota(clock, []);
+    for (let i = 0; i < 3; i++) opened(quota, partner());
+    for (let i = 0; i < 100; i++) refused(quota, partner());
+    clock.add(minuteMs);
+    expect(quota.state(partner()).remaining).toBe(3);
+  });
+
+  test("is the lesser of minute and day", () => {
+    const quota = createQuota(aClock(start), []);
+    const tight = partner({ perMinute: 10, perDay: 2 });
+    expect(quota.state(tight).remaining).toBe(2);
+    work(quota, tight);
+    expect(quota.state(tight)).toEqual({ limit: 10, remaining: 1, resetAt: minuteEnd });
+  });
+
+  test("belongs to each partner alone", () => {
+    const quota = createQuota(aClock(start), []);
+    for (let i = 0; i < 3; i++) work(quota, partner());
+    expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
+    expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
+  });
+
+  test("a quota of nothing lets nobody in", () => {
+    const quota = createQuota(aClock(start), []);
+    expect(refused(quota, partner({ perMinute: 0 })).window).toBe("minute");
+    expect(work(quota, partner({ perDay: 0 }))).toMatchObject({ window: "day", remaining: 0 });
+  });
+});
+
+describe("the windows of the clock", () => {
+  test("the minute is whole again in its first millisecond, not before", () => {
+    const clock = aClock("2026-03-01T12:00:59.999Z");
+    const quota = createQuota(clock, []);
+    for (let i = 0; i < 3; i++) work(quota, partner());
+    expect(refused(quota, partner())).toMatchObject({ resetAt: minuteEnd, retryAfterSeconds: 1 });
+    clock.add(1);
+    expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: minuteEnd + 60 });
+    expect(work(quota, partner())).toBeNull();
+  });
+
+  test.each([
+    ["12:00:00.000", 60],
+    ["12:00:00.001", 60],
+    ["12:00:01.000", 59],
+    ["12:00:58.999", 2],
+    ["12:00:59.000", 1],
+    ["12:00:59.999", 1],
+  ])("at %s the wait is %d s", (time, seconds) => {
+    const quota = createQuota(aClock(`2026-03-01T${time}Z`), []);
+    expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
+  });
+
+  test("the day is the day of UTC", () => {
+    const clock = aClock("2026-03-01T23:59:59.999Z");
+    const quota = createQuota(clock, []);
+    const daily = partner({ perDay: 1 });
+    expect(work(quota, daily)).toBeNull();
+    expect(work(quota, daily)).toEqual({ limit: 3, remaining: 0, resetAt: dayEnd, window: "day", retryAfterSeconds: 1 });
+    clock.add(1);
+    expect(quota.state(daily)).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
+    expect(work(quota, daily)).toBeNull();
+  });
+
+  test("a new minute gives nothing back to the day", () => {
+    const clock = aClock(start);
+    const quota = createQuota(clock, []);
+    const few = partner({ perDay: 2 });
+    for (let i = 0; i < 2; i++) {
+      work(quota, few);
+      clock.add(minuteMs);
+    }
+    expect(quota.state(few).remaining).toBe(0);
+    expect(work(quota, few)).toMatchObject({ window: "day", retryAfterSeconds: 12 * 3600 - 120 });
+  });
+});
+
+describe("a spent day", () => {
+  const spent = partner({ perDay: 1 });
+
+  test("blocks work and not the call: a replay still costs a minute token only", () => {
+    const quota = createQuota(aClock(start), []);
+    work(quota, spent);
+    const replay = opened(quota, spent);
+    expect(replay.takeCharges()).toMatchObject([{ kind: "minute", used: 1 }]);
+    expect(work(quota, spent)).toMatchObject({ window: "day", remaining: 0, resetAt: dayEnd, retryAfterSeconds: 12 * 3600 });
+  });
+
+  test("with the minute spent too, the longer wait counts", () => {
+    const quota = createQuota(aClock(start), []);
+    for (let i = 0; i < 3; i++) work(quota, spent);
+    expect(refused(quota, spent)).toMatchObject({ window: "day", resetAt: dayEnd, retryAfterSeconds: 12 * 3600 });
+    const minuteOnly = partner({ perDay: 100 });
+    expect(refused(quota, minuteOnly)).toMatchObject({ window: "minute", resetAt: minuteEnd, retryAfterSeconds: 60 });
+  });
+});
+
+describe("a quota that was changed", () => {
+  test("counts at once, in the current window, raised or lowered", () => {
+    const quota = createQuota(aClock(start), []);
+    for (let i = 0; i < 3; i++) work(quota, partner());
+    refused(quota, partner());
+    const raised = partner({ perMinute: 5 });
+    expect(quota.state(raised)).toEqual({ limit: 5, remaining: 2, resetAt: minuteEnd });
+    expect([work(quota, raised), work(quota, raised)]).toEqual([null, null]);
+    refused(quota, raised);
+    const lowered = partner({ perMinute: 2 });
+    expect(quota.state(lowered)).toEqual({ limit: 2, remaining: 0, resetAt: minuteEnd });
+  });
+
+  test("of the day likewise", () => {
+    const quota = createQuota(aClock(start), []);
+    work(quota, partner({ perDay: 1 }));
+    expect(work(quota, partner({ perDay: 1 }))).toMatchObject({ window: "day" });
+    expect(work(quota, partner({ perDay: 2 }))).toBeNull();
+  });
+});
+
+describe("what a call costs", () => {
+  const minute = { partnerId: "agency", kind: "minute", startsAt: Date.parse(start) };
+  const day = { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z") };
+
+  test("a minute token when it comes, a day token when it works; each is charged once", () => {
+    const call = opened(createQuota(aClock(start), []), partner());
+    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
+    expect(call.takeCharges()).toEqual([]);
+    expect(call.takeWork(1)).toBeNull();
+    expect(call.takeCharges()).toEqual([{ ...day, used: 1 }] as never);
+    expect(call.takeCharges()).toEqual([]);
+  });
+
+  test("a batch by item: a token of both windows for each", () => {
+    const quota = createQuota(aClock(start), []);
+    const large = partner({ perMinute: 5, perDay: 6 });
+    const call = opened(quota, large);
+    expect(call.takeWork(4)).toBeNull();
+    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }, { ...minute, used: 3 }, { ...day, used: 4 }] as never);
+    expect(quota.state(large).remaining).toBe(1);
+  });
+
+  test("a batch that fits exactly passes, one item more does not", () => {
+    const fitting = createQuota(aClock(start), []);
+    expect(work(fitting, partner(), 3)).toBeNull();
+    expect(fitting.state(partner()).remaining).toBe(0);
+    expect(work(createQuota(aClock(start), []), partner(), 4)).toMatchObject({ window: "minute", retryAfterSeconds: 60 });
+    expect(work(createQuota(aClock(start), []), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({ window: "day" });
+  });
+
+  test("a batch that is refused takes only the token it came with, and what is left is told exactly", () => {
+    const quota = createQuota(aClock(start), []);
+    const call = opened(quota, partner({ perMinute: 5 }));
+    expect(call.takeWork(6)).toMatchObject({ window: "minute", limit: 5, remaining: 4, resetAt: minuteEnd });
+    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
+    expect(quota.state(partner({ perMinute: 5 })).remaining).toBe(4);
+    expect(work(quota, partner({ perMinute: 5 }), 4)).toBeNull();
+  });
+
+  test("work that begins in the next minute is charged to that one", () => {
+    const clock = aClock("2026-03-01T12:00:59.999Z");
+    const quota = createQuota(clock, []);
+    const call = opened(quota, partner());
+    clock.add(1);
+    call.takeWork(2);
+    const next = { ...minute, startsAt: minute.startsAt + minuteMs, used: 1 };
+    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }, next, { ...day, used: 2 }] as never);
+    expect(quota.state(partner()).remaining).toBe(2);
+  });
+});
+
+describe("a clock that is moved", () => {
+  test("back by less than a window: nothing is given back", () => {
+    const clock = aClock(start);
+    const quota = createQuota(clock, []);
+    for (let i = 0; i < 3; i++) work(quota, partner());
+    clock.add(-1);
+    expect(quota.state(partner())).toMatchObject({ remaining: 0, resetAt: minuteEnd });
+    expect(refused(quota, partner())).toMatchObject({ window: "minute", retryAfterSeconds: 61 });
+    clock.add(-minuteMs + 1);
+    expect(quota.state(partner()).remaining).toBe(0);
+  });
+
+  test("far back: a partner is not shut out until the old time comes again", () => {
+    const clock = aClock(start);
+    const quota = createQuota(clock, []);
+    for (let i = 0; i < 3; i++) work(quota, partner());
+    clock.add(-2 * minuteMs);
+    expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
+  });
+
+  test("forward and back again, as a mistake that is mended", () => {
+    const clock = aClock(start);
+    const quota = createQuota(clock, []);
+    work(quota, partner({ perDay: 1 }));
+    clock.add(400 * dayMs);
+    expect(work(quota, partner({ perDay: 1 }))).toBeNull();
+    clock.add(-400 * dayMs);
+    expect(work(quota, partner({ perDay: 1 }))).toBeNull();
+  });
+
+  test.each([
+    ["minute", 0, false],
+    ["minute", 1, true],
+    ["minute", -1, false],
+    ["minute", -minuteMs, false],
+    ["minute", -minuteMs - 1, true],
+    ["day", minuteMs, true],
+    ["day", -dayMs, false],
+    ["day", -dayMs - 1, true],
+  ] as const)("a %s that begins %d ms from the known one: new is %p", (kind, shift, isNew) => {
+    const known = 40 * dayMs;
+    expect(startsNewWindow(known, known + shift, kind)).toBe(isNew);
+  });
+});
+
+describe("after a restart", () => {
+  const at = Date.parse(start);
+  const stored = [
+    { partnerId: "agency", kind: "minute", startsAt: at, used: 2 },
+    { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
+  ] as const;
+
+  test("what was charged is still used, and what was stored is not altered", () => {
+    const quota = createQuota(aClock(start), stored);
+    expect(quota.state(partner())).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
+    expect(work(quota, partner({ perMinute: 9 }))).toBeNull();
+    expect(work(quota, partner({ perMinute: 9 }))).toMatchObject({ window: "day" });
+    expect(stored.map((one) => one.used)).toEqual([2, 9]);
+  });
+
+  test("windows that are over are forgotten", () => {
+    const quota = createQuota(aClock("2026-03-02T00:00:00Z"), stored);
+    expect(quota.state(partner()).remaining).toBe(3);
+  });
+
+  test("the operator sees what is used of the windows that are open", () => {
+    const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
+    expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
+      minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
+      day: { used: 9, limit: 10, resetAt: "2026-03-02T00:00:00.000Z" },
+    });
+    expect(shown("2026-03-01T12:01:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 9 } });
+    expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
+    expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
+  });
+});

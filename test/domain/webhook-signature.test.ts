@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import Stripe from "stripe";
+import { signDelivery } from "../../src/domain/webhook-signature.ts";
+import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
+import { rejection } from "../rejection.ts";
+
+type Vector = { name: string; secret: string; body: string; signature: string; valid: boolean };
+const path = join(import.meta.dirname, "..", "fixtures", "webhooks", "vectors.json");
+const vectors: Vector[] = JSON.parse(readFileSync(path, "utf8"));
+
+const timestampSeconds = 1_772_366_400;
+const receivedAt = timestampSeconds * 1000;
+const newer = "whsec_5f4dcc3b5aa765d61d8327deb882cf99";
+const older = "whsec_0cc175b9c0f1b6a831c399e269772661";
+const body = '{"eventId":"évt_😀","eventType":"license.revoked"}';
+const { signature: verifier } = Stripe.webhooks;
+
+/** Whether the public verifier for this form of header takes it, told the time of receipt. */
+async function stripeAccepts(header: string, secret: string, payload: string | Buffer = body) {
+  const verification = verifier.verifyHeaderAsync(payload, header, secret, 300, undefined, receivedAt);
+  const refusal = await rejection(verification);
+  if (refusal !== undefined) expect(refusal).toBeInstanceOf(Stripe.errors.StripeSignatureVerificationError);
+  return refusal === undefined;
+}
+
+describe("signDelivery", () => {
+  const single = vectors.filter(({ valid, signature }) => valid && /^t=\d+,v1=[^,]+$/.test(signature));
+
+  test.each(single.map((vector) => [vector.name, vector] as const))(
+    "makes the vector: %s",
+    (_name, vector) => {
+      const time = Number(/^t=(\d+)/.exec(vector.signature)?.[1]);
+      const input = { secrets: [vector.secret], timestampSeconds: time };
+      expect(signDelivery({ ...input, body: vector.body })).toBe(vector.signature);
+      expect(signDelivery({ ...input, body: Buffer.from(vector.body) })).toBe(vector.signature);
+    },
+  );
+
+  test("makes the vectors of a rotation, the newer secret first", () => {
+    const rotation = vectors.find(({ name }) => name === "a rotation, the new secret first");
+    if (rotation === undefined) throw new Error("the vector is missing");
+    const header = signDelivery({ body: rotation.body, secrets: [newer, older], timestampSeconds });
+    expect(header).toBe(rotation.signature);
+  });
+
+  test("is accepted by stripe's verifier, with either secret of a rotation", async () => {
+    const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });
+    expect(await stripeAccepts(header, newer)).toBe(true);
+    expect(await stripeAccepts(header, older, Buffer.from(body))).toBe(true);
+    const after = signDelivery({ body, secrets: [newer], timestampSeconds });
+    expect(await stripeAccepts(after, newer)).toBe(true);
+    expect(await stripeAccepts(after, older)).toBe(false);
+    expect(await stripeAccepts(after, newer, `${body} `)).toBe(false);
+  });
+
+  test("is accepted by our own verifier", async () => {
+    const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });
+    const now = new Date(receivedAt);
+    for (const secret of [newer, older]) {
+      expect((await verifyWebhook({ rawBody: body, signature: header, secret, now })).valid).toBe(true);
+    }
+  });
+
+  test.each([
+    [{ body, secrets: [], timestampSeconds }],
+    [{ body, secrets: [newer, older, older], timestampSeconds }],
+    [{ body, secrets: [newer, ""], timestampSeconds }],
+    [{ body, secrets: [newer], timestampSeconds: 1.5 }],
+    [{ body, secrets: [newer], timestampSeconds: -1 }],
+  ])("refuses what cannot be signed (%#)", (input) => {
+    expect(() => signDelivery(input)).toThrow(RangeError);
+  });
+});
