@@ -19,7 +19,10 @@ export type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
  */
 export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
-  throw new TvsError("REFUSED", "backup and restore work on a database file; a libSQL server has tools of its own for it");
+  throw new TvsError(
+    "REFUSED",
+    "backup and restore work on a database file; a libSQL server has tools of its own for it",
+  );
 }
 
 /** @throws TvsError MASTER_KEY_INVALID */
@@ -35,7 +38,14 @@ export function masterKeyPlace(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
 
-export function describeFacts({ bytes, sha256, schema, environment, counts, newestAttestation }: BackupFacts) {
+export function describeFacts({
+  bytes,
+  sha256,
+  schema,
+  environment,
+  counts,
+  newestAttestation,
+}: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
   const newest = newestAttestation === null ? null : isoTime(newestAttestation);
   return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest };
@@ -62,7 +72,9 @@ const makeCommand = command({
     try {
       const facts = await makeBackup(driver, file);
       const masterKey = { included: false, place: masterKeyPlace(config) };
-      print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
+      print(args, { file, ...describeFacts(facts), masterKey }, () =>
+        backupText(file, facts, masterKey.place),
+      );
     } finally {
       await driver.close();
     }
@@ -80,7 +92,8 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
 
 const verifyCommand = command({
   name: "verify",
-  description: "Check that a backup is whole, of a schema this program knows, and opened by the master key at hand",
+  description:
+    "Check that a backup is whole, of a schema this program knows, and opened by the master key at hand",
   example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
   args: { file: { type: "positional", required: true, description: "A file that `tvs backup` has made" } },
   async run({ args }) {
@@ -91,9 +104,15 @@ const verifyCommand = command({
     const masterKey = masterKeyState(config, facts);
     const ok = masterKey !== "differs";
     print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>
-      record({ backup: ok ? "good" : "good, but not for this master key", file, ...describeFacts(facts), "master key": masterKey }),
+      record({
+        backup: ok ? "good" : "good, but not for this master key",
+        file,
+        ...describeFacts(facts),
+        "master key": masterKey,
+      }),
     );
-    if (masterKey === "absent") note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
+    if (masterKey === "absent")
+      note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
     if (!ok) refuse(config);
   },
 });

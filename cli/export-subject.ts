@@ -1,5 +1,5 @@
-import { exportSubject, type SubjectExport } from "../src/domain/subject-export.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { exportSubject, type SubjectExport } from "../src/domain/subject-export.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { type Cell, note, print, printable, record, table } from "./output.ts";
@@ -9,7 +9,8 @@ const maxInputBytes = 1024;
 
 export const exportSubjectCommand = command({
   name: "export-subject",
-  description: "Print all that is held on the person whose NIN comes on standard input, and every look-up of it",
+  description:
+    "Print all that is held on the person whose NIN comes on standard input, and every look-up of it",
   example: "tvs teachers export-subject --json < nin.txt > subject.json",
   async run({ args }) {
     if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
@@ -37,8 +38,13 @@ function exportText({ exportedAt, record: stored, history, lookups, notes }: Sub
   const { profile = null, ...fields } = stored ?? {};
   const sections = [
     `exported at ${exportedAt}`,
-    heading("RECORD", stored === null ? "none; only look-ups of this NIN are held" : record(fields as Record<string, Cell>)),
-    ...(profile === null ? [] : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
+    heading(
+      "RECORD",
+      stored === null ? "none; only look-ups of this NIN are held" : record(fields as Record<string, Cell>),
+    ),
+    ...(profile === null
+      ? []
+      : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
     heading("HISTORY", historyText(history)),
     heading("LOOK-UPS BY PARTNERS", lookupText(lookups)),
     heading("NOTES", notes.join("\n")),
@@ -55,14 +61,29 @@ function historyText(history: SubjectExport["history"]): string {
   const rows = history.map((line) =>
     line.type === "event"
       ? [line.at, line.eventType, "", ""]
-      : [line.at, line.action, `licence ${line.after?.license}, certificate ${line.after?.certificate}`, line.reason],
+      : [
+          line.at,
+          line.action,
+          `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
+          line.reason,
+        ],
   );
   return table(["TIME", "WHAT", "STATUS AFTER", "REASON"], rows);
 }
 
 function lookupText(lookups: SubjectExport["lookups"]): string {
   if (lookups.length === 0) return "none";
-  const head = ["TIME", "PARTNER", "ENDPOINT", "PURPOSE", "ASKED", "STATUS", "ELIGIBLE", "CONTEXT", "VERIFICATION ID"];
+  const head = [
+    "TIME",
+    "PARTNER",
+    "ENDPOINT",
+    "PURPOSE",
+    "ASKED",
+    "STATUS",
+    "ELIGIBLE",
+    "CONTEXT",
+    "VERIFICATION ID",
+  ];
   const rows = lookups.map((one) => [
     one.verifiedAt,
     one.partnerId,

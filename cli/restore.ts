@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { isoTime, systemClock } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import type { BackupFacts } from "../src/store/backup.ts";
-import { type Restored, restoreBackup } from "../src/store/restore.ts";
+import { type BackupFacts, inspectBackup } from "../src/store/backup.ts";
+import { type Restored, refuseExisting, restoreBackup } from "../src/store/restore.ts";
 import type { Difference } from "../src/store/standing.ts";
 import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
@@ -16,7 +16,10 @@ export const restoreCommand = command({
   example: "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs",
   args: {
     file: { type: "positional", required: true, description: "A file that `tvs backup` has made" },
-    force: { type: "boolean", description: "Replace a database that is there; it is kept under another name" },
+    force: {
+      type: "boolean",
+      description: "Replace a database that is there; it is kept under another name",
+    },
     "hold-webhooks": {
       type: "boolean",
       description: "Remember in the restored database that no webhook may be sent: setting hold_webhooks",
@@ -24,22 +27,30 @@ export const restoreCommand = command({
   },
   async run({ args }) {
     const config = configOf(args);
-    const target = databaseFile(config);
+    const [from, target] = [resolve(args.file), databaseFile(config)];
+    const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
+    refuseExisting({ target, force });
+    const facts = await inspectBackup(from);
+    accept(config, facts);
+    // Only now, so that a backup which is refused leaves no folder behind.
     ensureDataDir(config);
-    const holdWebhooks = args["hold-webhooks"] === true;
-    const restored = await restoreBackup({
-      from: resolve(args.file),
-      target,
-      force: args.force === true,
-      holdWebhooks,
-      stamp: isoTime(systemClock.now()).replace(/[-:.]/g, ""),
-      accept: (facts) => accept(config, facts),
-    });
-    const { facts, replaced, undone } = restored;
+    const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
+    const restored = await restoreBackup({ from, facts, target, force, holdWebhooks, stamp });
+    const { replaced, undone } = restored;
     const masterKey = masterKeyState(config, facts);
-    const notes = remarks(config, restored, { holdWebhooks });
-    const value = { database: target, ...describeFacts(facts), masterKey, replaced, webhooksHeld: holdWebhooks, undone, notes };
-    print(args, value, () => restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes));
+    const notes = remarks(config, restored, { facts, holdWebhooks });
+    const value = {
+      database: target,
+      ...describeFacts(facts),
+      masterKey,
+      replaced,
+      webhooksHeld: holdWebhooks,
+      undone,
+      notes,
+    };
+    print(args, value, () =>
+      restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes),
+    );
   },
 });
 
@@ -59,16 +70,26 @@ function accept(config: Config, facts: BackupFacts): void {
 }
 
 /** What the operator must know and do now: a database that went back in time says nothing of it by itself. */
-function remarks(config: Config, { facts, replaced, undone }: Restored, { holdWebhooks }: { holdWebhooks: boolean }): string[] {
+function remarks(
+  config: Config,
+  { replaced, undone }: Restored,
+  { facts, holdWebhooks }: { facts: BackupFacts; holdWebhooks: boolean },
+): string[] {
   const since = "since the backup was made";
   return [
     ...(masterKeyState(config, facts) === "absent"
-      ? [`Put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) before anything else.`]
+      ? [
+          `Put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) before anything else.`,
+        ]
       : []),
-    ...(replaced === null ? [] : [`The old database is kept as ${replaced}; delete it when the restored one is right.`]),
+    ...(replaced === null
+      ? []
+      : [`The old database is kept as ${replaced}; delete it when the restored one is right.`]),
     `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
     ...(undone === null
-      ? [`There was no old database to compare with: API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`]
+      ? [
+          `There was no old database to compare with: API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
+        ]
       : undoneRemarks(undone.changes, undone.lost)),
     `Quotas of the current minute and day count as they stood in the backup, and a call with an Idempotency-Key used ${since} runs again.`,
     holdWebhooks
@@ -77,9 +98,15 @@ function remarks(config: Config, { facts, replaced, undone }: Restored, { holdWe
   ];
 }
 
-function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]): string[] {
+function undoneRemarks(
+  changes: readonly Difference[],
+  lost: NonNullable<Restored["undone"]>["lost"],
+): string[] {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
-    changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id).join(", ");
+    changes
+      .filter((one) => one.kind === kind && test(one))
+      .map(({ id }) => id)
+      .join(", ");
   const findings: [string, (ids: string) => string][] = [
     [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
     [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
@@ -96,7 +123,11 @@ function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restore
   return [...findings.filter(([ids]) => ids !== "").map(([ids, say]) => say(ids)), counted];
 }
 
-function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]): string {
+function restoreText(
+  facts: Parameters<typeof record>[0],
+  { undone }: Restored,
+  notes: readonly string[],
+): string {
   const changes = undone?.changes ?? [];
   const rows = changes.map(({ kind, id, was, now }) => [kind, id, was ?? "absent", now ?? "absent"]);
   return [

@@ -8,7 +8,6 @@ import { type Listener, listen } from "../src/server/listen.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { type OpenService, openService } from "./open.ts";
-import { prepareSandbox } from "./sandbox.ts";
 
 export const serveCommand = command({
   name: "serve",
@@ -116,7 +115,10 @@ async function announce(
 ): Promise<void> {
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
-  if (config.sandbox) process.stdout.write(await prepareSandbox(operator, listener.url));
+  if (config.sandbox) {
+    const { prepareSandbox } = await import("./sandbox.ts");
+    process.stdout.write(await prepareSandbox(operator, listener.url));
+  }
   process.stdout.write(`listening on ${listener.url}\n`);
   if (listener.tlsPort !== null)
     process.stdout.write(`listening on https://${config.host}:${listener.tlsPort}\n`);

@@ -10,7 +10,12 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../src/domain/teacher-changes.ts";
-import { describeEvent, describeHistoryLine, describeTeacher, teacherActivity } from "../src/domain/teacher-record.ts";
+import {
+  describeEvent,
+  describeHistoryLine,
+  describeTeacher,
+  teacherActivity,
+} from "../src/domain/teacher-record.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { type Cell, print, record, table } from "./output.ts";
@@ -31,7 +36,8 @@ const reasonArg = {
     type: "string",
     required: true,
     valueHint: "TEXT",
-    description: "For the history, 1 to 500 characters; it is kept for ever: no personal data, name the decision's number",
+    description:
+      "For the history, 1 to 500 characters; it is kept for ever: no personal data, name the decision's number",
   },
 } as const;
 
@@ -46,14 +52,23 @@ const showCommand = command({
     const key = teacherKeyOf(args.ref);
     await withOperator(configOf(args), async (operator) => {
       const teacher = await requireTeacher(operator.register, key);
-      const described = { ...describeTeacher(teacher, operator), ...(await teacherActivity(operator, teacher.id)) };
+      const described = {
+        ...describeTeacher(teacher, operator),
+        ...(await teacherActivity(operator, teacher.id)),
+      };
       print(args, described, () => teacherText(described));
     });
   },
 });
 
-function teacherText({ profile, lastEvent, attestations, ...teacher }: Described & Awaited<ReturnType<typeof teacherActivity>>) {
-  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile, licenseRevokedOn, licenseRevokedReason } = teacher;
+function teacherText({
+  profile,
+  lastEvent,
+  attestations,
+  ...teacher
+}: Described & Awaited<ReturnType<typeof teacherActivity>>) {
+  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile, licenseRevokedOn, licenseRevokedReason } =
+    teacher;
   return record({
     "registration number": teacher.regNo,
     "teacher id": teacher.tId,
@@ -67,14 +82,18 @@ function teacherText({ profile, lastEvent, attestations, ...teacher }: Described
     "licence issued": teacher.licenseIssueDate,
     "licence expires": teacher.licenseExpiryDate,
     "days remaining": teacher.daysRemaining,
-    revoked: licenseRevokedOn === null ? "no" : `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"}`,
+    revoked:
+      licenseRevokedOn === null ? "no" : `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"}`,
     certificate: teacher.certificateStatus,
     "certificate issued": teacher.certificateIssueDate,
     "NIN on file": ninOnFile ? `yes, ${ninVerified ? "verified" : "not verified"}` : "no",
     "e-mail on file": yesNo(emailOnFile),
     "phone on file": yesNo(phoneOnFile),
     photo: teacher.photoUrl,
-    profile: profile === null ? "no" : `${profile.qualifications.length} qualifications, ${profile.employment.length} employments`,
+    profile:
+      profile === null
+        ? "no"
+        : `${profile.qualifications.length} qualifications, ${profile.employment.length} employments`,
     attestations,
     "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
     "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
@@ -93,7 +112,10 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
   await withOperator(configOf(args), async (operator) => {
     const changed = await changeTeacher(operator, key, { action, reason });
     const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
-    const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
+    const value = {
+      ...describeTeacher(changed.teacher, operator),
+      events: changed.events.map(describeEvent),
+    };
     print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
   });
 }
@@ -173,9 +195,11 @@ function historyTable(lines: readonly HistoryLine[]): string {
 }
 
 function historyRow(line: HistoryLine): Cell[] {
-  if (line.type === "event") return [isoTime(line.at), `event ${line.eventType}`, "", "", "", "", line.eventId];
+  if (line.type === "event")
+    return [isoTime(line.at), `event ${line.eventType}`, "", "", "", "", line.eventId];
   const { at, action, actor, reason, before, after } = line;
-  const moved = (from: string | undefined, to: string) => (from === undefined || from === to ? to : `${from} -> ${to}`);
+  const moved = (from: string | undefined, to: string) =>
+    from === undefined || from === to ? to : `${from} -> ${to}`;
   return [
     isoTime(at),
     action,
@@ -189,7 +213,8 @@ function historyRow(line: HistoryLine): Cell[] {
 
 const sweepCommand = command({
   name: "sweep",
-  description: "Announce the licences that ended or began by the calendar; a running service does it after midnight",
+  description:
+    "Announce the licences that ended or began by the calendar; a running service does it after midnight",
   example: "tvs teachers sweep",
   async run({ args }) {
     await withOperator(configOf(args), async ({ register, calendar, clock, actor }) => {

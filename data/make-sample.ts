@@ -45,7 +45,10 @@ const states = [
 /** The text of the extract. */
 export function sampleExtract(): string {
   const faker = new Faker({ locale: [en_NG, en, base], seed: 20_190_301 });
-  const rows = [...sandboxTeachers.map(fixtureRow), ...Array.from({ length: madeUp }, (_, n) => madeUpRow(faker, n))];
+  const rows = [
+    ...sandboxTeachers.map(fixtureRow),
+    ...Array.from({ length: madeUp }, (_, n) => madeUpRow(faker, n)),
+  ];
   return stringify(rows, { header: true, columns: [...columns] });
 }
 
@@ -97,9 +100,14 @@ function madeUpRow(faker: Faker, n: number): Row {
 
 function certificate(faker: Faker, { legacy, year }: { legacy: boolean; year: number }) {
   const status = faker.helpers.arrayElement(
-    legacy ? ["LEGACY_RECORD", "LEGACY_RECORD", "NOT_FOUND"] : ["VERIFIED", "VERIFIED", "VERIFIED", "CLAIMED", "NOT_FOUND"],
+    legacy
+      ? ["LEGACY_RECORD", "LEGACY_RECORD", "NOT_FOUND"]
+      : ["VERIFIED", "VERIFIED", "VERIFIED", "CLAIMED", "NOT_FOUND"],
   );
-  return { certificate_status: status, certificate_issue_date: status === "NOT_FOUND" ? "" : `${year}-07-15` };
+  return {
+    certificate_status: status,
+    certificate_issue_date: status === "NOT_FOUND" ? "" : `${year}-07-15`,
+  };
 }
 
 /** Far from today on both sides, so that a state stays what it is for as long as anybody runs this. */

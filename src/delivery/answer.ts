@@ -18,7 +18,7 @@ export type Reading = {
   readonly abort: (error: "TIMEOUT" | "ABORTED") => void;
 };
 
-type Phase = "connect" | "tls" | "answer";
+type Phase = "connect" | "tls" | "answer" | "body";
 type Settle = (error: DeliveryError | null, from?: IncomingMessage) => void;
 
 /** A server sends one or two interim answers (1xx); an endless row of them is no answer. */
@@ -54,13 +54,14 @@ export function readAnswer(request: ClientRequest, maxBytes: number): Reading {
   });
   // This listener outlives the answer: a late error must find somebody, or it would end the process.
   request.on("error", (error) => settle(errorIn(phase, error)));
-  request.on("close", () => settle("CONNECTION_LOST"));
+  request.on("close", () => settle(errorIn(phase)));
   request.on("upgrade", () => fail("RESPONSE_MALFORMED"));
   limitInterimAnswers(request, () => fail("RESPONSE_MALFORMED"));
   request.on("response", (response) => {
     status = response.statusCode ?? null;
+    phase = "body";
     const refusal = judgeStatus(status);
-    response.on("error", () => settle("RESPONSE_INCOMPLETE"));
+    response.on("error", (error) => settle(errorIn(phase, error)));
     if (refusal !== null) return fail(refusal, response);
     readBody(response, maxBytes - headerBytes(response), settle);
   });
@@ -88,10 +89,12 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
   });
 }
 
-function errorIn(phase: Phase, error: Error & { code?: string }): DeliveryError {
+function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
-  return error.code?.startsWith("HPE_") ? "RESPONSE_MALFORMED" : "CONNECTION_LOST";
+  // The HTTP parser of all three runtimes names its errors so.
+  if (error?.code?.startsWith("HPE_")) return "RESPONSE_MALFORMED";
+  return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
 
 function limitInterimAnswers(request: ClientRequest, onTooMany: () => void): void {

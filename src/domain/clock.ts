@@ -33,12 +33,18 @@ const maxSetBackQuarters = 12;
  * @throws RangeError for an unknown time zone
  */
 export function createCalendar(timeZone: string): Calendar {
-  const format = new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" });
+  const format = new Intl.DateTimeFormat("en-CA", {
+    timeZone,
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+  });
   let remembered = { quarter: Number.NaN, date: "" };
 
   function dateAt(nowMs: number): CalendarDate {
     const quarter = Math.floor(nowMs / quarterHourMs);
-    if (quarter !== remembered.quarter) remembered = { quarter, date: format.format(quarter * quarterHourMs) };
+    if (quarter !== remembered.quarter)
+      remembered = { quarter, date: format.format(quarter * quarterHourMs) };
     return remembered.date;
   }
 

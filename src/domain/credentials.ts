@@ -24,14 +24,24 @@ export function mintApiKey(
   partnerId: string,
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): { text: string; record: ApiKey } {
-  const keyId = randomBase62(idLength);
-  const body = `tvs_${options.kind}_${keyId}${randomBase62(secretLength)}`;
+  const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
-  const mac = options.secrets.mac("api-key", text);
-  return {
-    text,
-    record: { keyId, partnerId, mac, createdAt: options.now, expiresAt: null, revokedAt: null },
-  };
+  return { text, record: apiKeyRecord(text, partnerId, options) };
+}
+
+/**
+ * What is stored of a key.
+ * @throws TvsError INTERNAL for a text that is no key of this kind
+ */
+export function apiKeyRecord(
+  text: string,
+  partnerId: string,
+  { kind, secrets, now }: { kind: KeyKind; secrets: Secrets; now: number },
+): ApiKey {
+  const keyId = apiKeyId(text, kind);
+  if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
+  const mac = secrets.mac("api-key", text);
+  return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
 }
 
 function randomBase62(length: number): string {

@@ -14,7 +14,7 @@ type Header = { readonly fields: readonly (ImportField | null)[] };
 export async function* readCsvRows(source: RowSource): AsyncGenerator<RawRow> {
   let header: Header | undefined;
   for await (const { line, cells } of readLines(source.bytes)) {
-    if (cells.every((cell) => cell.trim() === "")) continue;
+    if (isBlank(cells)) continue;
     if (header === undefined) header = readHeader({ line, cells }, source.onUnknown);
     else yield rowOf({ line, cells }, header);
   }
@@ -54,6 +54,11 @@ async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Line
 
 const badQuotes = "the quotes of the row that begins here do not match";
 
+/** Spreadsheets leave rows of commas behind. */
+function isBlank(cells: readonly string[]): boolean {
+  return cells.every((cell) => cell.trim() === "");
+}
+
 function lineBreaks(cell: string): number {
   if (!cell.includes("\n") && !cell.includes("\r")) return 0;
   return cell.match(/\r\n|\r|\n/g)?.length ?? 0;
@@ -83,7 +88,7 @@ function rowOf({ line, cells }: Line, { fields }: Header): RawRow {
   }
   for (let index = 0; index < fields.length; index++) {
     const field = fields[index];
-    if (field != null) row[field] = cells[index] ?? "";
+    if (field != null) row[field] = (cells[index] ?? "").trim();
   }
   return { line, format: "csv", cells: row };
 }

@@ -28,7 +28,7 @@ export const requiredFields = ["regNo", "name", "source", "certificateStatus"] a
 
 export type ImportFormat = "csv" | "ndjson";
 
-/** A row as it was read: text by field. An absent field is left as it is, an empty one is cleared. */
+/** A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one is cleared. */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;

@@ -78,7 +78,7 @@ function rowOf(members: Record<string, unknown>, line: number): RawRow {
 /** A number is taken for a teacher id alone: 01234567890 as a JSON number has lost its zero already. */
 function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return value.trim();
   if (typeof value === "number") return field === "tId" ? String(value) : null;
   return typeof value === "boolean" && (field === "active" || field === "ninVerified") ? String(value) : null;
 }

@@ -42,7 +42,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     add(row.fault.field, row.fault.code);
     return { patch: null, issues };
   }
-  const cells = trimmed(row.cells);
+  const cells = row.cells;
   const patch: Partial<Mutable<TeacherContent>> = {};
   for (const field of importFields) {
     const cell = cells[field];
@@ -62,15 +62,6 @@ const missing = {
   source: "SOURCE_INVALID",
   certificateStatus: "CERTIFICATE_STATUS_INVALID",
 } as const;
-
-function trimmed(cells: RawRow["cells"]): Partial<Record<ImportField, string>> {
-  const out: Partial<Record<ImportField, string>> = {};
-  for (const field of importFields) {
-    const cell = cells[field];
-    if (cell !== undefined) out[field] = cell.trim();
-  }
-  return out;
-}
 
 type Adder = (field: ImportField, code: RejectionCode | WarningCode) => void;
 

@@ -45,9 +45,19 @@ export function readNin(cell: string): Read<string | null> {
   return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
 }
 
+/** Dates that were read already: an extract holds few of them, each many times. */
+const knownDates = new Map<string, Read<string>>();
+const maxKnownDates = 20_000;
+
 export function readDate(cell: string): Read<string | null> {
   if (cell === "") return { value: null };
-  if (isCalendarDate(cell)) return { value: cell };
+  const known = knownDates.get(cell);
+  if (known !== undefined) return known;
+  if (isCalendarDate(cell)) {
+    const read = { value: cell };
+    if (knownDates.size < maxKnownDates) knownDates.set(cell, read);
+    return read;
+  }
   return { code: serialDate.test(cell) || damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "DATE_INVALID" };
 }
 

@@ -26,7 +26,8 @@ export async function exportSubject(
   stores: { register: RegisterStore; attestations: AttestationStore; blindIndex: BlindIndex; clock: Clock },
   nin: string,
 ) {
-  if (!ninPattern.test(nin)) throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
+  if (!ninPattern.test(nin))
+    throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
   const { register, attestations, blindIndex, clock } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await register.findStored({ by: "nin", value: ninIndex });
@@ -39,7 +40,10 @@ export async function exportSubject(
     exportedAt: isoTime(clock.now()),
     record: teacher === null ? null : describeStored(teacher),
     history: teacherId === null ? [] : (await teacherHistory(register, teacherId)).map(describeHistoryLine),
-    events: teacherId === null ? [] : (await register.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
+    events:
+      teacherId === null
+        ? []
+        : (await register.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
     notes: exportNotes,
   };

@@ -37,7 +37,8 @@ export async function sweep(
     // A record that was not written has moved on by another's hand; one that has not can never be written.
     const first = due[0] === undefined ? "" : `${due[0].id} ${due[0].version}`;
     if (due.length === 0) break;
-    if (first === refused) throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
+    if (first === refused)
+      throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map((teacher) => planCalendarStep(teacher, options));
     const applied = await register.apply(writes);
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);

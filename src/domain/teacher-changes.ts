@@ -16,7 +16,10 @@ import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 const maxAttempts = 10;
 const maxReasonLength = 500;
 
-export type TeacherAction = Extract<HistoryEntry["action"], "revoke" | "reinstate" | "deactivate" | "reactivate">;
+export type TeacherAction = Extract<
+  HistoryEntry["action"],
+  "revoke" | "reinstate" | "deactivate" | "reactivate"
+>;
 
 export type ChangeDependencies = {
   readonly register: RegisterStore;
@@ -41,13 +44,17 @@ export function teacherKeyOf(text: string): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTId) return { by: "tId", value: Number(text) };
   const regNo = canonicalRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
-  throw new TvsError("USAGE", "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)");
+  throw new TvsError(
+    "USAGE",
+    "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
+  );
 }
 
 /** @throws TvsError NOT_KNOWN when there is no such teacher */
 export async function requireTeacher(register: RegisterStore, key: TeacherKey): Promise<StoredTeacher> {
   const teacher = await register.findStored(key);
-  if (teacher === null) throw new TvsError("NOT_KNOWN", "no teacher has this registration number or teacher id");
+  if (teacher === null)
+    throw new TvsError("NOT_KNOWN", "no teacher has this registration number or teacher id");
   return teacher;
 }
 
@@ -63,7 +70,8 @@ export function checkReason(text: string): string {
     throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
   }
   if (/\d{10,}|[^\s@]+@[^\s@]+/.test(reason)) {
-    const message = "--reason must not hold an e-mail address or a number of ten or more digits; name the file or the decision";
+    const message =
+      "--reason must not hold an e-mail address or a number of ten or more digits; name the file or the decision";
     throw new TvsError("USAGE", message);
   }
   return reason;
@@ -110,10 +118,17 @@ function planChange(
   const at = clock.now();
   const write = planWrite(teacher, content, { action, actor, reason, calendar, at });
   const unmoved = announcedStatuses(teacher);
-  return { ...write, history: write.history ?? { at, action, actor, reason, before: unmoved, after: unmoved } };
+  return {
+    ...write,
+    history: write.history ?? { at, action, actor, reason, before: unmoved, after: unmoved },
+  };
 }
 
-function describeChange(teacher: StoredTeacher, write: TeacherWrite, { today }: { today: string }): TeacherChange {
+function describeChange(
+  teacher: StoredTeacher,
+  write: TeacherWrite,
+  { today }: { today: string },
+): TeacherChange {
   const { content, announcedStatus, events, at } = write;
   const changed = { ...teacher, ...content, announcedStatus, version: teacher.version + 1, updatedAt: at };
   return { teacher: changed, before: announcedStatuses(teacher), after: statusesOn(changed, today), events };
@@ -151,7 +166,12 @@ const refusals: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => strin
 /** One line of what happened to a teacher: a change of the record, or an event that partners were told. */
 export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
-  | { readonly type: "event"; readonly at: number; readonly eventType: TeacherEvent["eventType"]; readonly eventId: string };
+  | {
+      readonly type: "event";
+      readonly at: number;
+      readonly eventType: TeacherEvent["eventType"];
+      readonly eventId: string;
+    };
 
 /**
  * Changes and events in the order of time. An event stands at the time at which the status changed, so an
@@ -161,7 +181,12 @@ export async function teacherHistory(register: RegisterStore, teacherId: number)
   const [changes, events] = await Promise.all([register.history(teacherId), register.events(teacherId)]);
   const lines: HistoryLine[] = [
     ...changes.map((entry) => ({ type: "change" as const, ...entry })),
-    ...events.map(({ occurredAt, eventType, eventId }) => ({ type: "event" as const, at: occurredAt, eventType, eventId })),
+    ...events.map(({ occurredAt, eventType, eventId }) => ({
+      type: "event" as const,
+      at: occurredAt,
+      eventType,
+      eventId,
+    })),
   ];
   return lines.sort((a, b) => a.at - b.at);
 }

@@ -36,7 +36,10 @@ export function describeStored(teacher: StoredTeacher) {
 }
 
 /** The record as the operator needs it: what is stored, and what partners are told today. */
-export function describeTeacher(teacher: StoredTeacher, { calendar, clock }: { calendar: Calendar; clock: Clock }) {
+export function describeTeacher(
+  teacher: StoredTeacher,
+  { calendar, clock }: { calendar: Calendar; clock: Clock },
+) {
   const today = calendar.dateAt(clock.now());
   const { daysRemaining } = licenseOn(teacher, today);
   return { ...describeStored(teacher), licenseStatus: licenseStatusOn(teacher, today), daysRemaining };

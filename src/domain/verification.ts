@@ -5,6 +5,7 @@ import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { eligibilityResult, type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
 import { isTvsError, TvsError } from "./errors.ts";
+import { askedFor, contextForEvidence } from "./evidence.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
@@ -173,8 +174,7 @@ async function attest(
     purpose: question.purpose,
     policyVersion: policy.version,
     teacherId: teacher?.id ?? null,
-    reference: key.by === "regNo" || key.by === "tId" ? `${key.by}:${key.value}` : key.by,
-    ninIndex: key.by === "nin" ? key.value : null,
+    ...askedFor(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),
@@ -189,24 +189,6 @@ function teacherKey(identifier: Identifier, index: BlindIndex): TeacherKey {
   if ("regNo" in identifier) return { by: "regNo", value: identifier.regNo };
   if ("tId" in identifier) return { by: "tId", value: identifier.tId };
   return { by: "nin", value: index.nin(identifier.nin) };
-}
-
-/**
- * Digits in a row, eleven to fifteen in groups as phone numbers are written, and what has an `@` in it. Each
- * run is bounded: without that, a long text would keep the expression busy for the square of its length.
- */
-const personal =
-  /\+?\d{10,}|(?<![\w-])\+?\(?\d(?:[\s().-]{0,2}\d){10,14}(?![\w-])|[^\s"@]{1,64}@[^\s"@]{1,255}/g;
-
-/**
- * The context is free text that partners use to find a call again. What looks like a NIN, a phone number
- * or an e-mail address in it is left out, because none of them is ever stored.
- */
-function contextForEvidence(context: object | undefined): string | null {
-  if (context === undefined) return null;
-  const clean = (_name: string, value: unknown) =>
-    typeof value === "string" ? value.replace(personal, "[removed]") : value;
-  return JSON.stringify(context, clean);
 }
 
 /** Maps with at most `width` promises under way, results in the order of the items. */

@@ -87,7 +87,9 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
 const noBackup = "is not a backup of this program";
 
 function damage(message: string): string {
-  return message === noBackup ? `${noBackup}; use a file that tvs backup has made` : "is damaged; use another backup";
+  return message === noBackup
+    ? `${noBackup}; use a file that tvs backup has made`
+    : "is damaged; use another backup";
 }
 
 /** Reads rows of one database; a statement without parameters, as often as it likes. */
@@ -158,7 +160,9 @@ function checkIntegrity(all: ReadAll): void {
 }
 
 function contentOf(all: ReadAll) {
-  const settings = new Map(all("SELECT name, value FROM settings").map((row) => [text(row, "name"), text(row, "value")]));
+  const settings = new Map(
+    all("SELECT name, value FROM settings").map((row) => [text(row, "name"), text(row, "value")]),
+  );
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
   const [newest] = all("SELECT max(issued_at) AS at FROM attestations");
   const seconds = newest === undefined ? null : integerOrNull(newest, "at");
@@ -170,8 +174,10 @@ function contentOf(all: ReadAll) {
   };
 }
 
-async function digestOf(file: string): Promise<string> {
+/** SHA-256 of a file, hexadecimal. */
+export async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk as Uint8Array);
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }))
+    hash.update(chunk as Uint8Array);
   return hash.digest("hex");
 }

@@ -1,7 +1,8 @@
 import type Libsql from "libsql";
 import { bindable, type Row, type Statement, type Value } from "./driver.ts";
 
-type Prepared = { all(args: unknown[]): Row[] };
+/** `valueCount` is how many values the first call gave: every later one must give as many. */
+type Prepared = { readonly valueCount: number; readonly native: { all(args: unknown[]): Row[] } };
 
 /**
  * One connection to a database file, used only through `all` with one full array of converted values.
@@ -43,11 +44,11 @@ export async function openConnection(file: string): Promise<Connection> {
 function createConnection(db: Libsql.Database): Connection {
   const prepared = new Map<string, Prepared>();
 
-  function prepare(sql: string): Prepared {
+  function prepare(sql: string, valueCount: number): Prepared {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
     if (prepared.size >= maxPrepared) prepared.clear();
-    const fresh = db.prepare(sql) as unknown as Prepared;
+    const fresh = { valueCount, native: db.prepare(sql) as unknown as Prepared["native"] };
     prepared.set(sql, fresh);
     return fresh;
   }
@@ -55,7 +56,10 @@ function createConnection(db: Libsql.Database): Connection {
   function all(sql: string, args: readonly Value[] = []): Row[] {
     const values = new Array<unknown>(args.length);
     for (let i = 0; i < args.length; i++) values[i] = bindable(args[i] as Value);
-    return prepare(sql).all(values);
+    const { valueCount, native } = prepare(sql, values.length);
+    // With fewer values than last time, those of the last call would stay bound in their places.
+    if (values.length !== valueCount) throw new TypeError("a statement must be given as many values each time");
+    return native.all(values);
   }
 
   function transaction(statements: readonly Statement[]): Row[][] {
@@ -67,12 +71,21 @@ function createConnection(db: Libsql.Database): Connection {
     } catch (error) {
       // A statement that failed may still be open and would block this ROLLBACK; finalise them all.
       prepared.clear();
-      db.exec("ROLLBACK");
+      rollBack(db);
       throw error;
     }
   }
 
   return { all, transaction, exec: (sql) => void db.exec(sql), close: () => void db.close() };
+}
+
+/** A full disk ends the transaction by itself; that there is none left must not hide why. */
+function rollBack(db: Libsql.Database): void {
+  try {
+    db.exec("ROLLBACK");
+  } catch (error) {
+    if (!/no transaction is active/i.test(String(error))) throw error;
+  }
 }
 
 /**

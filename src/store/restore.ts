@@ -1,7 +1,16 @@
-import { chmodSync, copyFileSync, constants, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { TvsError } from "../domain/errors.ts";
-import { type BackupFacts, inspectBackup, type ReadAll, withImmutable } from "./backup.ts";
+import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { openConnection } from "./connection.ts";
 import { storeError } from "./driver.ts";
 import { claim } from "./embedded.ts";
@@ -19,6 +28,8 @@ const sideFiles = ["-wal", "-shm", "-journal"] as const;
 export type RestoreOptions = {
   /** The backup. */
   readonly from: string;
+  /** What inspectBackup found in it: only these bytes are restored. */
+  readonly facts: BackupFacts;
   /** The database file that it becomes. */
   readonly target: string;
   /** Replace a database that is there. */
@@ -26,12 +37,9 @@ export type RestoreOptions = {
   readonly holdWebhooks: boolean;
   /** Added to the name under which the old database is kept. */
   readonly stamp: string;
-  /** Throws to refuse the backup, before anything of the old database is touched. */
-  readonly accept: (facts: BackupFacts) => void;
 };
 
 export type Restored = {
-  readonly facts: BackupFacts;
   /** Where the old database is now; null when there was none. */
   readonly replaced: string | null;
   /** What the old database had and the restored one has not; null when there was none, or it cannot be read. */
@@ -42,33 +50,38 @@ export type Restored = {
  * Puts a backup in the place of a database that no service uses.
  *
  * Whatever moment the process is killed at, the old or the restored database is there, whole: the backup is
- * copied beside the target, checked there and synced; the old database's log is folded into its file and
+ * copied beside the target, compared and synced; the old database's log is folded into its file and
  * both side files are gone before the one rename that changes anything. So no log of the old database can
  * ever meet the restored one.
- * @throws TvsError REFUSED when there is a database and `force` is not set, DATABASE_IN_USE, and what
- *   {@link inspectBackup} and `accept` throw
+ * @throws TvsError REFUSED when there is a database and `force` is not set, DATABASE_IN_USE,
+ *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
-  const { from, target, force } = options;
-  if (existsSync(target) && !force) {
-    const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
-    throw new TvsError("REFUSED", message);
-  }
+  const { from, target } = options;
+  refuseExisting(options);
   const lock = await claim(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
     removeLeftovers(target);
     copyIn(from, temporary);
-    const facts = await inspectBackup(temporary, from);
-    options.accept(facts);
+    if ((await digestOf(temporary)) !== options.facts.sha256) {
+      throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
+    }
     if (options.holdWebhooks) await holdWebhooks(temporary);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readStanding);
-    return { facts, ...(await swap(temporary, { ...options, restored })) };
+    return await swap(temporary, { ...options, restored });
   } finally {
     rmSync(temporary, { force: true });
     lock.close();
   }
+}
+
+/** @throws TvsError REFUSED when there is a database and `force` is not set */
+export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
+  if (!existsSync(target) || force) return;
+  const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
+  throw new TvsError("REFUSED", message);
 }
 
 /** Half-made copies of a restore that was killed; the claim says that no other restore is running. */
@@ -85,14 +98,17 @@ function copyIn(from: string, temporary: string): void {
     chmodSync(temporary, 0o600);
   } catch (cause) {
     if (codeOf(cause) === "ENOSPC") throw storeError(cause);
-    throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read, or not copied to ${dirname(temporary)}`, { cause });
+    throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read, or not copied to ${dirname(temporary)}`, {
+      cause,
+    });
   }
 }
 
 async function holdWebhooks(file: string): Promise<void> {
   const connection = await openConnection(file);
   try {
-    const sql = "INSERT INTO settings (name, value) VALUES (?, 'true') ON CONFLICT (name) DO UPDATE SET value = 'true'";
+    const sql =
+      "INSERT INTO settings (name, value) VALUES (?, 'true') ON CONFLICT (name) DO UPDATE SET value = 'true'";
     connection.transaction([{ sql, args: [holdWebhooksName] }]);
     // Back to one whole file: the connection's write-ahead log must not be left beside it.
     connection.exec("PRAGMA journal_mode = DELETE");
@@ -103,7 +119,7 @@ async function holdWebhooks(file: string): Promise<void> {
 
 type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: Standing };
 
-async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Omit<Restored, "facts">> {
+async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
   const aside = `${target}.replaced-${stamp}`;
   if (!existsSync(target)) {
     // A log without its database would be replayed into the restored one.
@@ -149,7 +165,10 @@ async function holdOld(target: string): Promise<{ all: ReadAll; release(): void 
     db.close();
     if (failure.code === "STORE_CORRUPT") return null;
     if (failure.code !== "STORE_BUSY") throw failure;
-    throw new TvsError("DATABASE_IN_USE", `another process works with ${target}; wait for it or end it, then try again`);
+    throw new TvsError(
+      "DATABASE_IN_USE",
+      `another process works with ${target}; wait for it or end it, then try again`,
+    );
   }
   return {
     all,
@@ -166,7 +185,8 @@ function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | nul
     db.exec("PRAGMA journal_mode = DELETE");
     db.exec("BEGIN EXCLUSIVE");
     // Between the two statements another process may have come and gone back to WAL.
-    if (all("PRAGMA journal_mode")[0]?.["journal_mode"] !== "delete") throw new TvsError("STORE_BUSY", "in use again");
+    if (all("PRAGMA journal_mode")[0]?.["journal_mode"] !== "delete")
+      throw new TvsError("STORE_BUSY", "in use again");
     return null;
   } catch (error) {
     attempt(() => db.exec("ROLLBACK"));

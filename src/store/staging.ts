@@ -12,13 +12,17 @@ import { integer, text, textOrNull } from "./rows.ts";
 const cacheKib = 32_000;
 
 const schema = [
-  `CREATE TABLE rows (
+  `CREATE TABLE claims (
     seq INTEGER PRIMARY KEY,
-    line INTEGER NOT NULL,
     reg_no TEXT NOT NULL UNIQUE,
     t_id INTEGER UNIQUE,
     nin BLOB UNIQUE,
-    patch TEXT
+    changes INTEGER NOT NULL
+  ) STRICT`,
+  // What the rows set lies here by the chunk, as one text that SQLite need not look into.
+  `CREATE TABLE chunks (
+    last_seq INTEGER PRIMARY KEY,
+    rows TEXT NOT NULL
   ) STRICT`,
   `CREATE TABLE issues (
     id INTEGER PRIMARY KEY,
@@ -30,9 +34,9 @@ const schema = [
   "CREATE INDEX issues_by_kind ON issues (rejected, id)",
 ];
 
-const addRows = `INSERT OR IGNORE INTO rows (seq, line, reg_no, t_id, nin, patch)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, unhex(value ->> 4), value ->> 5 FROM json_each(?)
-  RETURNING seq`;
+const addClaims = `INSERT OR IGNORE INTO claims (seq, reg_no, t_id, nin, changes)
+  SELECT value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3), value ->> 4 FROM json_each(?)`;
+const addChunk = "INSERT INTO chunks (last_seq, rows) VALUES (?, ?)";
 const addIssues = `INSERT INTO issues (rejected, line, field, code)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`;
 
@@ -64,7 +68,7 @@ export async function openStaging(folder: string): Promise<Staging> {
 }
 
 function createStaging(connection: Connection): Staging {
-  function run(sql: string, args: readonly Value[]): Row[] {
+  function run(sql: string, args: readonly Value[] = []): Row[] {
     try {
       return connection.all(sql, args);
     } catch (error) {
@@ -75,10 +79,13 @@ function createStaging(connection: Connection): Staging {
   return {
     async add(rows) {
       if (rows.length === 0) return [];
-      const stored = run(addRows, [JSON.stringify(rows.map(stagedValues))]);
-      if (stored.length === rows.length) return [];
-      const taken = new Set(stored.map((row) => integer(row, "seq")));
-      return rows.filter((row) => !taken.has(row.seq)).map((row) => ({ seq: row.seq, of: claimTaken(row, run) }));
+      run(addClaims, [JSON.stringify(rows.map(claimValues))]);
+      const duplicates = countChanges(run) === rows.length ? [] : findDuplicates(rows, run);
+      const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
+      const changing = rows.filter((row) => row.patch !== null && !refused.has(row.seq));
+      const lastSeq = changing.at(-1)?.seq;
+      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(changing.map(stagedRow))]);
+      return duplicates;
     },
     async addIssues(issues) {
       if (issues.length === 0) return;
@@ -86,11 +93,19 @@ function createStaging(connection: Connection): Staging {
       run(addIssues, [JSON.stringify(values)]);
     },
     async pending(afterSeq, limit) {
-      const sql = "SELECT seq, line, patch FROM rows WHERE seq > ? AND patch IS NOT NULL ORDER BY seq LIMIT ?";
-      return run(sql, [afterSeq, limit]).map(pendingRow);
+      const found: PendingRow[] = [];
+      let last = afterSeq;
+      while (found.length < limit) {
+        const [chunk] = run("SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1", [last]);
+        if (chunk === undefined) break;
+        const rows = JSON.parse(text(chunk, "rows")) as StagedRow[];
+        for (const row of rows) if (row[0] > afterSeq) found.push(pendingRow(row));
+        last = integer(chunk, "last_seq");
+      }
+      return found.slice(0, limit);
     },
     async countUnchanged(afterSeq, throughSeq) {
-      const sql = "SELECT count(*) AS n FROM rows WHERE seq > ? AND seq <= ? AND patch IS NULL";
+      const sql = "SELECT count(*) AS n FROM claims WHERE seq > ? AND seq <= ? AND changes = 0";
       const [row] = run(sql, [afterSeq, throughSeq]);
       return row === undefined ? 0 : integer(row, "n");
     },
@@ -109,32 +124,45 @@ function createStaging(connection: Connection): Staging {
   };
 }
 
+type Run = (sql: string, args?: readonly Value[]) => Row[];
+
+function countChanges(run: Run): number {
+  const [row] = run("SELECT changes() AS n");
+  return row === undefined ? 0 : integer(row, "n");
+}
+
+function findDuplicates(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
+  return rows
+    .filter((row) => run("SELECT 1 FROM claims WHERE seq = ?", [row.seq]).length === 0)
+    .map((row) => ({ seq: row.seq, of: claimTaken(row, run) }));
+}
+
 /** Which of its claims kept a row out; the registration number first, because the others follow from it. */
-function claimTaken(row: ClaimedRow, run: (sql: string, args: readonly Value[]) => Row[]): Duplicate["of"] {
-  if (run("SELECT 1 FROM rows WHERE reg_no = ?", [row.regNo]).length > 0) return "regNo";
-  if (row.tId !== null && run("SELECT 1 FROM rows WHERE t_id = ?", [row.tId]).length > 0) return "tId";
+function claimTaken(row: ClaimedRow, run: Run): Duplicate["of"] {
+  if (run("SELECT 1 FROM claims WHERE reg_no = ?", [row.regNo]).length > 0) return "regNo";
+  if (row.tId !== null && run("SELECT 1 FROM claims WHERE t_id = ?", [row.tId]).length > 0) return "tId";
   return "nin";
 }
 
 const indexes = ["ninIndex", "emailIndex", "phoneIndex"] as const;
+type StagedRow = [seq: number, line: number, patch: Record<string, unknown>];
 
-function stagedValues({ seq, line, regNo, tId, ninIndex, patch }: ClaimedRow) {
-  return [seq, line, regNo, tId, hexOf(ninIndex), patch === null ? null : JSON.stringify(withHex(patch))];
+function claimValues({ seq, regNo, tId, ninIndex, patch }: ClaimedRow) {
+  return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
 }
 
-function withHex(patch: TeacherPatch): Record<string, unknown> {
+function stagedRow({ seq, line, patch }: ClaimedRow): StagedRow {
   const out: Record<string, unknown> = { ...patch };
-  for (const index of indexes) if (patch[index] !== undefined) out[index] = hexOf(patch[index]);
-  return out;
+  for (const index of indexes) if (out[index] !== undefined) out[index] = hexOf(patch?.[index] ?? null);
+  return [seq, line, out];
 }
 
-function pendingRow(row: Row): PendingRow {
-  const patch = JSON.parse(text(row, "patch")) as Record<string, unknown>;
+function pendingRow([seq, line, patch]: StagedRow): PendingRow {
   for (const index of indexes) {
     const hex = patch[index];
     if (typeof hex === "string") patch[index] = new Uint8Array(Buffer.from(hex, "hex"));
   }
-  return { seq: integer(row, "seq"), line: integer(row, "line"), patch: patch as TeacherPatch };
+  return { seq, line, patch: patch as TeacherPatch };
 }
 
 function hexOf(bytes: Uint8Array | null): string | null {

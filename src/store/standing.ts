@@ -3,8 +3,10 @@ import { integer, text } from "./rows.ts";
 
 const queries = {
   signingKey: "SELECT kid AS id, state FROM signing_keys",
-  partner: "SELECT partner_id AS id, CASE WHEN disabled_at IS NULL THEN 'enabled' ELSE 'disabled' END AS state FROM partners",
-  apiKey: "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
+  partner:
+    "SELECT partner_id AS id, CASE WHEN disabled_at IS NULL THEN 'enabled' ELSE 'disabled' END AS state FROM partners",
+  apiKey:
+    "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
   certificate: "SELECT fingerprint AS id, 'registered' AS state FROM certificates",
 } as const;
 

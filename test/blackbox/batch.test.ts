@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Batch, Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
-import { roomInMinute, withinOneSecond } from "./program.ts";
+import { patienceMs, roomInMinute, withinOneSecond } from "./program.ts";
 import { type Row, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 let partner: Partner;

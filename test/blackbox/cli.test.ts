@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { run } from "./program.ts";
+import { patienceMs, run } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
 
@@ -11,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => folder?.remove());
 
-describe("usage errors", () => {
+describe.concurrent("usage errors", () => {
   test.each([
     ["a command that is none", "kyes list"],
     ["a sub-command that is none", "keys lits"],
@@ -68,7 +70,7 @@ describe("usage errors", () => {
   });
 });
 
-describe("what is not known is exit code 1", () => {
+describe.concurrent("what is not known is exit code 1", () => {
   test.each([
     "partners show nobody",
     "partners set nobody --per-minute 5",
@@ -89,7 +91,7 @@ describe("what is not known is exit code 1", () => {
   });
 });
 
-describe("--json", () => {
+describe.concurrent("--json", () => {
   test.each([
     "keys list",
     "keys jwks",

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { makeCertificate, type TestCertificate } from "../certificates.ts";
 import type { Envelope } from "./contract.ts";
-import { eventually, withinOneSecond } from "./program.ts";
+import { eventually, patienceMs, withinOneSecond } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 let first: Partner;

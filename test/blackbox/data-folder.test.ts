@@ -1,10 +1,12 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "./contract.ts";
-import { run } from "./program.ts";
+import { patienceMs, run } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
 
@@ -14,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => folder?.remove());
 
-describe("data folder", () => {
+describe.concurrent("data folder", () => {
   test("the first command makes it for its owner alone, with database, master key and two signing keys", async () => {
     const data = join(folder.freshPath(), "nested");
     const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
@@ -110,7 +112,7 @@ describe("data folder", () => {
   });
 });
 
-describe("master key", () => {
+describe.concurrent("master key", () => {
   test("missing beside a database is refused, and no other one is made", async () => {
     const data = await folder.copyOfUsed();
     const key = (await readFile(join(data, "master.key"), "utf8")).trim();

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type EligibilityResult, type Envelope, type License, type Purpose, purposes } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
+import { patienceMs } from "./program.ts";
 import { dateIn, daysBetween, type Row, type TeacherName, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 let partner: Partner;

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { programWords, run } from "./program.ts";
+import { patienceMs, programWords, run } from "./program.ts";
 import { makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
 
@@ -66,7 +68,7 @@ const leaves = [
   "openapi",
 ];
 
-describe("help", () => {
+describe.concurrent("help", () => {
   test.each(leaves)("tvs %s --help has an example of itself", async (words) => {
     const { code, stdout, stderr } = await run([...words.split(" "), "--help"], { cwd: folder.path });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -98,7 +100,7 @@ describe("help", () => {
   });
 });
 
-describe("output", () => {
+describe.concurrent("output", () => {
   // Deno itself moves the cursor on a terminal; what counts here are colours and other attributes.
   const attributes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
 

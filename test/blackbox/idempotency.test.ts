@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Batch, Envelope, Problem } from "./contract.ts";
+import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 let partner: Partner;

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Envelope, ImportReport, PublicAnswer } from "./contract.ts";
 import { createImporter, type Importer, numbersOf } from "./importer.ts";
+import { patienceMs } from "./program.ts";
 import { type Column, columns, csv, day, type Row } from "./registry.ts";
 import { createWorld, readJson } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 const sample = fileURLToPath(new URL("../../data/sample-registry.csv", import.meta.url));
 let importer: Importer;
@@ -19,7 +22,7 @@ afterAll(() => importer?.world.end());
 describe("rejected rows", () => {
   const secret = "SECRET7";
 
-  test.each<[string, Partial<Row>, Column]>([
+  const faults: [string, Partial<Row>, Column][] = [
     ["a number of three segments", { reg_no: `${secret}/PT/2024` }, "reg_no"],
     ["no number", { reg_no: "" }, "reg_no"],
     ["no name", { name: "" }, "name"],
@@ -38,17 +41,26 @@ describe("rejected rows", () => {
       "license_expiry_date",
     ],
     ["an answer that is neither yes nor no", { active: secret }, "active"],
-  ])("%s: its line, field and code, never its value; the others are taken", async (_name, changes, field) => {
-    const [before, after] = [importer.fresh(), importer.fresh()];
-    const bad: Row = { ...importer.fresh(), ...changes };
-    const result = await importer.importRows([before, bad, after]);
+  ];
+
+  test("each has its line, field and code in the report, never its value; the others are taken", async () => {
+    const good = faults.map(() => importer.fresh());
+    const bad = faults.map(([, changes]): Row => ({ ...importer.fresh(), ...changes }));
+    const result = await importer.importRows(bad.flatMap((row, index) => [row, good[index] as Row]));
     expect(result.code).toBe(1);
-    expect(numbersOf(result)).toMatchObject({ rows: 3, inserted: 2, rejected: 1 });
-    expect(result.rejects).toMatchObject([{ line: 3, field }]);
-    const [value = ""] = Object.values(changes);
-    const everything = result.stdout + result.stderr + result.text;
-    if (value !== "") expect(everything.replaceAll(result.report.file, "")).not.toContain(value);
-    expect((await importer.find(after.reg_no)).found).toBe(true);
+    const expected = { rows: 2 * faults.length, inserted: faults.length, rejected: faults.length };
+    expect(numbersOf(result)).toMatchObject(expected);
+    // Each fault stands on its own line, the header being 1, with a good row behind it.
+    const places = faults.map(([name, , field], index) => ({ name, line: 2 + 2 * index, field }));
+    expect(
+      result.rejects.map(({ line, field }, index) => ({ name: faults[index]?.[0] ?? "", line, field })),
+    ).toEqual(places);
+    for (const { code } of result.rejects) expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
+    const everything = (result.stdout + result.stderr + result.text).replaceAll(result.report.file, "");
+    for (const [, changes] of faults) {
+      for (const value of Object.values(changes)) if (value !== "") expect(everything).not.toContain(value);
+    }
+    for (const row of good) expect((await importer.find(row.reg_no)).found).toBe(true);
   });
 
   test("a NIN that a spreadsheet has damaged has a code of its own", async () => {

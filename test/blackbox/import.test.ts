@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { counts, createImporter, type Importer, numbersOf } from "./importer.ts";
-import { withinOneSecond } from "./program.ts";
+import { patienceMs, withinOneSecond } from "./program.ts";
 import { columns, csv, day, type Row, teacher } from "./registry.ts";
+
+setDefaultTimeout(patienceMs);
 
 let importer: Importer;
 

@@ -1,8 +1,11 @@
 /** Policies and time zones of the operator's own: what the default ones cannot show. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { EligibilityResult, Envelope, Purpose } from "./contract.ts";
+import { patienceMs } from "./program.ts";
 import { dateIn, type Row, teacher, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 // Niue is 25 hours behind Kiritimati: its today is always over there.
 const lastDayInNiue = teacher("AB/PT/2020/00001", { license_expiry_date: dateIn("Pacific/Niue") });

@@ -2,14 +2,13 @@
  * The program as the black-box suite knows it: a command line and an address. What runs is told by TVS_COMMAND, so
  * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
  */
-import { setDefaultTimeout } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-// A test may start several processes, on a machine that has other things to do.
-setDefaultTimeout(60_000);
+/** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
+export const patienceMs = 60_000;
 
 const mainFile = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 

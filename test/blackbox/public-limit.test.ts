@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Problem } from "./contract.ts";
-import { roomInMinute } from "./program.ts";
+import { patienceMs, roomInMinute } from "./program.ts";
 import { createWorld, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 const path = "/teacher/verify-license";
 const perMinute = 60;

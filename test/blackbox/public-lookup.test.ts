@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Problem, PublicAnswer } from "./contract.ts";
+import { patienceMs } from "./program.ts";
 import { dateIn, daysBetween, type TeacherName, teacher, teachers } from "./registry.ts";
 import { createWorld, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 const path = "/teacher/verify-license";
 const perMinute = 60;

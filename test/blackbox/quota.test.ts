@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Problem } from "./contract.ts";
-import { roomInMinute, withinOneSecond } from "./program.ts";
+import { patienceMs, roomInMinute, withinOneSecond } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, type PartnerOptions, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 const tId = Number(teachers.valid.t_id);

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Problem } from "./contract.ts";
+import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 let world: World;
 let partner: Partner;

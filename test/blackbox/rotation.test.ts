@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Envelope } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf, type Rotated } from "./key-ring.ts";
-import { withinOneSecond } from "./program.ts";
+import { patienceMs, withinOneSecond } from "./program.ts";
+
+setDefaultTimeout(patienceMs);
 
 let ring: KeyWorld;
 

@@ -1,10 +1,13 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { patienceMs } from "./program.ts";
 import { teacher, teachers } from "./registry.ts";
 import { api, createWorld, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
 
 /**
  * Uses everything once and then reads what is left behind: in the data folder, in the logs, in what the commands

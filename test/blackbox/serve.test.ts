@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import type { Health } from "./contract.ts";
-import { run, type Service, startService } from "./program.ts";
+import { patienceMs, run, type Service, startService } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+
+setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
 

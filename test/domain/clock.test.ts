@@ -12,7 +12,12 @@ const beginnings: readonly [zone: string, date: string, begins: string, why: str
   ["America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00.000Z", "midnight was skipped: it began at 01:00"],
   ["America/Sao_Paulo", "2019-02-17", "2019-02-17T03:00:00.000Z", "the hour before midnight came twice"],
   ["Asia/Beirut", "2022-03-27", "2022-03-26T22:00:00.000Z", "midnight was skipped"],
-  ["America/St_Johns", "2006-10-29", "2006-10-29T02:30:00.000Z", "set back a minute after midnight: it began twice"],
+  [
+    "America/St_Johns",
+    "2006-10-29",
+    "2006-10-29T02:30:00.000Z",
+    "set back a minute after midnight: it began twice",
+  ],
   ["Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00.000Z", "the whole day was skipped"],
   ["Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00.000Z", "the day after the skipped one"],
   ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "a quarter of an hour off"],
@@ -56,6 +61,8 @@ describe("dates", () => {
 
   test("only dates that exist are dates", () => {
     expect(["2026-02-28", "2028-02-29"].every(isCalendarDate)).toBe(true);
-    expect(["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate)).toBe(false);
+    expect(
+      ["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate),
+    ).toBe(false);
   });
 });

@@ -1,5 +1,10 @@
 import { createCalendar } from "../../src/domain/clock.ts";
-import { planWrite, type RegisterStore, type StoredTeacher, type TeacherContent } from "../../src/domain/register.ts";
+import {
+  planWrite,
+  type RegisterStore,
+  type StoredTeacher,
+  type TeacherContent,
+} from "../../src/domain/register.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -29,7 +34,12 @@ export function withRegister(time: string, act: (world: World) => Promise<void>)
     let now = Date.parse(time);
     const [register, other] = [createTeacherStore(drivers[0]), createTeacherStore(drivers[1])];
     const plan = (regNo: string, changes?: Partial<TeacherContent>) =>
-      planWrite(null, aTeacher(regNo, changes), { action: "import", actor: "test", calendar: lagos, at: now });
+      planWrite(null, aTeacher(regNo, changes), {
+        action: "import",
+        actor: "test",
+        calendar: lagos,
+        at: now,
+      });
     const world: World = {
       register,
       other,

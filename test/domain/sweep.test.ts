@@ -18,9 +18,19 @@ describe("a sweep", () => {
     withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find, events }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59Z");
-      expect(await sweep(register, { ...options, clock })).toEqual({ date: "2026-05-31", expired: 0, started: 0, events: 0 });
+      expect(await sweep(register, { ...options, clock })).toEqual({
+        date: "2026-05-31",
+        expired: 0,
+        started: 0,
+        events: 0,
+      });
       clock.set("2026-05-31T23:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toEqual({ date: "2026-06-01", expired: 1, started: 0, events: 1 });
+      expect(await sweep(register, { ...options, clock })).toEqual({
+        date: "2026-06-01",
+        expired: 1,
+        started: 0,
+        events: 1,
+      });
       expect((await events(regNo)).at(-1)).toMatchObject({
         eventType: "license.expired",
         occurredAt: "2026-05-31T23:00:00.000Z",
@@ -36,8 +46,14 @@ describe("a sweep", () => {
       await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
       await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
       clock.set("2027-01-01T12:00:00Z");
-      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({ expired: 3, events: 3 });
-      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({ expired: 0, events: 0 });
+      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({
+        expired: 3,
+        events: 3,
+      });
+      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({
+        expired: 0,
+        events: 0,
+      });
       const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
       // The clocks of London change on 29 March and on 25 October.
       expect(await at("A/B/C/1")).toBe("2026-03-29T00:00:00.000Z");
@@ -50,25 +66,49 @@ describe("a sweep", () => {
       const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-20T09:00:00Z");
       await sweep(register, { ...options, clock });
-      expect((await register.history(id)).at(-1)).toMatchObject({ action: "sweep", actor: "test", at: clock.now() });
+      expect((await register.history(id)).at(-1)).toMatchObject({
+        action: "sweep",
+        actor: "test",
+        at: clock.now(),
+      });
     }));
 
   test("announces a licence that begins at the midnight of its issue date", () =>
     withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
-      await put(regNo, { certificateStatus: "NOT_FOUND", licenseIssueDate: "2026-07-01", licenseExpiryDate: "2027-06-30" });
+      await put(regNo, {
+        certificateStatus: "NOT_FOUND",
+        licenseIssueDate: "2026-07-01",
+        licenseExpiryDate: "2027-06-30",
+      });
       expect(await events(regNo)).toEqual([]);
       clock.set("2026-07-03T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({ started: 1, expired: 0, events: 1 });
+      expect(await sweep(register, { ...options, clock })).toMatchObject({
+        started: 1,
+        expired: 0,
+        events: 1,
+      });
       expect(await events(regNo)).toMatchObject([
-        { eventType: "license.verified", occurredAt: "2026-06-30T23:00:00.000Z", data: { licenseStatus: "VALID", previousStatus: "NOT_FOUND" } },
+        {
+          eventType: "license.verified",
+          occurredAt: "2026-06-30T23:00:00.000Z",
+          data: { licenseStatus: "VALID", previousStatus: "NOT_FOUND" },
+        },
       ]);
     }));
 
   test("announces a licence that began and ended while nobody swept as both, in order", () =>
     withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
-      await put(regNo, { certificateStatus: "NOT_FOUND", licenseIssueDate: "2026-07-01", licenseExpiryDate: "2026-07-31" });
+      await put(regNo, {
+        certificateStatus: "NOT_FOUND",
+        licenseIssueDate: "2026-07-01",
+        licenseExpiryDate: "2026-07-31",
+      });
       clock.set("2026-12-01T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({ started: 1, expired: 1, events: 2 });
+      expect(await sweep(register, { ...options, clock })).toMatchObject({
+        started: 1,
+        expired: 1,
+        events: 2,
+      });
       expect((await events(regNo)).map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
         ["license.verified", "2026-06-30T23:00:00.000Z"],
         ["license.expired", "2026-07-31T23:00:00.000Z"],
@@ -82,7 +122,11 @@ describe("a sweep", () => {
       await put("A/B/C/3", { licenseExpiryDate: null });
       await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
       clock.set("2026-06-20T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({ expired: 0, started: 0, events: 0 });
+      expect(await sweep(register, { ...options, clock })).toMatchObject({
+        expired: 0,
+        started: 0,
+        events: 0,
+      });
     }));
 
   test("of more records than one commit takes goes through all of them", () =>
@@ -112,7 +156,10 @@ describe("a sweep", () => {
       ]);
       expect(results.reduce((sum, { events: told }) => sum + told, 0)).toBe(450);
       const expiries = await Promise.all(
-        many(450).map(async (name) => (await events(name)).filter(({ eventType }) => eventType === "license.expired").length),
+        many(450).map(
+          async (name) =>
+            (await events(name)).filter(({ eventType }) => eventType === "license.expired").length,
+        ),
       );
       expect(new Set(expiries)).toEqual(new Set([1]));
       expect((await find("TRCN/LA/2020/0")).version).toBe(2);

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { changeTeacher, checkReason, type TeacherAction, teacherHistory, teacherKeyOf } from "../../src/domain/teacher-changes.ts";
 import type { RegisterStore } from "../../src/domain/register.ts";
+import {
+  changeTeacher,
+  checkReason,
+  type TeacherAction,
+  teacherHistory,
+  teacherKeyOf,
+} from "../../src/domain/teacher-changes.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, type World, withRegister } from "./register-world.ts";
 
@@ -24,7 +30,12 @@ describe("a revocation", () => {
       const { id } = await world.put(regNo);
       const change = await act(world, "revoke", "decision 14");
       expect(change).toMatchObject({
-        teacher: { licenseRevokedOn: "2026-05-02", licenseRevokedReason: "decision 14", announcedStatus: "REVOKED", version: 2 },
+        teacher: {
+          licenseRevokedOn: "2026-05-02",
+          licenseRevokedReason: "decision 14",
+          announcedStatus: "REVOKED",
+          version: 2,
+        },
         before: { license: "VALID" },
         after: { license: "REVOKED" },
       });
@@ -52,7 +63,9 @@ describe("a revocation", () => {
       await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
       world.clock.set("2026-06-03T09:00:00Z");
       await act(world, "revoke", "x");
-      expect((await world.events(regNo)).slice(-2).map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
+      expect(
+        (await world.events(regNo)).slice(-2).map(({ eventType, occurredAt }) => [eventType, occurredAt]),
+      ).toEqual([
         ["license.expired", "2026-05-31T23:00:00.000Z"],
         ["license.revoked", "2026-06-03T09:00:00.000Z"],
       ]);
@@ -64,7 +77,10 @@ describe("a revocation", () => {
       const { id } = await world.put(regNo, { active: false });
       const before = (await world.events(regNo)).length;
       await act(world, "revoke", "decision 14");
-      expect((await world.register.history(id)).at(-1)).toMatchObject({ action: "revoke", reason: "decision 14" });
+      expect((await world.register.history(id)).at(-1)).toMatchObject({
+        action: "revoke",
+        reason: "decision 14",
+      });
       await act(world, "reactivate");
       expect((await world.events(regNo)).length).toBe(before);
       expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
@@ -136,7 +152,9 @@ describe("changes at the same time", () => {
         act({ ...world, register: world.other }, "revoke", "second"),
       ]);
       expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-      expect((await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked")).toHaveLength(1);
+      expect(
+        (await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked"),
+      ).toHaveLength(1);
     }));
 
   test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
@@ -154,7 +172,11 @@ describe("changes at the same time", () => {
         },
       };
       await act({ ...world, register: slow }, "deactivate", "left");
-      expect(await world.find(regNo)).toMatchObject({ active: false, licenseRevokedReason: "meanwhile", version: 3 });
+      expect(await world.find(regNo)).toMatchObject({
+        active: false,
+        licenseRevokedReason: "meanwhile",
+        version: 3,
+      });
       expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
     }));
 
@@ -162,7 +184,9 @@ describe("changes at the same time", () => {
     withRegister(start, async (world) => {
       await world.put(regNo);
       const restless: RegisterStore = { ...world.register, apply: async (writes) => writes.map(() => false) };
-      expect(await rejection(act({ ...world, register: restless }, "deactivate", "x"))).toMatchObject({ code: "STORE_BUSY" });
+      expect(await rejection(act({ ...world, register: restless }, "deactivate", "x"))).toMatchObject({
+        code: "STORE_BUSY",
+      });
     }));
 });
 
@@ -206,12 +230,25 @@ describe("a reference", () => {
 
 describe("a reason", () => {
   test("is kept without white space around it", () => {
-    expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe("Decision 2026/14: Ọlọ́run, “quoted” ✓");
+    expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
+      "Decision 2026/14: Ọlọ́run, “quoted” ✓",
+    );
     expect(checkReason("é".repeat(500))).toHaveLength(500);
   });
 
   test("must be printable, short, and hold no contact and no NIN", () => {
-    const bad = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth", "NIN 12345678901", "ada@example.com", "+2348031234567"];
-    for (const text of bad) expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
+    const bad = [
+      "",
+      "   ",
+      "x".repeat(501),
+      "two\nlines",
+      "bell\u0007",
+      "zero\u200bwidth",
+      "NIN 12345678901",
+      "ada@example.com",
+      "+2348031234567",
+    ];
+    for (const text of bad)
+      expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
   });
 });

@@ -9,7 +9,8 @@ import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 
 /** The name that a database bears among its settings tells which one it is. */
-const named = (name: string) => `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
+const named = (name: string) =>
+  `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
 
 /**
  * Runs SQL over a file and closes it. Our own driver is of no use here: it prepares statements, and until those
@@ -39,7 +40,7 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
     const driver = await openEmbedded({ file: `${folder}/source.db` });
     await migrate(driver, 1);
     await driver.batch([{ sql: named("backup"), args: [] }]);
-    await makeBackup(driver, `${folder}/backup.db`);
+    const facts = await makeBackup(driver, `${folder}/backup.db`);
     await driver.close();
     if (old) {
       copyFileSync(`${folder}/backup.db`, target);
@@ -191,11 +192,14 @@ describe("a restore", () => {
 
   test("lists the keys and credentials that it puts back, and counts what it loses", () =>
     withBackup(true, async ({ target, options }) => {
-      await execute(target, `INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
+      await execute(
+        target,
+        `INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
         INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
         INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
-        INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`);
-          const { undone } = await restoreBackup(options);
+        INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`,
+      );
+      const { undone } = await restoreBackup(options);
       expect(undone).toEqual({
         changes: [
           { kind: "signingKey", id: "kid1", was: "compromised", now: null },

@@ -1,0 +1,62 @@
+/** What the tests of the exchange share: deliveries to an endpoint on loopback, and ways for it to answer. */
+import type { Socket } from "node:net";
+import {
+  createExchange,
+  type DeliverRequest,
+  type Exchange,
+  type ExchangeOptions,
+} from "../../src/delivery/exchange.ts";
+import { type Receiver, type ReceiverOptions, startReceiver } from "./receiver.ts";
+
+export const body = '{"eventId":"évt_1"}';
+export const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+const open: { close(): void }[] = [];
+
+/** For `afterEach`: closes every receiver and exchange that the test started. */
+export function closeAll(): void {
+  for (const each of open.splice(0)) each.close();
+}
+
+/** Has something closed with the rest. */
+export function closeLater<T extends { close(): void }>(each: T): T {
+  open.push(each);
+  return each;
+}
+
+export async function receive(
+  answer: (socket: Socket, request: string) => void,
+  options: ReceiverOptions = {},
+): Promise<Receiver> {
+  return closeLater(await startReceiver(answer, options));
+}
+
+export function makeExchange(options: ExchangeOptions = {}): Exchange {
+  return closeLater(createExchange(options));
+}
+
+export function requestTo(port: number, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
+  const url = new URL(`http://hooks.example.test:${port}/hook?x=1`);
+  return { url, address: "127.0.0.1", headers: {}, body, allowPrivate: true, ...overrides };
+}
+
+/** One delivery to an endpoint that answers in this way. */
+export async function deliverTo(answer: (socket: Socket) => void, overrides: Partial<DeliverRequest> = {}) {
+  const receiver = await receive(answer);
+  return makeExchange().deliver(requestTo(receiver.port, overrides));
+}
+
+/** Writes as much as the other side takes, for ever. */
+export function pour(socket: Socket, chunk: Uint8Array | string): void {
+  const more = () => {
+    while (socket.writable && socket.write(chunk));
+  };
+  socket.on("drain", more);
+  more();
+}
+
+/** Writes a little every few milliseconds, for ever. */
+export function drip(socket: Socket, text: string): void {
+  const timer = setInterval(() => socket.write(text), 5);
+  socket.on("close", () => clearInterval(timer));
+}

@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+/**
+ * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed
+ * too, so that its newest changes stand only in its log, and says which database is there afterwards.
+ * Run alone: `bun test/faults/restore-kill.ts 100`.
+ */
+export type RestoreFindings = { old: number; restored: number /** Must be zero. */; mixed: number };
+
+const main = resolve(import.meta.dir, "../../cli/main.ts");
+const rows = 20_000;
+
+export async function killRestores(kills: number): Promise<RestoreFindings> {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-kill-restore-"));
+  try {
+    const backup = join(folder, "backup.db");
+    prepare(folder, backup);
+    const durationMs = timeOf(() => run(folder, "restore", backup, "--force"));
+    const findings: RestoreFindings = { old: 0, restored: 0, mixed: 0 };
+    for (let round = 0; round < kills; round++) {
+      makeOld(folder, backup);
+      // The first third is the start of the process, in which nothing can go wrong.
+      await killAfter(start(folder, "restore", backup, "--force"), durationMs * (0.3 + 0.75 * Math.random()));
+      findings[await whichIsThere(join(folder, "data", "tvs.db"))]++;
+    }
+    return findings;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function prepare(folder: string, backup: string): void {
+  run(folder, "keys", "list");
+  const insert = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
+    INSERT INTO teachers (reg_no, name, source, certificate_status, announced_status, version, updated_at)
+    SELECT 'A/B/C/' || i, 'restored', 'legacy', 'CLAIMED', 'NOT_FOUND', 1, 1 FROM n`;
+  script(`db.exec(${JSON.stringify(insert)}); db.close();`, join(folder, "data", "tvs.db"));
+  run(folder, "backup", backup);
+}
+
+/** The old database: the backup's file, and a log in which every teacher is renamed. */
+function makeOld(folder: string, backup: string): void {
+  const data = join(folder, "data");
+  const key = join(folder, "master.key");
+  if (!existsSync(key)) copyFileSync(join(data, "master.key"), key);
+  rmSync(data, { recursive: true });
+  mkdirSync(data, { mode: 0o700 });
+  copyFileSync(key, join(data, "master.key"));
+  copyFileSync(backup, join(data, "tvs.db"));
+  const kill = `db.exec("PRAGMA journal_mode = WAL"); db.exec("UPDATE teachers SET name = 'old'"); process.kill(process.pid, 9);`;
+  script(kill, join(data, "tvs.db"));
+  if (!readdirSync(data).includes("tvs.db-wal"))
+    throw new Error("the old database has no log to be mixed up");
+}
+
+async function whichIsThere(file: string): Promise<keyof RestoreFindings> {
+  const { default: Database } = await import("libsql");
+  const db = new Database(file);
+  const [names] = db
+    .prepare("SELECT group_concat(DISTINCT name) AS names, count(*) AS n FROM teachers")
+    .all([]) as {
+    names: string;
+    n: number;
+  }[];
+  const [check] = db.prepare("PRAGMA integrity_check").all([]) as { integrity_check: string }[];
+  db.close();
+  if (names?.n !== rows || check?.integrity_check !== "ok") return "mixed";
+  return names.names === "old" || names.names === "restored" ? names.names : "mixed";
+}
+
+function script(text: string, file: string): void {
+  const open = `const { default: Database } = await import("libsql"); const db = new Database(${JSON.stringify(file)});`;
+  spawnSync(process.execPath, ["-e", open + text], { cwd: import.meta.dir });
+}
+
+function environment(folder: string): Record<string, string | undefined> {
+  return { ...process.env, TVS_DATA: join(folder, "data") };
+}
+
+function run(folder: string, ...args: string[]): void {
+  const { status, stderr } = spawnSync(process.execPath, [main, ...args], { env: environment(folder) });
+  if (status !== 0) throw new Error(`tvs ${args[0]} failed: ${stderr}`);
+}
+
+function start(folder: string, ...args: string[]): ChildProcess {
+  return spawn(process.execPath, [main, ...args], { env: environment(folder), stdio: "ignore" });
+}
+
+async function killAfter(child: ChildProcess, waitMs: number): Promise<void> {
+  const ended = new Promise((done) => child.once("exit", done));
+  await new Promise((done) => setTimeout(done, waitMs));
+  child.kill("SIGKILL");
+  await ended;
+}
+
+function timeOf(act: () => void): number {
+  const begin = performance.now();
+  act();
+  return performance.now() - begin;
+}
+
+if (import.meta.main) console.log(await killRestores(Number(process.argv[2] ?? 20)));
