@@ -112,13 +112,19 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       settingsInForce,
       calendar: createCalendar(settingsInForce.timeZone),
       keyKind,
-      actor: `cli:${userInfo().username}`,
+      actor: `cli:${userName()}`,
       dataDir: config.dataDir,
     };
   } catch (error) {
     await driver.close();
     throw error;
   }
+}
+
+/** The user of the operating system; Bun knows the name only from the environment, which may be empty. */
+function userName(): string {
+  const { username, uid } = userInfo();
+  return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }
 
 async function openDriver(config: Config, workerEntry: URL | undefined): Promise<Driver> {

@@ -10,6 +10,9 @@ import { command, configOf } from "./command.ts";
 import { print, record, table } from "./output.ts";
 import { ensureDataDir } from "./vault.ts";
 
+/** Names in one sentence. */
+const maxListed = 20;
+
 export const restoreCommand = command({
   name: "restore",
   description: "Put a backup in the place of the database; no service may use it meanwhile",
@@ -88,7 +91,7 @@ function remarks(
     `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
     ...(undone === null
       ? [
-          `There was no old database to compare with: API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
+          `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
     `Quotas of the current minute and day count as they stood in the backup, and a call with an Idempotency-Key used ${since} runs again.`,
@@ -103,11 +106,10 @@ function undoneRemarks(
   lost: NonNullable<Restored["undone"]>["lost"],
 ): string[] {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
-    changes
-      .filter((one) => one.kind === kind && test(one))
-      .map(({ id }) => id)
-      .join(", ");
-  const findings: [string, (ids: string) => string][] = [
+    changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
+  const findings: [string[], (ids: string) => string][] = [
+    [of("teacher", ({ now }) => now === null), (ids) => `Teachers whose revocation or deactivation is undone: ${ids}.`],
+    [of("teacher", ({ was }) => was === null), (ids) => `Teachers who are revoked or deactivated again: ${ids}.`],
     [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
     [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
     [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Signing again although it was retired: ${ids}. Who has a newer key history refuses what it signs now; promote the next key with tvs keys rotate --now.`],
@@ -120,7 +122,13 @@ function undoneRemarks(
   ]; // biome-ignore format: a finding a line
   const { attestations, history, events } = lost;
   const counted = `Not in the restored database: ${attestations} attestations, ${history} changes of records, ${events} events.`;
-  return [...findings.filter(([ids]) => ids !== "").map(([ids, say]) => say(ids)), counted];
+  return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(listed(ids))), counted];
+}
+
+/** The first ones by name; all of them stand in the table. */
+function listed(ids: readonly string[]): string {
+  const more = ids.length - maxListed;
+  return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function restoreText(
@@ -129,7 +137,10 @@ function restoreText(
   notes: readonly string[],
 ): string {
   const changes = undone?.changes ?? [];
-  const rows = changes.map(({ kind, id, was, now }) => [kind, id, was ?? "absent", now ?? "absent"]);
+  const rows = changes.map(({ kind, id, was, now }) => {
+    const missing = kind === "teacher" ? "in good standing" : "absent";
+    return [kind, id, was ?? missing, now ?? missing];
+  });
   return [
     record(facts),
     ...(rows.length === 0 ? [] : ["", table(["WHAT", "ID", "WAS", "NOW"], rows)]),

@@ -191,7 +191,10 @@ const historyCommand = command({
 });
 
 function historyTable(lines: readonly HistoryLine[]): string {
-  return table(["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON"], lines.map(historyRow));
+  return table(
+    ["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON OR EVENT ID"],
+    lines.map(historyRow),
+  );
 }
 
 function historyRow(line: HistoryLine): Cell[] {

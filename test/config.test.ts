@@ -54,7 +54,9 @@ describe("what every command is told", () => {
   };
 
   test("everything, by flags or by variables", () => {
-    const variables = Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), value]));
+    const variables = Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+    );
     expect(readConfig(settings, nothing)).toEqual(expected);
     expect(readConfig(nothing, variables)).toEqual(expected);
     expect(Object.keys(variables)).toEqual([
@@ -77,7 +79,13 @@ describe("what every command is told", () => {
   });
 
   test("an empty variable is one that is not set", () => {
-    const empty: Environment = { TVS_DATA: "", TVS_ISSUER: "", TVS_SANDBOX: "", TVS_MASTER_KEY: "", TVS_DATABASE: undefined };
+    const empty: Environment = {
+      TVS_DATA: "",
+      TVS_ISSUER: "",
+      TVS_SANDBOX: "",
+      TVS_MASTER_KEY: "",
+      TVS_DATABASE: undefined,
+    };
     expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
   });
 
@@ -107,14 +115,20 @@ describe("where the database and its master key are", () => {
   test("in the data directory, and the key beside the database", () => {
     expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
     expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
-    expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
+    expect(place({ database: "file:///elsewhere/x.db" })).toEqual([
+      "/elsewhere/x.db",
+      "/elsewhere/master.key",
+    ]);
     expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
   });
 
   test("a sandbox has both for itself, by whatever name it is reached", () => {
     expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
     expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
-    expect(place({ sandbox: true, database: "https://db.example" })).toEqual(["https://db.example", "/d/sandbox-master.key"]);
+    expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
+      "https://db.example",
+      "/d/sandbox-master.key",
+    ]);
   });
 
   test("a server's key is in the data directory", () => {
@@ -150,13 +164,16 @@ describe("what serve is told", () => {
       trustedProxies: ["10.0.0.0/8", "::1"],
       tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
     };
-    const variables = Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), value]));
+    const variables = Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+    );
     expect(readServeConfig(settings, nothing)).toMatchObject(expected);
     expect(readServeConfig(nothing, variables)).toMatchObject(expected);
   });
 
   test("proxies may be named by several flags, or several in one, with or without spaces", () => {
-    const proxies = (value: string | string[]) => readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
+    const proxies = (value: string | string[]) =>
+      readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
     expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
     expect(proxies(" 10.0.0.1 ,, 10.0.0.2,")).toEqual(["10.0.0.1", "10.0.0.2"]);
     expect(proxies([])).toEqual([]);
@@ -166,7 +183,9 @@ describe("what serve is told", () => {
     const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
     for (const left of Object.keys(all)) {
       const { [left]: _, ...two } = all;
-      expect(refusalOf(() => readServeConfig(two, nothing))).toContain("--tls-port, --tls-cert and --tls-key belong together");
+      expect(refusalOf(() => readServeConfig(two, nothing))).toContain(
+        "--tls-port, --tls-cert and --tls-key belong together",
+      );
     }
   });
 });
@@ -204,7 +223,9 @@ describe("what is wrong is named by flag and variable, in one line", () => {
 
   test("a database that is none of the kinds", () => {
     for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
-      expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(/^--database \(TVS_DATABASE\) must begin with file:/);
+      expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
+        /^--database \(TVS_DATABASE\) must begin with file:/,
+      );
     }
   });
 });

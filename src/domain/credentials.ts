@@ -44,7 +44,7 @@ export function apiKeyRecord(
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
 }
 
-function randomBase62(length: number): string {
+export function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 

@@ -10,9 +10,12 @@ import type { Teacher, TeacherKey } from "./teachers.ts";
 const personal =
   /\+?\d{10,}|(?<![\w-])\+?\(?\d(?:[\s().-]{0,2}\d){10,14}(?![\w-])|[^\s"@]{1,64}@[^\s"@]{1,255}/g;
 
+/** A phone number has that many digits without its leading zero; a NIN has one more. */
+const personalDigits = 10;
+
 /**
- * What was asked, for the evidence log. A number that named nobody may be a NIN that was sent in the wrong
- * member, so what looks like one is kept as its blind index only.
+ * What was asked, for the evidence log. A number that named nobody may be a NIN or a phone number that was sent
+ * in the wrong member, so what looks like one is not kept; of a NIN there remains its blind index.
  */
 export function askedFor(
   key: TeacherKey,
@@ -24,7 +27,9 @@ export function askedFor(
   }
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };
   const digits = String(key.value);
-  if (teacher === null && ninPattern.test(digits)) return { reference: "tId", ninIndex: index.nin(digits) };
+  if (teacher === null && digits.length >= personalDigits) {
+    return { reference: "tId", ninIndex: ninPattern.test(digits) ? index.nin(digits) : null };
+  }
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
@@ -39,6 +44,7 @@ export function contextForEvidence(context: object | undefined): string | null {
   return JSON.stringify(context, clean);
 }
 
-function withoutPersonalData(text: string): string {
+/** The text with what looks like a NIN, a phone number or an e-mail address taken out. */
+export function withoutPersonalData(text: string): string {
   return text.replace(personal, "[removed]");
 }

@@ -3,8 +3,8 @@ import { TvsError } from "./errors.ts";
 import type { Live } from "./live.ts";
 import { planWrite, type RegisterStore, type StoredTeacher, type TeacherWrite } from "./register.ts";
 
-/** Records in one commit: short enough that a call which waits for the disk does not notice. */
-const chunkRows = 200;
+/** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
+const chunkRows = 50;
 /** How often a running service looks at the date: a clock that is set forward is noticed within this. */
 const maxWaitMs = 60_000;
 
@@ -40,9 +40,13 @@ export async function sweep(
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map((teacher) => planCalendarStep(teacher, options));
+    const startedAt = performance.now();
     const applied = await register.apply(writes);
+    const tookMs = performance.now() - startedAt;
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
     refused = applied.some(Boolean) ? "" : first;
+    // Half of the time the disk belongs to the callers, however many records are due.
+    await new Promise((done) => setTimeout(done, tookMs));
   }
   return { date, ...counts };
 }
@@ -104,18 +108,27 @@ export function startSweeping(dependencies: {
   let last: Promise<void> = look();
 
   async function look(): Promise<void> {
-    const { calendar } = live.current();
-    // A time zone that was changed is another calendar: the same date may begin at another moment.
-    const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
+    const day = today();
+    let failed = false;
     if (day !== sweptFor) {
       try {
+        const { calendar } = live.current();
         await sweep(register, { calendar, clock, actor: "service", isStopped: () => stopped });
         sweptFor = day;
       } catch (error) {
+        failed = true;
         onError?.(error);
       }
     }
-    if (!stopped) timer = setTimeout(again, waitMs(calendar, clock.now()));
+    // Midnight may have come while the sweep was under way.
+    const wait = !failed && today() !== sweptFor ? 0 : waitMs(live.current().calendar, clock.now());
+    if (!stopped) timer = setTimeout(again, wait);
+  }
+
+  /** A time zone that was changed is another calendar: the same date may begin at another moment. */
+  function today(): string {
+    const { calendar } = live.current();
+    return `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
   }
 
   function again(): void {

@@ -1,6 +1,7 @@
 import type { Calendar, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "./events.ts";
+import { withoutPersonalData } from "./evidence.ts";
 import {
   type HistoryEntry,
   planWrite,
@@ -69,7 +70,7 @@ export function checkReason(text: string): string {
   if (reason === "" || [...reason].length > maxReasonLength || /[\p{C}\p{Zl}\p{Zp}]/u.test(reason)) {
     throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
   }
-  if (/\d{10,}|[^\s@]+@[^\s@]+/.test(reason)) {
+  if (withoutPersonalData(reason) !== reason) {
     const message =
       "--reason must not hold an e-mail address or a number of ten or more digits; name the file or the decision";
     throw new TvsError("USAGE", message);

@@ -58,7 +58,8 @@ function createConnection(db: Libsql.Database): Connection {
     for (let i = 0; i < args.length; i++) values[i] = bindable(args[i] as Value);
     const { valueCount, native } = prepare(sql, values.length);
     // With fewer values than last time, those of the last call would stay bound in their places.
-    if (values.length !== valueCount) throw new TypeError("a statement must be given as many values each time");
+    if (values.length !== valueCount)
+      throw new TypeError("a statement must be given as many values each time");
     return native.all(values);
   }
 

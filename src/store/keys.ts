@@ -4,8 +4,18 @@ import type { Driver, Row, Statement } from "./driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
-const promote =
-  "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'";
+/**
+ * Retires the active key. The command took its time before it made the next key, and the service has signed on
+ * until this commit: the key was in use until its last attestation, or that would be refused for ever. It is among
+ * the newest, which stand in almost the order of their times.
+ */
+const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
+  retired_at = max(?, coalesce((SELECT max(issued_at) * 1000
+    FROM (SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 20000)), 0))
+  WHERE kid = ? AND state = 'active'`;
+/** One key follows the other without a gap. */
+const promote = `UPDATE signing_keys SET state = 'active',
+  activated_at = (SELECT retired_at FROM signing_keys WHERE kid = ?) WHERE kid = ? AND state = 'pending'`;
 const retire = `UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ? AND state = ?`;
 const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
@@ -42,8 +52,8 @@ export function createKeyStore(driver: Driver): KeyStore {
     },
     rotate({ active, pending, next, at }) {
       return change([
-        { sql: retire, args: [at, active, "active"] },
-        { sql: promote, args: [at, pending] },
+        { sql: retireActive, args: [at, active] },
+        { sql: promote, args: [active, pending] },
         insert(next),
       ]);
     },

@@ -26,9 +26,25 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
 
 describe("a command line", () => {
   test("reaches the command with its own flags and the common ones", async () => {
-    const { seen, error } = await call(["x.csv", "--dry-run", "--reason", "why", "--data", "/d", "--json", "--sandbox"]);
+    const { seen, error } = await call([
+      "x.csv",
+      "--dry-run",
+      "--reason",
+      "why",
+      "--data",
+      "/d",
+      "--json",
+      "--sandbox",
+    ]);
     expect(error).toBeUndefined();
-    expect(seen).toMatchObject({ file: "x.csv", "dry-run": true, reason: "why", data: "/d", json: true, sandbox: true });
+    expect(seen).toMatchObject({
+      file: "x.csv",
+      "dry-run": true,
+      reason: "why",
+      data: "/d",
+      json: true,
+      sandbox: true,
+    });
   });
 
   test.each([

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { exitCodeOf, exitCodes, parseCount, parseDuration, parseTime, printable, record, table } from "../../cli/output.ts";
+import {
+  exitCodeOf,
+  exitCodes,
+  parseCount,
+  parseDuration,
+  parseTime,
+  printable,
+  record,
+  table,
+} from "../../cli/output.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 
 function refusalOf(act: () => unknown): string {
@@ -45,7 +54,9 @@ describe("durations", () => {
   });
 
   test.each(["", "5", "h", "-1h", "1.5h", "1 h", "1H", "1w", "1h30m", "1234567s"])("%j is none", (text) => {
-    expect(refusalOf(() => parseDuration("--overlap", text))).toBe("--overlap must be a duration such as 30s, 5m, 24h or 7d");
+    expect(refusalOf(() => parseDuration("--overlap", text))).toBe(
+      "--overlap must be a duration such as 30s, 5m, 24h or 7d",
+    );
   });
 });
 
@@ -59,17 +70,24 @@ describe("times", () => {
     expect(new Date(parseTime("--since", text)).toISOString()).toBe(time);
   });
 
-  test.each(["", "yesterday", "2026-01-31T12:00:00", "31.01.2026", "2026-13-01", "2026-01-31T25:00Z", "1767225600"])(
-    "%j is none: without an offset nobody knows which",
-    (text) => {
-      expect(refusalOf(() => parseTime("--since", text))).toStartWith("--since must be an ISO 8601 time");
-    },
-  );
+  test.each([
+    "",
+    "yesterday",
+    "2026-01-31T12:00:00",
+    "31.01.2026",
+    "2026-13-01",
+    "2026-01-31T25:00Z",
+    "1767225600",
+  ])("%j is none: without an offset nobody knows which", (text) => {
+    expect(refusalOf(() => parseTime("--since", text))).toStartWith("--since must be an ISO 8601 time");
+  });
 });
 
 describe("counts", () => {
   test("whole numbers", () => {
-    expect(["0", "7", "9999999999"].map((text) => parseCount("--limit", text))).toEqual([0, 7, 9_999_999_999]);
+    expect(["0", "7", "9999999999"].map((text) => parseCount("--limit", text))).toEqual([
+      0, 7, 9_999_999_999,
+    ]);
     for (const text of ["", "-1", "1.0", "1e3", " 1", "12345678901", "0x1"]) {
       expect(refusalOf(() => parseCount("--limit", text))).toBe("--limit must be a whole number");
     }
@@ -78,9 +96,15 @@ describe("counts", () => {
 
 describe("text for people", () => {
   test("a table is aligned, without lines, colour or trailing spaces", () => {
-    expect(table(["kid", "state"], [["a", "active"], ["long one", null]])).toBe(
-      ["kid       state", "a         active", "long one  -"].join("\n"),
-    );
+    expect(
+      table(
+        ["kid", "state"],
+        [
+          ["a", "active"],
+          ["long one", null],
+        ],
+      ),
+    ).toBe(["kid       state", "a         active", "long one  -"].join("\n"));
   });
 
   test("a record is a line each member", () => {
@@ -90,7 +114,9 @@ describe("text for people", () => {
   });
 
   test("nothing that came from outside can rewrite the operator's screen", () => {
-    expect(printable("a\u001b[2Jb\r\nc\u202ed\u2028e\u0007")).toBe("a\\u001b[2Jb\\u000d\\u000ac\\u202ed\\u2028e\\u0007");
+    expect(printable("a\u001b[2Jb\r\nc\u202ed\u2028e\u0007")).toBe(
+      "a\\u001b[2Jb\\u000d\\u000ac\\u202ed\\u2028e\\u0007",
+    );
     expect(printable("Adé Ọbí 😀")).toBe("Adé Ọbí 😀");
     expect(table(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
     expect(record({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");

@@ -1,6 +1,6 @@
+import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "bun:test";
 import { ensureDataDir, masterKeyAtHand, openVault } from "../../cli/vault.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
@@ -77,9 +77,13 @@ describe("a database that has a master key", () => {
 
   test("is refused with a key that is none", () =>
     withStores(async ({ folder, settings }) => {
-      expect(await rejection(openVault(configOf(folder, "short"), settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
+      expect(await rejection(openVault(configOf(folder, "short"), settings))).toMatchObject({
+        code: "MASTER_KEY_INVALID",
+      });
       writeFileSync(join(folder, "master.key"), "");
-      expect(await rejection(openVault(configOf(folder), settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
+      expect(await rejection(openVault(configOf(folder), settings))).toMatchObject({
+        code: "MASTER_KEY_INVALID",
+      });
     }));
 
   test("takes the environment's key before the file's", () =>
@@ -103,6 +107,8 @@ describe("the data directory", () => {
   test("that cannot be made is named, with the flag", () =>
     withTempDir(async (folder) => {
       writeFileSync(join(folder, "file"), "");
-      expect(() => ensureDataDir(configOf(join(folder, "file", "data")))).toThrow(/file\/data cannot be made.*--data/);
+      expect(() => ensureDataDir(configOf(join(folder, "file", "data")))).toThrow(
+        /file\/data cannot be made.*--data/,
+      );
     }));
 });

@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { secrets } from "./samples.ts";
 
@@ -15,7 +15,12 @@ describe("a blind index", () => {
 
   test("differs with the key and with the kind", () => {
     const other = createBlindIndex(secrets.blindIndexKey);
-    const all = [index.nin("08031234567"), index.phone("08031234567"), index.email("08031234567"), other.nin("08031234567")];
+    const all = [
+      index.nin("08031234567"),
+      index.phone("08031234567"),
+      index.email("08031234567"),
+      other.nin("08031234567"),
+    ];
     expect(new Set(all.map(hex)).size).toBe(4);
   });
 

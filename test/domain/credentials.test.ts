@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import {
   apiKeyId,
   authenticate,
@@ -15,7 +15,7 @@ import {
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { rejection } from "../rejection.ts";
-import { aPartner, anApiKey } from "../store/samples.ts";
+import { anApiKey, aPartner } from "../store/samples.ts";
 import { secrets } from "./samples.ts";
 import { withStores } from "./store-world.ts";
 
@@ -90,7 +90,12 @@ describe("the form of an API key", () => {
     for (const key of Object.values(vectors)) {
       for (let place = 0; place < key.length; place++) {
         const wrong = key[place] === "x" ? "y" : "x";
-        expect(apiKeyId(key.slice(0, place) + wrong + key.slice(place + 1), key === vectors.live ? "live" : "test")).toBeNull();
+        expect(
+          apiKeyId(
+            key.slice(0, place) + wrong + key.slice(place + 1),
+            key === vectors.live ? "live" : "test",
+          ),
+        ).toBeNull();
       }
     }
   });
@@ -129,10 +134,17 @@ class WatchedMap<T> extends Map<string, T> {
   }
 }
 
-function aBook(partners: readonly Partner[], keys: readonly ApiKey[], fingerprints: Record<string, string> = {}) {
+function aBook(
+  partners: readonly Partner[],
+  keys: readonly ApiKey[],
+  fingerprints: Record<string, string> = {},
+) {
   const apiKeys = new WatchedMap(keys.map((one) => [one.keyId, one]));
   const certificates = Object.entries(fingerprints).map(([fingerprint, partnerId]) => {
-    return [fingerprint, { fingerprint, partnerId, subject: "CN=x", validFrom: 0, validTo: 1, addedAt: 0 }] as const;
+    return [
+      fingerprint,
+      { fingerprint, partnerId, subject: "CN=x", validFrom: 0, validTo: 1, addedAt: 0 },
+    ] as const;
   });
   const book: CredentialBook = {
     partners: new Map(partners.map((one) => [one.partnerId, one])),
@@ -148,9 +160,13 @@ const valid = { validFrom: now - 1, validTo: now + 1 };
 describe("who calls", () => {
   const key = mintApiKey("keyed", minting);
   const other = mintApiKey("other", minting);
-  const { book } = aBook([aPartner("keyed"), aPartner("other"), aPartner("certified")], [key.record, other.record], {
-    f1: "certified",
-  });
+  const { book } = aBook(
+    [aPartner("keyed"), aPartner("other"), aPartner("certified")],
+    [key.record, other.record],
+    {
+      f1: "certified",
+    },
+  );
   const ask = (presented: Partial<Presented>, changes: Partial<typeof options> | { kind: "test" } = {}) =>
     authenticate({ ...nothing, ...presented }, book, { ...options, ...changes });
   const who = (presented: Partial<Presented>) => ask(presented)?.partner.partnerId;
@@ -161,11 +177,17 @@ describe("who calls", () => {
 
   test("whoever presents a key in either header, and which key it was", () => {
     expect(ask({ bearer: key.text })).toEqual({ partner: aPartner("keyed"), credential: key.record.keyId });
-    expect(ask({ headerKey: key.text })).toEqual({ partner: aPartner("keyed"), credential: key.record.keyId });
+    expect(ask({ headerKey: key.text })).toEqual({
+      partner: aPartner("keyed"),
+      credential: key.record.keyId,
+    });
   });
 
   test("whoever presents a certificate, and which one it was", () => {
-    expect(ask({ certificate: { fingerprint: "f1", ...valid } })).toEqual({ partner: aPartner("certified"), credential: "f1" });
+    expect(ask({ certificate: { fingerprint: "f1", ...valid } })).toEqual({
+      partner: aPartner("certified"),
+      credential: "f1",
+    });
   });
 
   test("the first valid credential counts: certificate, Bearer key, header key", () => {
@@ -178,20 +200,29 @@ describe("who calls", () => {
     const unknown = { fingerprint: "f2", ...valid };
     expect(who({ certificate: unknown, bearer: key.text })).toBe("keyed");
     expect(who({ certificate: unknown, bearer: "nonsense", headerKey: other.text })).toBe("other");
-    expect(who({ certificate: { fingerprint: "f1", validFrom: 0, validTo: now - 1 }, headerKey: other.text })).toBe("other");
+    expect(
+      who({ certificate: { fingerprint: "f1", validFrom: 0, validTo: now - 1 }, headerKey: other.text }),
+    ).toBe("other");
     expect(who({ certificate: unknown, bearer: "nonsense", headerKey: "" })).toBeUndefined();
   });
 
   test("a certificate counts on its first and last moment and not beyond", () => {
-    const within = (validFrom: number, validTo: number) => ask({ certificate: { fingerprint: "f1", validFrom, validTo } }) !== null;
-    expect([within(now, now), within(now + 1, now + 2), within(now - 2, now - 1)]).toEqual([true, false, false]);
+    const within = (validFrom: number, validTo: number) =>
+      ask({ certificate: { fingerprint: "f1", validFrom, validTo } }) !== null;
+    expect([within(now, now), within(now + 1, now + 2), within(now - 2, now - 1)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   test("a key of a sandbox opens no live service, nor the other way round", () => {
     const testKey = mintApiKey("keyed", { ...minting, kind: "test" });
     const mixed = aBook([aPartner("keyed")], [testKey.record]).book;
     expect(authenticate({ ...nothing, bearer: testKey.text }, mixed, options)).toBeNull();
-    expect(authenticate({ ...nothing, bearer: testKey.text }, mixed, { ...options, kind: "test" })).not.toBeNull();
+    expect(
+      authenticate({ ...nothing, bearer: testKey.text }, mixed, { ...options, kind: "test" }),
+    ).not.toBeNull();
     expect(ask({ bearer: key.text }, { kind: "test" })).toBeNull();
   });
 
@@ -210,7 +241,12 @@ describe("who calls", () => {
   });
 
   test("keys made under another master key are refused", () => {
-    expect(authenticate({ ...nothing, bearer: key.text }, book, { ...options, secrets: deriveSecrets(newMasterKey()) })).toBeNull();
+    expect(
+      authenticate({ ...nothing, bearer: key.text }, book, {
+        ...options,
+        secrets: deriveSecrets(newMasterKey()),
+      }),
+    ).toBeNull();
   });
 
   test("a mistyped key is refused without the book being asked", () => {
@@ -249,7 +285,11 @@ describe("who calls", () => {
   });
 
   test("a disabled partner's certificate does not hide another partner's key", () => {
-    const { book: mixed } = aBook([{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")], [key.record], { f1: "certified" });
+    const { book: mixed } = aBook(
+      [{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")],
+      [key.record],
+      { f1: "certified" },
+    );
     const presented = { ...nothing, certificate: { fingerprint: "f1", ...valid }, bearer: key.text };
     expect(authenticate(presented, mixed, options)?.partner.partnerId).toBe("keyed");
   });
@@ -267,9 +307,13 @@ describe("keys of one partner, in the store", () => {
       expect(record).toMatchObject({ partnerId: "agency", createdAt: now, expiresAt: null });
       expect(previous).toEqual({ keyId: first.record.keyId, expiresAt: now + 24 * hourMs });
       const book = await loadCredentialBook(partners);
-      const opens = (bearer: string, at: number) => authenticate({ ...nothing, bearer }, book, { ...options, now: at }) !== null;
+      const opens = (bearer: string, at: number) =>
+        authenticate({ ...nothing, bearer }, book, { ...options, now: at }) !== null;
       expect([opens(first.text, now), opens(text, now)]).toEqual([true, true]);
-      expect([opens(first.text, now + 24 * hourMs - 1), opens(first.text, now + 24 * hourMs)]).toEqual([true, false]);
+      expect([opens(first.text, now + 24 * hourMs - 1), opens(first.text, now + 24 * hourMs)]).toEqual([
+        true,
+        false,
+      ]);
       expect(opens(text, now + 1000 * hourMs)).toBe(true);
     }));
 
@@ -284,16 +328,22 @@ describe("keys of one partner, in the store", () => {
       const { previous } = await issueApiKey(partners, "agency", { ...issuing, overlapMs });
       expect(previous).toEqual({ keyId: first.keyId, expiresAt: ends });
       expect((await partners.apiKeys()).find((one) => one.keyId === first.keyId)?.expiresAt).toBe(ends);
-    }));
+    }),
+  );
 
   test("a third live key is refused, naming the two, the oldest to be revoked", () =>
     withStores(async ({ partners }) => {
-      const [older, newer] = [anApiKey("agency", "OldKey000000"), { ...anApiKey("agency", "AKey00000000"), createdAt: 2 }];
+      const [older, newer] = [
+        anApiKey("agency", "OldKey000000"),
+        { ...anApiKey("agency", "AKey00000000"), createdAt: 2 },
+      ];
       await partners.add(aPartner("agency"), newer);
       await partners.addKey(older, { shortened: null, maxLive: 2 });
       const refusal = await rejection(issueApiKey(partners, "agency", issuing));
       expect(refusal).toMatchObject({ code: "REFUSED" });
-      expect(String(refusal)).toMatch(/two live keys \(OldKey000000, AKey00000000\).*key revoke OldKey000000$/);
+      expect(String(refusal)).toMatch(
+        /two live keys \(OldKey000000, AKey00000000\).*key revoke OldKey000000$/,
+      );
       expect(await partners.apiKeys()).toHaveLength(2);
     }));
 
@@ -305,14 +355,18 @@ describe("keys of one partner, in the store", () => {
       await partners.revokeKey("Expired00000", now - 1);
       const { previous } = await issueApiKey(partners, "agency", issuing);
       expect(previous).toBeNull();
-      expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({ previous: { expiresAt: now + 24 * hourMs } });
+      expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
+        previous: { expiresAt: now + 24 * hourMs },
+      });
       expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
     }));
 
   test("of several issued at once, one is added", () =>
     withStores(async ({ partners }) => {
       await partners.add(aPartner("agency"), mintApiKey("agency", minting).record);
-      const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => issueApiKey(partners, "agency", issuing)));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 4 }, () => issueApiKey(partners, "agency", issuing)),
+      );
       expect(outcomes.filter((one) => one.status === "fulfilled")).toHaveLength(1);
       expect(await partners.apiKeys()).toHaveLength(2);
     }));
@@ -322,17 +376,34 @@ describe("keys of one partner, in the store", () => {
       const { record } = mintApiKey("agency", minting);
       await partners.add(aPartner("agency"), record);
       const second = await issueApiKey(partners, "agency", issuing);
-      expect(await revokeApiKey(partners, record.keyId, now)).toMatchObject({ isLast: false, record: { revokedAt: now } });
-      expect(await revokeApiKey(partners, record.keyId, now + 5)).toMatchObject({ record: { revokedAt: now } });
+      expect(await revokeApiKey(partners, record.keyId, now)).toMatchObject({
+        isLast: false,
+        record: { revokedAt: now },
+      });
+      expect(await revokeApiKey(partners, record.keyId, now + 5)).toMatchObject({
+        record: { revokedAt: now },
+      });
       expect(await revokeApiKey(partners, second.record.keyId, now)).toMatchObject({ isLast: true });
-      expect(await rejection(revokeApiKey(partners, "NoSuchKey000", now))).toMatchObject({ code: "NOT_KNOWN" });
+      expect(await rejection(revokeApiKey(partners, "NoSuchKey000", now))).toMatchObject({
+        code: "NOT_KNOWN",
+      });
     }));
 });
 
 test("a key is shown with its state and without its hash", () => {
   const { record } = mintApiKey("agency", minting);
-  const states = [record, { ...record, expiresAt: now }, { ...record, revokedAt: now }, { ...record, expiresAt: now, revokedAt: now }];
-  expect(states.map((one) => describeApiKey(one, now).state)).toEqual(["live", "expired", "revoked", "revoked"]);
+  const states = [
+    record,
+    { ...record, expiresAt: now },
+    { ...record, revokedAt: now },
+    { ...record, expiresAt: now, revokedAt: now },
+  ];
+  expect(states.map((one) => describeApiKey(one, now).state)).toEqual([
+    "live",
+    "expired",
+    "revoked",
+    "revoked",
+  ]);
   expect(describeApiKey({ ...record, expiresAt: now }, now)).toEqual({
     keyId: record.keyId,
     partnerId: "agency",

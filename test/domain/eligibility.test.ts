@@ -3,18 +3,33 @@ import { ineligibilityReasons } from "../../src/domain/eligibility.ts";
 import { defaultPolicy, type Policy, type PolicyRule } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/register.ts";
 import { licenseOn } from "../../src/domain/teachers.ts";
-import { certificateStatuses, purposes, type Purpose, reasons as published, sources } from "../../src/partner/contract.ts";
+import {
+  certificateStatuses,
+  type Purpose,
+  reasons as published,
+  purposes,
+  sources,
+} from "../../src/partner/contract.ts";
 import { aStoredTeacher } from "./samples.ts";
 
 const today = "2026-03-01";
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
-const anything: PolicyRule = { certificate: [...certificateStatuses], sources: [...sources], categories: [], minDaysRemaining: 0 };
+const anything: PolicyRule = {
+  certificate: [...certificateStatuses],
+  sources: [...sources],
+  categories: [],
+  minDaysRemaining: 0,
+};
 
 function withRule(rule: Partial<PolicyRule> | null): Policy {
   return { version: "test", purposes: rule === null ? {} : { [purpose]: { ...anything, ...rule } } };
 }
 
-function reasonsFor(changes: Partial<StoredTeacher>, policy: Policy = withRule({}), asked: Purpose = purpose) {
+function reasonsFor(
+  changes: Partial<StoredTeacher>,
+  policy: Policy = withRule({}),
+  asked: Purpose = purpose,
+) {
   const teacher = aStoredTeacher(changes);
   return ineligibilityReasons(teacher, licenseOn(teacher, today), { purpose: asked, policy, today });
 }
@@ -88,10 +103,13 @@ describe("several reasons", () => {
     [later, "LICENSE_NOT_YET_VALID"],
     [expired, "LICENSE_EXPIRED"],
     [revoked, "LICENSE_REVOKED"],
-  ])("%j without a rule: the licence, then POLICY_MISSING, and nothing of a certificate", (changes, reason) => {
-    const claimed = { ...changes, certificateStatus: "CLAIMED" as const };
-    expect(reasonsFor(claimed, withRule(null))).toEqual([reason, "POLICY_MISSING"] as never);
-  });
+  ])(
+    "%j without a rule: the licence, then POLICY_MISSING, and nothing of a certificate",
+    (changes, reason) => {
+      const claimed = { ...changes, certificateStatus: "CLAIMED" as const };
+      expect(reasonsFor(claimed, withRule(null))).toEqual([reason, "POLICY_MISSING"] as never);
+    },
+  );
 
   /** Every combination of what a record and a rule may hold. */
   test("stand in the published order, each once, and are empty only for a valid licence", () => {
@@ -99,7 +117,13 @@ describe("several reasons", () => {
     for (const license of licenses) {
       for (const certificateStatus of certificateStatuses) {
         for (const source of sources) {
-          for (const rule of [null, {}, demanding, { minDaysRemaining: 1 }, { certificate: ["VERIFIED" as const] }]) {
+          for (const rule of [
+            null,
+            {},
+            demanding,
+            { minDaysRemaining: 1 },
+            { certificate: ["VERIFIED" as const] },
+          ]) {
             const reasons = reasonsFor({ ...license, certificateStatus, source }, withRule(rule));
             const places = reasons.map((reason) => published.indexOf(reason));
             expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
@@ -151,7 +175,9 @@ describe("under the default policy", () => {
     const isStrict = strict.includes(asked);
     expect(verdict({})).toEqual([]);
     expect(verdict({ source: "legacy" })).toEqual(isStrict ? ["SOURCE_NOT_ACCEPTED"] : []);
-    expect(verdict({ certificateStatus: "LEGACY_RECORD" })).toEqual(isStrict ? ["CERTIFICATE_LEGACY_ONLY"] : []);
+    expect(verdict({ certificateStatus: "LEGACY_RECORD" })).toEqual(
+      isStrict ? ["CERTIFICATE_LEGACY_ONLY"] : [],
+    );
     expect(verdict({ certificateStatus: "CLAIMED" })).toEqual(general ? [] : ["CERTIFICATE_CLAIMED"]);
     expect(verdict({ certificateStatus: "NOT_FOUND" })).toEqual(general ? [] : ["CERTIFICATE_NOT_FOUND"]);
     expect(verdict(expired)).toEqual(["LICENSE_EXPIRED"]);

@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import { eligibilityResult, sealEnvelope } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/register.ts";
@@ -51,7 +51,14 @@ describe("the result of a verification", () => {
     ];
     const results = records.map(resultOf);
     expect(results.map((one) => one.status)).toEqual(results.map((one) => one.license?.status as never));
-    expect(results.map((one) => one.status)).toEqual(["VALID", "NOT_FOUND", "REVOKED", "EXPIRED", "NOT_FOUND", "VALID"]);
+    expect(results.map((one) => one.status)).toEqual([
+      "VALID",
+      "NOT_FOUND",
+      "REVOKED",
+      "EXPIRED",
+      "NOT_FOUND",
+      "VALID",
+    ]);
     expect(results.map((one) => one.eligible)).toEqual([true, false, false, false, false, false]);
     expect(results.every((one) => one.found && one.eligible === (one.reasons.length === 0))).toBe(true);
   });
@@ -64,9 +71,15 @@ describe("the result of a verification", () => {
 
   test("holds nothing of a NIN or a contact, nor why a licence was revoked", () => {
     const secret = new Uint8Array(16).fill(0xab);
-    const hidden = { ninIndex: secret, emailIndex: secret, phoneIndex: secret, licenseRevokedOn: today, licenseRevokedReason: "hidden" };
+    const hidden = {
+      ninIndex: secret,
+      emailIndex: secret,
+      phoneIndex: secret,
+      licenseRevokedOn: today,
+      licenseRevokedReason: "hidden",
+    };
     const text = JSON.stringify(resultOf({ ...hidden, photoUrl: "https://example.com/p.jpg" }));
-    for (const word of ["171", "hidden", "index", "photo", "id\":1"]) expect(text).not.toContain(word);
+    for (const word of ["171", "hidden", "index", "photo", 'id":1']) expect(text).not.toContain(word);
   });
 });
 

@@ -1,12 +1,23 @@
 import { describe, expect, test } from "bun:test";
-import { createEvent, createEvents, type Statuses, transitions, unknownTeacher } from "../../src/domain/events.ts";
+import {
+  createEvent,
+  createEvents,
+  type Statuses,
+  transitions,
+  unknownTeacher,
+} from "../../src/domain/events.ts";
 import { certificateStatuses, eventTypes, licenseStatuses } from "../../src/partner/contract.ts";
 
 type Move = [before: Partial<Statuses>, after: Partial<Statuses>, events: [string, string][]];
 
-const statuses = (changes: Partial<Statuses>): Statuses => ({ license: "VALID", certificate: "VERIFIED", active: true, ...changes });
-const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>) =>
-  transitions(statuses(before), statuses(after)).map(({ eventType, previousStatus }) => [eventType, previousStatus]);
+const statuses = (changes: Partial<Statuses>): Statuses => ({
+  license: "VALID",
+  certificate: "VERIFIED",
+  active: true,
+  ...changes,
+});
+const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
+  transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
 
 describe("which change causes which event (the table of decisions, Import)", () => {
   test.each<Move>([
@@ -27,7 +38,11 @@ describe("which change causes which event (the table of decisions, Import)", () 
     [{}, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "VALID"]]],
     [{ license: "EXPIRED" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "EXPIRED"]]],
     [{ license: "REVOKED" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "REVOKED"]]],
-    [{ license: "NOT_FOUND" }, { license: "NOT_FOUND", active: false }, [["teacher.deactivated", "NOT_FOUND"]]],
+    [
+      { license: "NOT_FOUND" },
+      { license: "NOT_FOUND", active: false },
+      [["teacher.deactivated", "NOT_FOUND"]],
+    ],
   ])("%j to %j", (before, after, events) => {
     expect(eventsOf(before, after)).toEqual(events);
   });
@@ -41,7 +56,10 @@ describe("which change causes which event (the table of decisions, Import)", () 
     [{ license: "NOT_FOUND", active: false }, { license: "EXPIRED" }],
     [{ license: "NOT_FOUND", active: false }, { license: "REVOKED" }],
     [{ license: "NOT_FOUND", active: false }, { license: "NOT_FOUND" }],
-    [{ license: "NOT_FOUND", active: false }, { license: "NOT_FOUND", active: false }],
+    [
+      { license: "NOT_FOUND", active: false },
+      { license: "NOT_FOUND", active: false },
+    ],
     [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
     [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
     [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],
@@ -66,7 +84,10 @@ describe("which change causes which event (the table of decisions, Import)", () 
     const first = transitions(unknownTeacher, statuses({}));
     expect(first.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
     const fall = eventsOf({}, { license: "REVOKED", certificate: "CLAIMED" });
-    expect(fall).toEqual([["license.revoked", "VALID"], ["certificate.revoked", "VERIFIED"]]);
+    expect(fall).toEqual([
+      ["license.revoked", "VALID"],
+      ["certificate.revoked", "VERIFIED"],
+    ]);
   });
 
   test("every previous status is on its event's own axis", () => {
@@ -75,7 +96,10 @@ describe("which change causes which event (the table of decisions, Import)", () 
         for (const beforeCertificate of certificateStatuses) {
           for (const active of [true, false]) {
             const before = { license: beforeLicense, certificate: beforeCertificate, active };
-            for (const { eventType, previousStatus } of transitions(before, statuses({ license: afterLicense }))) {
+            for (const { eventType, previousStatus } of transitions(
+              before,
+              statuses({ license: afterLicense }),
+            )) {
               expect(eventTypes).toContain(eventType);
               const axis = eventType.startsWith("certificate.") ? beforeCertificate : beforeLicense;
               expect(previousStatus).toBe(axis);
@@ -108,12 +132,23 @@ describe("an event", () => {
   });
 
   test("names nobody in a test delivery", () => {
-    const nobody = { tId: null, regNo: null, occurredAt: 0, statuses: statuses({}), previousStatus: "NOT_FOUND" as const };
-    expect(JSON.parse(createEvent("license.verified", nobody).body).data).toMatchObject({ tId: null, regNo: null });
+    const nobody = {
+      tId: null,
+      regNo: null,
+      occurredAt: 0,
+      statuses: statuses({}),
+      previousStatus: "NOT_FOUND" as const,
+    };
+    expect(JSON.parse(createEvent("license.verified", nobody).body).data).toMatchObject({
+      tId: null,
+      regNo: null,
+    });
   });
 
   test("has an id of its own", () => {
-    const events = Array.from({ length: 100 }, () => createEvents(unknownTeacher, statuses({}), subject)).flat();
+    const events = Array.from({ length: 100 }, () =>
+      createEvents(unknownTeacher, statuses({}), subject),
+    ).flat();
     expect(new Set(events.map((event) => event.eventId)).size).toBe(200);
   });
 });

@@ -77,7 +77,8 @@ describe("a retry", () => {
       await service.run(request, commit);
       expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
       expect(runs()).toBe(2);
-    }));
+    }),
+  );
 
   test("is answered for 72 hours, and then runs anew", () =>
     withIdempotency(async ({ service, commit, clock, runs }) => {
@@ -94,7 +95,10 @@ describe("a retry", () => {
     withIdempotency(async ({ service, commit, store, clock }) => {
       const { answer } = await service.run(request, commit);
       const restarted = createIdempotency(store, secrets, clock);
-      expect(await restarted.run(request, () => Promise.reject(new Error("ran again")))).toEqual({ answer, replayed: true });
+      expect(await restarted.run(request, () => Promise.reject(new Error("ran again")))).toEqual({
+        answer,
+        replayed: true,
+      });
     }));
 });
 
@@ -123,7 +127,9 @@ describe("duplicates at the same time", () => {
       };
       const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => service.run(request, work)));
       expect(outcomes[0]).toMatchObject({ status: "rejected", reason: { message: "the disk is gone" } });
-      const rest = outcomes.slice(1).map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
+      const rest = outcomes
+        .slice(1)
+        .map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
       expect(rest).toEqual([false, true, true]);
       expect([attempts, runs()]).toEqual([2, 1]);
     }));
@@ -152,7 +158,11 @@ describe("duplicates at the same time", () => {
 
   test("a look-up of the record that fails runs nothing", () =>
     withIdempotency(async ({ commit, clock, store, runs }) => {
-      const broken = createIdempotency({ ...store, find: () => Promise.reject(new Error("away")) }, secrets, clock);
+      const broken = createIdempotency(
+        { ...store, find: () => Promise.reject(new Error("away")) },
+        secrets,
+        clock,
+      );
       expect(await rejection(broken.run(request, commit))).toMatchObject({ message: "away" });
       expect(runs()).toBe(0);
     }));
@@ -169,14 +179,17 @@ describe("the key", () => {
       const error = await rejection(service.run({ ...request, key: "k".repeat(length) }, commit));
       expect((error as { code?: string } | undefined)?.code).toBe(allowed ? undefined : "BODY_INVALID");
       expect(runs()).toBe(allowed ? 1 : 0);
-    }));
+    }),
+  );
 
   test("and the body are stored only as keyed hashes", () =>
     withStores(async (stores) => {
       const { service, commit } = await open(stores);
       const nin = "12345678901";
       await service.run({ ...request, key: `check-${nin}`, body: { nin } }, commit);
-      const rows = await stores.driver.query("SELECT hex(id) AS id, hex(fingerprint) AS f, body FROM idempotency");
+      const rows = await stores.driver.query(
+        "SELECT hex(id) AS id, hex(fingerprint) AS f, body FROM idempotency",
+      );
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain(nin);
       expect(JSON.stringify(rows)).not.toContain(Buffer.from(nin).toString("hex"));
@@ -187,12 +200,16 @@ describe("the fingerprint of a body", () => {
   const same = (a: unknown, b: unknown) => canonicalJson(a) === canonicalJson(b);
 
   test("does not depend on the order of members, at any depth", () => {
-    expect(same({ a: 1, b: { c: [{ d: 1, e: 2 }], f: 3 } }, { b: { f: 3, c: [{ e: 2, d: 1 }] }, a: 1 })).toBe(true);
+    expect(same({ a: 1, b: { c: [{ d: 1, e: 2 }], f: 3 } }, { b: { f: 3, c: [{ e: 2, d: 1 }] }, a: 1 })).toBe(
+      true,
+    );
     expect(canonicalJson({ b: 1, a: { d: 1, c: 2 } })).toBe('{"a":{"c":2,"d":1},"b":1}');
   });
 
   test("does not depend on white space or on how a character or a number is spelt", () => {
-    const parsed = ['{"a":"\\u00e9","n":1.0}', '{ "n" : 1, "a" : "é" }', '{"n":1e0,"a":"é"}'].map((text) => JSON.parse(text));
+    const parsed = ['{"a":"\\u00e9","n":1.0}', '{ "n" : 1, "a" : "é" }', '{"n":1e0,"a":"é"}'].map((text) =>
+      JSON.parse(text),
+    );
     expect(new Set(parsed.map((value) => canonicalJson(value))).size).toBe(1);
   });
 
@@ -216,7 +233,9 @@ describe("the fingerprint of a body", () => {
     expect(canonicalJson(Number.NaN)).toBe("null");
     expect(canonicalJson(undefined)).toBe("null");
     expect(canonicalJson("\ud800")).toBe('"\\ud800"');
-    expect(canonicalJson(JSON.parse('{"__proto__":{"x":1},"constructor":2}'))).toBe('{"__proto__":{"x":1},"constructor":2}');
+    expect(canonicalJson(JSON.parse('{"__proto__":{"x":1},"constructor":2}'))).toBe(
+      '{"__proto__":{"x":1},"constructor":2}',
+    );
     expect(canonicalJson({ "": 0, "\u{1F600}": 1, é: 2 })).toBe('{"":0,"é":2,"😀":1}');
   });
 

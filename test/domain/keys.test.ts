@@ -1,6 +1,6 @@
+import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, generateKeyPairSync } from "node:crypto";
-import { describe, expect, test } from "bun:test";
 import { compactVerify, importJWK } from "jose";
 import {
   compromiseKey,
@@ -33,7 +33,13 @@ describe("a key", () => {
     const key = await generateKey(secrets, 2048, now);
     const { n, e } = key.jwk;
     const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
-    expect(key).toMatchObject({ kid: thumbprint, state: "pending", createdAt: now, publishedAt: now, activatedAt: null });
+    expect(key).toMatchObject({
+      kid: thumbprint,
+      state: "pending",
+      createdAt: now,
+      publishedAt: now,
+      activatedAt: null,
+    });
     expect(key.jwk).toEqual({ kty: "RSA", use: "sig", alg: "RS256", kid: thumbprint, n, e: "AQAB" });
     expect(Buffer.from(n, "base64url")).toHaveLength(256);
   });
@@ -50,8 +56,12 @@ describe("a key", () => {
     expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
     const exchanged = { ...key, sealed: other.sealed };
     expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject({ code: "MASTER_KEY_WRONG" });
-    expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({ code: "MASTER_KEY_WRONG" });
-    expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({ code: "INTERNAL" });
+    expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({
+      code: "MASTER_KEY_WRONG",
+    });
+    expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({
+      code: "INTERNAL",
+    });
   });
 
   test("that was opened cannot be exported", async () => {
@@ -80,7 +90,12 @@ describe("a key that is brought along", () => {
   test("must be a private RSA key that is not encrypted", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-    const locked = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" });
+    const locked = createPrivateKey(readKey("active")).export({
+      type: "pkcs8",
+      format: "pem",
+      cipher: "aes-256-cbc",
+      passphrase: "x",
+    });
     const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
     for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
       const error = await rejection(importKey(pem, secrets, now));
@@ -138,22 +153,37 @@ describe("rotation", () => {
       const { active, pending } = await fillRing(world.keys, now);
       const rotated = await rotateKeys(world.keys, secrets, rotation);
       expect(rotated).toMatchObject({ activeKid: pending.kid, previousKid: active.kid, early: false });
-      expect(await statesOf(world)).toEqual({ [active.kid]: "retired", [pending.kid]: "active", [rotated.pendingKid]: "pending" });
+      expect(await statesOf(world)).toEqual({
+        [active.kid]: "retired",
+        [pending.kid]: "active",
+        [rotated.pendingKid]: "pending",
+      });
       const stored = await world.keys.list();
-      expect(stored.find((key) => key.kid === active.kid)).toMatchObject({ sealed: null, retiredAt: now + dayMs });
-      expect(stored.find((key) => key.kid === pending.kid)).toMatchObject({ activatedAt: now + dayMs, publishedAt: now });
+      expect(stored.find((key) => key.kid === active.kid)).toMatchObject({
+        sealed: null,
+        retiredAt: now + dayMs,
+      });
+      expect(stored.find((key) => key.kid === pending.kid)).toMatchObject({
+        activatedAt: now + dayMs,
+        publishedAt: now,
+      });
     }));
 
   test("at once says that it was early", () =>
     withStores(async ({ keys }) => {
       await fillRing(keys, now);
-      expect(await rotateKeys(keys, secrets, { ...rotation, immediately: true, now })).toMatchObject({ early: true });
+      expect(await rotateKeys(keys, secrets, { ...rotation, immediately: true, now })).toMatchObject({
+        early: true,
+      });
     }));
 
   test("twice at the same time happens once", () =>
     withStores(async ({ keys }) => {
       await fillRing(keys, now);
-      const both = await Promise.allSettled([rotateKeys(keys, secrets, rotation), rotateKeys(keys, secrets, rotation)]);
+      const both = await Promise.allSettled([
+        rotateKeys(keys, secrets, rotation),
+        rotateKeys(keys, secrets, rotation),
+      ]);
       expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
       expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });
       expect(await keys.list()).toHaveLength(3);
@@ -173,7 +203,12 @@ describe("a compromised key", () => {
       expect([active.kid, pending.kid]).not.toContain(ring.pending.kid);
       expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(active.kid);
       const flagged = ring.keys.find((key) => key.kid === active.kid);
-      expect(flagged).toMatchObject({ state: "compromised", compromisedSince: since, retiredAt: now, sealed: null });
+      expect(flagged).toMatchObject({
+        state: "compromised",
+        compromisedSince: since,
+        retiredAt: now,
+        sealed: null,
+      });
     }));
 
   test("that was pending is replaced, and the active one goes on", () =>
@@ -183,7 +218,10 @@ describe("a compromised key", () => {
       const ring = keyRing(await keys.list());
       expect(ring.active.kid).toBe(active.kid);
       expect(ring.pending.kid).not.toBe(pending.kid);
-      expect(ring.keys.find((key) => key.kid === pending.kid)).toMatchObject({ state: "compromised", retiredAt: null });
+      expect(ring.keys.find((key) => key.kid === pending.kid)).toMatchObject({
+        state: "compromised",
+        retiredAt: null,
+      });
     }));
 
   test("that was retired leaves the ring as it is, and keeps the earliest time", () =>
@@ -196,7 +234,11 @@ describe("a compromised key", () => {
       const ring = keyRing(await keys.list());
       expect(ring.keys).toHaveLength(3);
       const flagged = ring.keys.find((key) => key.kid === active.kid);
-      expect(flagged).toMatchObject({ state: "compromised", compromisedSince: since - dayMs, retiredAt: now + dayMs });
+      expect(flagged).toMatchObject({
+        state: "compromised",
+        compromisedSince: since - dayMs,
+        retiredAt: now + dayMs,
+      });
     }));
 
   test("must be known, and since a time that has come", () =>
@@ -237,6 +279,10 @@ describe("the key history", () => {
     }));
 
   test("shows null for what has not come", () => {
-    expect(describeKey(aSigningKey("P", "pending"))).toMatchObject({ activatedAt: null, retiredAt: null, compromisedSince: null });
+    expect(describeKey(aSigningKey("P", "pending"))).toMatchObject({
+      activatedAt: null,
+      retiredAt: null,
+      compromisedSince: null,
+    });
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { compactVerify, importJWK } from "jose";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { createLive, type LiveDependencies, readSettings, type Settings, storedSettings } from "../../src/domain/live.ts";
+import {
+  createLive,
+  type LiveDependencies,
+  readSettings,
+  type Settings,
+  storedSettings,
+} from "../../src/domain/live.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { rejection } from "../rejection.ts";
 import { aPartner } from "../store/samples.ts";
@@ -18,7 +24,13 @@ const defaults: Settings = {
 
 async function open(stores: StoreWorld, changes: Partial<LiveDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);
-  const live = await createLive({ ...stores, secrets, clock: aClock("2026-03-01T12:00:00Z"), defaults, ...changes });
+  const live = await createLive({
+    ...stores,
+    secrets,
+    clock: aClock("2026-03-01T12:00:00Z"),
+    defaults,
+    ...changes,
+  });
   return { live, ...ring };
 }
 
@@ -28,7 +40,11 @@ describe("the snapshot", () => {
       await stores.settings.write({ issuer: "https://other.example", time_zone: "Pacific/Auckland" });
       const { live } = await open(stores);
       const { settings, calendar } = live.current();
-      expect(settings).toEqual({ ...defaults, issuer: "https://other.example", timeZone: "Pacific/Auckland" });
+      expect(settings).toEqual({
+        ...defaults,
+        issuer: "https://other.example",
+        timeZone: "Pacific/Auckland",
+      });
       expect(calendar.dateAt(now)).toBe("2026-03-02");
     }));
 
@@ -36,7 +52,11 @@ describe("the snapshot", () => {
     withStores(async (stores) => {
       const { live, active, pending } = await open(stores);
       const { jwks, keyHistory } = live.current();
-      expect(JSON.parse(jwks).keys.map((key: { kid: string }) => key.kid).sort()).toEqual([active.kid, pending.kid].sort());
+      expect(
+        JSON.parse(jwks)
+          .keys.map((key: { kid: string }) => key.kid)
+          .sort(),
+      ).toEqual([active.kid, pending.kid].sort());
       const { payload } = await compactVerify(keyHistory, await importJWK(active.jwk, "RS256"));
       expect(JSON.parse(new TextDecoder().decode(payload)).iss).toBe("https://teachers.example");
     }));
@@ -83,7 +103,12 @@ describe("the snapshot", () => {
           if (told.length > 1) inUse.push(live.current().keys.active.kid);
         },
       });
-      await stores.keys.rotate({ active: active.kid, pending: pending.kid, next: await fixtureKey("stranger", now), at: now });
+      await stores.keys.rotate({
+        active: active.kid,
+        pending: pending.kid,
+        next: await fixtureKey("stranger", now),
+        at: now,
+      });
       const after = await live.refresh();
       expect(told).toEqual([active.kid, pending.kid]);
       expect(inUse).toEqual([active.kid]);
@@ -97,7 +122,11 @@ describe("refreshing", () => {
   test("many times at once reads once", () =>
     withStores(async (stores) => {
       let reads = 0;
-      const settings = { ...stores.settings, read: () => (reads++, stores.settings.read()) };
+      const read = () => {
+        reads++;
+        return stores.settings.read();
+      };
+      const settings = { ...stores.settings, read };
       const { live } = await open(stores, { settings });
       await stores.settings.write({ issuer: "https://moved.example" });
       reads = 0;
@@ -144,7 +173,12 @@ describe("refreshing", () => {
 
 describe("settings", () => {
   test("are read back as they were remembered", () => {
-    const settings = { issuer: "https://a.example", timeZone: "UTC", policy: { version: "2", purposes: {} }, allowPrivateWebhooks: true };
+    const settings = {
+      issuer: "https://a.example",
+      timeZone: "UTC",
+      policy: { version: "2", purposes: {} },
+      allowPrivateWebhooks: true,
+    };
     expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
   });
 
@@ -153,6 +187,8 @@ describe("settings", () => {
   });
 
   test("with a policy that this program cannot read are refused", () => {
-    expect(() => readSettings(new Map([["policy", '{"version":"3"}']]), defaults)).toThrow("the policy is not valid");
+    expect(() => readSettings(new Map([["policy", '{"version":"3"}']]), defaults)).toThrow(
+      "the policy is not valid",
+    );
   });
 });

@@ -4,7 +4,8 @@ import { certificateStatuses, purposes, sources } from "../../src/partner/contra
 
 const rule = { certificate: ["VERIFIED"], sources: ["new_system"], categories: [], minDaysRemaining: 0 };
 const document = (changes: object) => JSON.stringify({ version: "1", purposes: {}, ...changes });
-const oneRule = (changes: object) => document({ purposes: { EMPLOYER_BACKGROUND_CHECK: { ...rule, ...changes } } });
+const oneRule = (changes: object) =>
+  document({ purposes: { EMPLOYER_BACKGROUND_CHECK: { ...rule, ...changes } } });
 
 function refusalOf(text: string): string {
   try {
@@ -25,14 +26,24 @@ describe("the default policy", () => {
     "SCHOOL_EMPLOYMENT_VERIFICATION",
     "EMPLOYER_BACKGROUND_CHECK",
   ];
-  const strict = ["BODYA_EXAMINER_CREDENTIAL_CHECK", "BODYB_EXAMINER_CREDENTIAL_CHECK", "BODYC_ENDORSEMENT_ELIGIBILITY"];
+  const strict = [
+    "BODYA_EXAMINER_CREDENTIAL_CHECK",
+    "BODYB_EXAMINER_CREDENTIAL_CHECK",
+    "BODYC_ENDORSEMENT_ELIGIBILITY",
+  ];
 
   test.each(lenient)("%s takes legacy records and the legacy source", (purpose) => {
-    expect(defaultPolicy.purposes[purpose]).toMatchObject({ certificate: ["VERIFIED", "LEGACY_RECORD"], sources });
+    expect(defaultPolicy.purposes[purpose]).toMatchObject({
+      certificate: ["VERIFIED", "LEGACY_RECORD"],
+      sources,
+    });
   });
 
   test.each(strict)("%s takes verified certificates of the new system alone", (purpose) => {
-    expect(defaultPolicy.purposes[purpose]).toMatchObject({ certificate: ["VERIFIED"], sources: ["new_system"] });
+    expect(defaultPolicy.purposes[purpose]).toMatchObject({
+      certificate: ["VERIFIED"],
+      sources: ["new_system"],
+    });
   });
 
   test("GENERAL_PUBLIC_VERIFICATION takes any certificate of any source", () => {
@@ -60,7 +71,11 @@ describe("a policy document", () => {
     ["an empty version", document({ version: "" }), /: version: must be 1 to 64/],
     ["a version with a space", document({ version: "a b" }), /: version: must be 1 to 64/],
     ["a version that is too long", document({ version: "v".repeat(65) }), /: version: must be 1 to 64/],
-    ["a purpose that does not exist", document({ purposes: { NO_SUCH_PURPOSE: rule } }), /: purposes\.NO_SUCH_PURPOSE: /],
+    [
+      "a purpose that does not exist",
+      document({ purposes: { NO_SUCH_PURPOSE: rule } }),
+      /: purposes\.NO_SUCH_PURPOSE: /,
+    ],
     ["a mistyped member", document({ purpose: {} }), /: purpose: /],
     ["a mistyped member of a rule", oneRule({ minDayRemaining: 3 }), /CHECK\.minDayRemaining: /],
     ["an unknown certificate", oneRule({ certificate: ["GOOD"] }), /CHECK\.certificate\.0: /],

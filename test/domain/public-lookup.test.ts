@@ -18,17 +18,27 @@ const nothing = { found: false, verifiedAt: start } as const;
 async function open(stores: StoreWorld, ...teachers: Partial<TeacherContent>[]) {
   const clock = aClock(start);
   await fillRing(stores.keys, clock.now());
-  const settings = { issuer: "https://teachers.example", timeZone: "Africa/Lagos", policy: defaultPolicy, allowPrivateWebhooks: false };
+  const settings = {
+    issuer: "https://teachers.example",
+    timeZone: "Africa/Lagos",
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+  };
   const live = await createLive({ ...stores, secrets, clock, defaults: settings });
   const calendar = createCalendar("Africa/Lagos");
   const change = { action: "import", actor: "test", calendar, at: clock.now() } as const;
-  await stores.register.apply(teachers.map((one) => planWrite(null, aTeacher(one.regNo ?? regNo, one), change)));
+  await stores.register.apply(
+    teachers.map((one) => planWrite(null, aTeacher(one.regNo ?? regNo, one), change)),
+  );
   const dependencies = { live, teachers: stores.register, blindIndex: index, clock };
   return { lookup: createPublicLookup(dependencies), clock, dependencies };
 }
 
 /** The public answer about one teacher. */
-function answerFor(changes: Partial<TeacherContent>, act: (answer: Extract<PublicAnswer, { found: true }>) => void) {
+function answerFor(
+  changes: Partial<TeacherContent>,
+  act: (answer: Extract<PublicAnswer, { found: true }>) => void,
+) {
   return withStores(async (stores) => {
     const { lookup } = await open(stores, changes);
     const answer = await lookup(regNo);
@@ -39,19 +49,28 @@ function answerFor(changes: Partial<TeacherContent>, act: (answer: Extract<Publi
 
 describe("what the public is told", () => {
   test("of a licensed teacher", () =>
-    answerFor({ tId: 204_417, licenseExpiryDate: "2026-03-31", photoUrl: "https://photos.example/1.jpg" }, (answer) => {
-      expect(answer).toEqual({
-        found: true,
-        name: "Ada Obi",
-        tId: "204417",
-        status: "Licensed",
-        state: "Lagos",
-        teacher: { name: "Ada Obi", tId: "204417", state: "Lagos", category: "A", photoUrl: "https://photos.example/1.jpg" },
-        certificate: { status: "VERIFIED", regNo, issueDate: "2020-01-01" },
-        license: { status: "VALID", issueDate: "2020-01-01", expiryDate: "2026-03-31", daysRemaining: 30 },
-        verifiedAt: start,
-      });
-    }));
+    answerFor(
+      { tId: 204_417, licenseExpiryDate: "2026-03-31", photoUrl: "https://photos.example/1.jpg" },
+      (answer) => {
+        expect(answer).toEqual({
+          found: true,
+          name: "Ada Obi",
+          tId: "204417",
+          status: "Licensed",
+          state: "Lagos",
+          teacher: {
+            name: "Ada Obi",
+            tId: "204417",
+            state: "Lagos",
+            category: "A",
+            photoUrl: "https://photos.example/1.jpg",
+          },
+          certificate: { status: "VERIFIED", regNo, issueDate: "2020-01-01" },
+          license: { status: "VALID", issueDate: "2020-01-01", expiryDate: "2026-03-31", daysRemaining: 30 },
+          verifiedAt: start,
+        });
+      },
+    ));
 
   test("unknown members are null, but the photo is left out", () =>
     answerFor({ state: null, category: null, certificateIssueDate: null }, (answer) => {
@@ -63,7 +82,12 @@ describe("what the public is told", () => {
   test("of an expired licence", () =>
     answerFor({ licenseExpiryDate: "2026-02-28" }, (answer) => {
       expect(answer.status).toBe("Expired");
-      expect(answer.license).toEqual({ status: "EXPIRED", issueDate: "2020-01-01", expiryDate: "2026-02-28", daysRemaining: 0 });
+      expect(answer.license).toEqual({
+        status: "EXPIRED",
+        issueDate: "2020-01-01",
+        expiryDate: "2026-02-28",
+        daysRemaining: 0,
+      });
     }));
 
   test.each<[string, Partial<TeacherContent>]>([
@@ -74,14 +98,25 @@ describe("what the public is told", () => {
   ])("of a licence %s: that there is none, without dates", (_what, changes) =>
     answerFor(changes, (answer) => {
       expect(answer.status).toBe("Not licensed");
-      expect(answer.license).toEqual({ status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null });
+      expect(answer.license).toEqual({
+        status: "NOT_FOUND",
+        issueDate: null,
+        expiryDate: null,
+        daysRemaining: null,
+      });
       expect(JSON.stringify(answer)).not.toMatch(/revoke|secret|deactivat/i);
-    }));
+    }),
+  );
 
   test("of a licence that starts later: its dates", () =>
     answerFor({ licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" }, (answer) => {
       expect(answer.status).toBe("Not licensed");
-      expect(answer.license).toEqual({ status: "NOT_FOUND", issueDate: "2026-03-02", expiryDate: "2028-03-01", daysRemaining: null });
+      expect(answer.license).toEqual({
+        status: "NOT_FOUND",
+        issueDate: "2026-03-02",
+        expiryDate: "2028-03-01",
+        daysRemaining: null,
+      });
     }));
 
   test("changes with the day of the service's time zone", () =>
@@ -109,9 +144,27 @@ describe("who is found", () => {
         emailIndex: index.email("ada@example.com"),
         phoneIndex: index.phone("+2348031234567"),
       });
-      const terms = [regNo, ` ${regNo.toLowerCase()} `, "204417", "12345678901", "ADA@example.com", nin, "2348031234567", "+234 803 123 4567"];
+      const terms = [
+        regNo,
+        ` ${regNo.toLowerCase()} `,
+        "204417",
+        "12345678901",
+        "ADA@example.com",
+        nin,
+        "2348031234567",
+        "+234 803 123 4567",
+      ];
       for (const term of terms) expect(await lookup(term)).toMatchObject({ found: true, name: "Ada Obi" });
-      for (const term of ["204418", "12345678902", "eve@example.com", "08031234568", "A/B/C/D", "Ada Obi", "\0", "'; --"]) {
+      for (const term of [
+        "204418",
+        "12345678902",
+        "eve@example.com",
+        "08031234568",
+        "A/B/C/D",
+        "Ada Obi",
+        "\0",
+        "'; --",
+      ]) {
         expect(await lookup(term)).toEqual(nothing);
       }
     }));
@@ -131,7 +184,11 @@ describe("who is found", () => {
   test("with no such NIN the phone number counts, and with neither the teacher id", () =>
     withStores(async (stores) => {
       const byPhone = { regNo: "A/1/B/2", name: "By phone", phoneIndex: index.phone("+2348031234567") };
-      const { lookup } = await open(stores, byPhone, { regNo: "A/1/B/3", name: "By id", tId: 12_345_678_901 });
+      const { lookup } = await open(stores, byPhone, {
+        regNo: "A/1/B/3",
+        name: "By id",
+        tId: 12_345_678_901,
+      });
       expect(await lookup(nin)).toMatchObject({ name: "By phone" });
       expect(await lookup("12345678901")).toMatchObject({ name: "By id" });
     }));
@@ -139,14 +196,21 @@ describe("who is found", () => {
   test("a contact that belongs to two teachers names neither", () =>
     withStores(async (stores) => {
       const emailIndex = index.email("shared@example.com");
-      const { lookup } = await open(stores, { regNo: "A/1/B/1", emailIndex }, { regNo: "A/1/B/2", emailIndex });
+      const { lookup } = await open(
+        stores,
+        { regNo: "A/1/B/1", emailIndex },
+        { regNo: "A/1/B/2", emailIndex },
+      );
       expect(await lookup("shared@example.com")).toEqual(nothing);
     }));
 
   test("nobody is never said because a look-up failed", () =>
     withStores(async (stores) => {
       const { dependencies } = await open(stores, { tId: 1 });
-      const broken = createPublicLookup({ ...dependencies, teachers: { find: () => Promise.reject(new Error("away")) } });
+      const broken = createPublicLookup({
+        ...dependencies,
+        teachers: { find: () => Promise.reject(new Error("away")) },
+      });
       for (const term of ["1", regNo, "12345678901", "a@b.example"]) {
         expect(await rejection(broken(term))).toMatchObject({ message: "away" });
       }

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
-import { createQuota, type Quota, type QuotaCall, quotaUse, type QuotaRefusal, startsNewWindow } from "../../src/domain/quota.ts";
+import {
+  createQuota,
+  type Quota,
+  type QuotaCall,
+  type QuotaRefusal,
+  quotaUse,
+  startsNewWindow,
+} from "../../src/domain/quota.ts";
 import { aPartner } from "../store/samples.ts";
 import { aClock } from "./samples.ts";
 
@@ -11,7 +18,12 @@ const start = "2026-03-01T12:00:00.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
 
-const partner = (changes: Partial<Partner> = {}): Partner => ({ ...aPartner("agency"), perMinute: 3, perDay: 10, ...changes });
+const partner = (changes: Partial<Partner> = {}): Partner => ({
+  ...aPartner("agency"),
+  perMinute: 3,
+  perDay: 10,
+  ...changes,
+});
 
 function opened(quota: Quota, of: Partner): QuotaCall {
   const call = quota.open(of);
@@ -108,7 +120,13 @@ describe("the windows of the clock", () => {
     const quota = createQuota(clock, []);
     const daily = partner({ perDay: 1 });
     expect(work(quota, daily)).toBeNull();
-    expect(work(quota, daily)).toEqual({ limit: 3, remaining: 0, resetAt: dayEnd, window: "day", retryAfterSeconds: 1 });
+    expect(work(quota, daily)).toEqual({
+      limit: 3,
+      remaining: 0,
+      resetAt: dayEnd,
+      window: "day",
+      retryAfterSeconds: 1,
+    });
     clock.add(1);
     expect(quota.state(daily)).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
     expect(work(quota, daily)).toBeNull();
@@ -135,15 +153,28 @@ describe("a spent day", () => {
     work(quota, spent);
     const replay = opened(quota, spent);
     expect(replay.takeCharges()).toMatchObject([{ kind: "minute", used: 1 }]);
-    expect(work(quota, spent)).toMatchObject({ window: "day", remaining: 0, resetAt: dayEnd, retryAfterSeconds: 12 * 3600 });
+    expect(work(quota, spent)).toMatchObject({
+      window: "day",
+      remaining: 0,
+      resetAt: dayEnd,
+      retryAfterSeconds: 12 * 3600,
+    });
   });
 
   test("with the minute spent too, the longer wait counts", () => {
     const quota = createQuota(aClock(start), []);
     for (let i = 0; i < 3; i++) work(quota, spent);
-    expect(refused(quota, spent)).toMatchObject({ window: "day", resetAt: dayEnd, retryAfterSeconds: 12 * 3600 });
+    expect(refused(quota, spent)).toMatchObject({
+      window: "day",
+      resetAt: dayEnd,
+      retryAfterSeconds: 12 * 3600,
+    });
     const minuteOnly = partner({ perDay: 100 });
-    expect(refused(quota, minuteOnly)).toMatchObject({ window: "minute", resetAt: minuteEnd, retryAfterSeconds: 60 });
+    expect(refused(quota, minuteOnly)).toMatchObject({
+      window: "minute",
+      resetAt: minuteEnd,
+      retryAfterSeconds: 60,
+    });
   });
 });
 
@@ -186,7 +217,11 @@ describe("what a call costs", () => {
     const large = partner({ perMinute: 5, perDay: 6 });
     const call = opened(quota, large);
     expect(call.takeWork(4)).toBeNull();
-    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }, { ...minute, used: 3 }, { ...day, used: 4 }] as never);
+    expect(call.takeCharges()).toEqual([
+      { ...minute, used: 1 },
+      { ...minute, used: 3 },
+      { ...day, used: 4 },
+    ] as never);
     expect(quota.state(large).remaining).toBe(1);
   });
 
@@ -194,8 +229,13 @@ describe("what a call costs", () => {
     const fitting = createQuota(aClock(start), []);
     expect(work(fitting, partner(), 3)).toBeNull();
     expect(fitting.state(partner()).remaining).toBe(0);
-    expect(work(createQuota(aClock(start), []), partner(), 4)).toMatchObject({ window: "minute", retryAfterSeconds: 60 });
-    expect(work(createQuota(aClock(start), []), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({ window: "day" });
+    expect(work(createQuota(aClock(start), []), partner(), 4)).toMatchObject({
+      window: "minute",
+      retryAfterSeconds: 60,
+    });
+    expect(work(createQuota(aClock(start), []), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({
+      window: "day",
+    });
   });
 
   test("a batch that is refused takes only the token it came with, and what is left is told exactly", () => {
@@ -292,6 +332,9 @@ describe("after a restart", () => {
     });
     expect(shown("2026-03-01T12:01:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 9 } });
     expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
-    expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
+    expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({
+      minute: { used: 0 },
+      day: { used: 0 },
+    });
   });
 });

@@ -26,7 +26,11 @@ describe("what a change of a record means", () => {
   });
 
   test("a first import of somebody without a licence and certificate is noted, and announced to nobody", () => {
-    const nothing = { licenseIssueDate: null, licenseExpiryDate: null, certificateStatus: "NOT_FOUND" as const };
+    const nothing = {
+      licenseIssueDate: null,
+      licenseExpiryDate: null,
+      certificateStatus: "NOT_FOUND" as const,
+    };
     const write = planWrite(null, content(nothing), change);
     expect(write.events).toEqual([]);
     expect(write.history?.before).toBeNull();
@@ -41,7 +45,10 @@ describe("what a change of a record means", () => {
 
   test("it replaces the version that it was computed from", () => {
     const before = aStoredTeacher({ id: 9, version: 4 });
-    expect(planWrite(before, content({ name: "Ada O. Obi" }), change).replaces).toEqual({ id: 9, version: 4 });
+    expect(planWrite(before, content({ name: "Ada O. Obi" }), change).replaces).toEqual({
+      id: 9,
+      version: 4,
+    });
   });
 
   test("a change of other fields moves no status: no event, no line of history", () => {
@@ -60,22 +67,39 @@ describe("what a change of a record means", () => {
   });
 
   test("a move that is in no row of the table is noted all the same", () => {
-    const write = planWrite(aStoredTeacher({ certificateStatus: "CLAIMED" }), content({ certificateStatus: "NOT_FOUND" }), change);
+    const write = planWrite(
+      aStoredTeacher({ certificateStatus: "CLAIMED" }),
+      content({ certificateStatus: "NOT_FOUND" }),
+      change,
+    );
     expect(write.events).toEqual([]);
-    expect(write.history).toMatchObject({ before: { certificate: "CLAIMED" }, after: { certificate: "NOT_FOUND" } });
+    expect(write.history).toMatchObject({
+      before: { certificate: "CLAIMED" },
+      after: { certificate: "NOT_FOUND" },
+    });
   });
 
   test("activity alone is a move", () => {
     const unlicensed = { licenseExpiryDate: null };
     const before = aStoredTeacher({ ...unlicensed, announcedStatus: "NOT_FOUND", active: false });
-    const write = planWrite(before, content(unlicensed), { ...change, action: "reactivate", reason: "appeal" });
+    const write = planWrite(before, content(unlicensed), {
+      ...change,
+      action: "reactivate",
+      reason: "appeal",
+    });
     expect(write.events).toEqual([]);
-    expect(write.history).toMatchObject({ action: "reactivate", reason: "appeal", before: { active: false }, after: { active: true } });
+    expect(write.history).toMatchObject({
+      action: "reactivate",
+      reason: "appeal",
+      before: { active: false },
+      after: { active: true },
+    });
   });
 
   test("statuses are those of the service's day, one millisecond before midnight and at it", () => {
     const midnight = Date.parse("2026-03-31T23:00:00Z");
-    const status = (now: number) => planWrite(null, content({ licenseExpiryDate: "2026-03-31" }), { ...change, at: now }).announcedStatus;
+    const status = (now: number) =>
+      planWrite(null, content({ licenseExpiryDate: "2026-03-31" }), { ...change, at: now }).announcedStatus;
     expect([status(midnight - 1), status(midnight)]).toEqual(["VALID", "EXPIRED"]);
   });
 
@@ -88,7 +112,15 @@ describe("what a change of a record means", () => {
   });
 
   test("events carry the identifiers of the record as it is after the change", () => {
-    const write = planWrite(aStoredTeacher({ tId: 1 }), content({ tId: 2, licenseRevokedOn: "2026-03-01" }), change);
-    expect(JSON.parse(write.events[0]?.body ?? "").data).toMatchObject({ tId: 2, previousStatus: "VALID", licenseStatus: "REVOKED" });
+    const write = planWrite(
+      aStoredTeacher({ tId: 1 }),
+      content({ tId: 2, licenseRevokedOn: "2026-03-01" }),
+      change,
+    );
+    expect(JSON.parse(write.events[0]?.body ?? "").data).toMatchObject({
+      tId: 2,
+      previousStatus: "VALID",
+      licenseStatus: "REVOKED",
+    });
   });
 });

@@ -23,5 +23,12 @@ export function aClock(time: string): Clock & { set(time: string): void; add(ms:
 
 /** A record as the store gives it back: active, licensed to the end of the century. */
 export function aStoredTeacher(changes: Partial<StoredTeacher> = {}): StoredTeacher {
-  return { ...aTeacher("LA/2019/PRI/04417"), id: 1, version: 1, announcedStatus: "VALID", updatedAt: 0, ...changes };
+  return {
+    ...aTeacher("LA/2019/PRI/04417"),
+    id: 1,
+    version: 1,
+    announcedStatus: "VALID",
+    updatedAt: 0,
+    ...changes,
+  };
 }

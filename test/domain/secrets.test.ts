@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import { deriveSecrets, equalBytes, newMasterKey } from "../../src/domain/secrets.ts";
 import { masterKey, secrets } from "./samples.ts";
 
@@ -18,11 +18,15 @@ function codeOf(act: () => unknown): string | undefined {
 
 describe("what is derived from the master key", () => {
   test("is HKDF-SHA-256 with a name for each use (computed with Python's hmac module)", () => {
-    expect(hex(secrets.blindIndexKey)).toBe("82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65");
+    expect(hex(secrets.blindIndexKey)).toBe(
+      "82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65",
+    );
     expect(hex(Buffer.from(secrets.check, "base64url"))).toBe(
       "da360fa0352b24630b800b5b6bb087bc8673993a8c47883d8f1b0c568dc3396f",
     );
-    expect(hex(secrets.mac("api-key", "text"))).toBe("de60a28182d23458f4a1a18c9b30d82c1b0099e07dbf43d78f9da7dcc36d4e02");
+    expect(hex(secrets.mac("api-key", "text"))).toBe(
+      "de60a28182d23458f4a1a18c9b30d82c1b0099e07dbf43d78f9da7dcc36d4e02",
+    );
   });
 
   test("differs with the use and with the master key", () => {

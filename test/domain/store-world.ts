@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
+import type { AttestationStore } from "../../src/domain/attestations.ts";
 import type { IdempotencyStore } from "../../src/domain/idempotency.ts";
 import { importKey, type KeyStore, type SigningKey } from "../../src/domain/keys.ts";
 import type { SettingsStore } from "../../src/domain/live.ts";
 import type { PartnerStore } from "../../src/domain/partners.ts";
-import type { AttestationStore } from "../../src/domain/attestations.ts";
 import type { QuotaStore } from "../../src/domain/quota.ts";
 import type { RegisterStore } from "../../src/domain/register.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
@@ -68,7 +68,10 @@ export function readKey(name: string): string {
 }
 
 /** Fills an empty ring with two keys of the fixtures. */
-export async function fillRing(keys: KeyStore, now: number): Promise<{ active: SigningKey; pending: SigningKey }> {
+export async function fillRing(
+  keys: KeyStore,
+  now: number,
+): Promise<{ active: SigningKey; pending: SigningKey }> {
   const [active, pending] = [await fixtureKey("active", now), await fixtureKey("pending", now)];
   await keys.create({ ...active, state: "active", activatedAt: now }, pending);
   return { active, pending };

@@ -247,6 +247,7 @@ describe("a reason", () => {
       "NIN 12345678901",
       "ada@example.com",
       "+2348031234567",
+      "call 0803 123 4567",
     ];
     for (const text of bad)
       expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));

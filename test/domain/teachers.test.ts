@@ -10,7 +10,8 @@ import {
 import { aStoredTeacher } from "./samples.ts";
 
 const today = "2026-03-01";
-const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) => licenseOn(aStoredTeacher(changes), date);
+const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) =>
+  licenseOn(aStoredTeacher(changes), date);
 
 describe("a licence, to the day", () => {
   const dates = { licenseIssueDate: "2024-03-01", licenseExpiryDate: "2026-03-01" };
@@ -34,7 +35,12 @@ describe("a licence, to the day", () => {
   });
 
   test("holds although nobody knows since when", () => {
-    const expected = { status: "VALID", issueDate: null, expiryDate: "2026-03-01", daysRemaining: 0 } as const;
+    const expected = {
+      status: "VALID",
+      issueDate: null,
+      expiryDate: "2026-03-01",
+      daysRemaining: 0,
+    } as const;
     expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(expected);
   });
 
@@ -65,15 +71,18 @@ describe("a licence that is none", () => {
 });
 
 describe("a revoked licence", () => {
-  test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)("stays revoked, expiring %s", (licenseExpiryDate) => {
-    const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
-    expect(license).toEqual({
-      status: "REVOKED",
-      issueDate: "2020-01-01",
-      expiryDate: licenseExpiryDate,
-      daysRemaining: null,
-    });
-  });
+  test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
+    "stays revoked, expiring %s",
+    (licenseExpiryDate) => {
+      const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
+      expect(license).toEqual({
+        status: "REVOKED",
+        issueDate: "2020-01-01",
+        expiryDate: licenseExpiryDate,
+        daysRemaining: null,
+      });
+    },
+  );
 
   test("is revoked even where it would have begun later", () => {
     const early = { licenseRevokedOn: "2026-02-01", licenseIssueDate: "2027-01-01" };

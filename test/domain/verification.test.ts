@@ -1,11 +1,12 @@
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "bun:test";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestationStore } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
+import { TvsError } from "../../src/domain/errors.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createLive } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
@@ -13,7 +14,12 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { planWrite, type TeacherContent } from "../../src/domain/register.ts";
 import type { TeacherReader } from "../../src/domain/teachers.ts";
-import { type Answer, createVerification, type Question, QuotaExceeded } from "../../src/domain/verification.ts";
+import {
+  type Answer,
+  createVerification,
+  type Question,
+  QuotaExceeded,
+} from "../../src/domain/verification.ts";
 import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
 import { rejection } from "../rejection.ts";
 import { aPartner, aTeacher } from "../store/samples.ts";
@@ -26,7 +32,11 @@ const regNo = "LA/2019/PRI/04417";
 const nin = "12345678901";
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
 const blindIndex = createBlindIndex(secrets.blindIndexKey);
-const ask = (identifier: Question["identifier"], context?: object): Question => ({ identifier, purpose, context });
+const ask = (identifier: Question["identifier"], context?: object): Question => ({
+  identifier,
+  purpose,
+  context,
+});
 
 type World = Awaited<ReturnType<typeof open>>;
 type Around = {
@@ -45,7 +55,12 @@ async function open(stores: StoreWorld, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
   const signer = createWebCryptoSigner(secrets);
-  const defaults = { issuer: "https://teachers.example", timeZone: "Africa/Lagos", policy: defaultPolicy, allowPrivateWebhooks: false };
+  const defaults = {
+    issuer: "https://teachers.example",
+    timeZone: "Africa/Lagos",
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+  };
   const live = await createLive({ ...stores, secrets, clock, defaults, onKeys: (keys) => signer.load(keys) });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
   const { attestations, register: teachers } = stores;
@@ -75,7 +90,12 @@ async function open(stores: StoreWorld, around: Around) {
 }
 
 async function enrol({ register }: StoreWorld, changes: Partial<TeacherContent>): Promise<void> {
-  const change = { action: "import", actor: "test", calendar: createCalendar("Africa/Lagos"), at: Date.parse(start) } as const;
+  const change = {
+    action: "import",
+    actor: "test",
+    calendar: createCalendar("Africa/Lagos"),
+    at: Date.parse(start),
+  } as const;
   await register.apply([planWrite(null, aTeacher(changes.regNo ?? regNo, changes), change)]);
 }
 
@@ -83,7 +103,11 @@ async function enrol({ register }: StoreWorld, changes: Partial<TeacherContent>)
 async function verified(world: World, envelope: { signature: string; audience: string; issuer: string }) {
   const keys = createLocalJWKSet(JSON.parse((await world.live.refresh()).jwks));
   const currentDate = new Date(world.clock.now());
-  return jwtVerify(envelope.signature, keys, { issuer: envelope.issuer, audience: envelope.audience, currentDate });
+  return jwtVerify(envelope.signature, keys, {
+    issuer: envelope.issuer,
+    audience: envelope.audience,
+    currentDate,
+  });
 }
 
 describe("one question", () => {
@@ -93,8 +117,16 @@ describe("one question", () => {
       const envelope = JSON.parse(body);
       const { payload, protectedHeader } = await verified(world, envelope);
       expect(replayed).toBe(false);
-      expect(headers).toEqual({ "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid });
-      expect(payload).toMatchObject({ iss: "https://teachers.example", aud: "agency", sub: envelope.verificationId, iat });
+      expect(headers).toEqual({
+        "X-Verification-Id": envelope.verificationId,
+        "X-Signature-Kid": world.active.kid,
+      });
+      expect(payload).toMatchObject({
+        iss: "https://teachers.example",
+        aud: "agency",
+        sub: envelope.verificationId,
+        iat,
+      });
       expect(payload["result"]).toEqual(envelope.result);
       expect(protectedHeader.kid).toBe(world.active.kid);
       expect(envelope).toMatchObject({ verifiedAt: "2026-03-01T09:30:00Z", signatureKid: world.active.kid });
@@ -136,9 +168,17 @@ describe("one question", () => {
   test("about nobody is signed as well, once the register was asked", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
-      expect((await verified(world, envelope)).payload["result"]).toMatchObject({ found: false, reasons: ["TEACHER_NOT_FOUND"] });
+      expect((await verified(world, envelope)).payload["result"]).toMatchObject({
+        found: false,
+        reasons: ["TEACHER_NOT_FOUND"],
+      });
       const [row] = await world.stored();
-      expect(row).toMatchObject({ teacherId: null, reference: "tId:1", status: "NOT_FOUND", eligible: false });
+      expect(row).toMatchObject({
+        teacherId: null,
+        reference: "tId:1",
+        status: "NOT_FOUND",
+        eligible: false,
+      });
     }));
 
   test("is judged on the day that it is in the service's time zone", () =>
@@ -157,7 +197,11 @@ describe("personal data", () => {
 
   test("is in no file of the database, whatever the question and its context held", () =>
     withVerification(async (world) => {
-      const context = { examBatch: `for ${personal[0]}`, employerName: personal.slice(1).join("; "), correlationId: "order-7" };
+      const context = {
+        examBatch: `for ${personal[0]}`,
+        employerName: personal.slice(1).join("; "),
+        correlationId: "order-7",
+      };
       await world.one(ask({ nin }, context), { key: `key of ${nin}`, body: { nin, context } });
       const [row] = await world.stored();
       expect(row).toMatchObject({ reference: "nin", ninIndex: blindIndex.nin(nin), teacherId: 1 });
@@ -173,7 +217,13 @@ describe("personal data", () => {
 
   test("is looked for only in what could be it: references of a partner stay as they are", () =>
     withVerification(async (world) => {
-      const references = ["2026/0001", "2026-01-31 12:30", "EX-2026-000417", "0198f3c2-7a10-7e55-9c3d-1b2a3f4e5d6c", "room 12, seat 7"];
+      const references = [
+        "2026/0001",
+        "2026-01-31 12:30",
+        "EX-2026-000417",
+        "0198f3c2-7a10-7e55-9c3d-1b2a3f4e5d6c",
+        "room 12, seat 7",
+      ];
       await world.one(ask({ regNo }, { correlationId: references.join(" | ") }));
       expect(JSON.parse((await world.stored())[0]?.context ?? "").correlationId).toBe(references.join(" | "));
     }));
@@ -181,7 +231,12 @@ describe("personal data", () => {
   /** A text without an `@` took a quarter of a minute once, and the whole service stood still for it. */
   test("is looked for in time that grows with the text and not with its square", () =>
     withVerification(async (world) => {
-      for (const text of ["a".repeat(250_000), `${"(1-".repeat(80_000)}x`, "1-".repeat(120_000), "a@".repeat(120_000)]) {
+      for (const text of [
+        "a".repeat(250_000),
+        `${"(1-".repeat(80_000)}x`,
+        "1-".repeat(120_000),
+        "a@".repeat(120_000),
+      ]) {
         await world.one(ask({ regNo }, { correlationId: text }));
       }
       expect(await world.stored()).toHaveLength(4);
@@ -210,44 +265,86 @@ describe("a rotation between signing and committing", () => {
     const ring = await keys.list();
     const kidOf = (state: string) => ring.find((key) => key.state === state)?.kid ?? "";
     const at = Date.parse(start);
-    await keys.rotate({ active: kidOf("active"), pending: kidOf("pending"), next: await fixtureKey(name, at), at });
+    await keys.rotate({
+      active: kidOf("active"),
+      pending: kidOf("pending"),
+      next: await fixtureKey(name, at),
+      at,
+    });
   }
 
   test("makes the answer be signed again with the new key, and stored once", async () => {
     const calls: { kid: string; stored: boolean }[] = [];
-    await withVerification(async (world) => {
-      const body = { asked: 1 };
-      const answer = await world.one(ask({ regNo }), { key: "k", body });
-      expect(calls).toEqual([
-        { kid: world.active.kid, stored: false },
-        { kid: world.pending.kid, stored: true },
-      ]);
-      const envelope = JSON.parse(answer.body);
-      expect(envelope.signatureKid).toBe(world.pending.kid);
-      expect(answer.headers["X-Signature-Kid"]).toBe(world.pending.kid);
-      expect((await verified(world, envelope)).protectedHeader.kid).toBe(world.pending.kid);
-      const rows = await world.stored();
-      expect(rows.map((row) => [row.kid, row.jws])).toEqual([[world.pending.kid, envelope.signature]]);
-      expect((await world.quota.windows()).map((one) => one.used)).toEqual([1, 1]);
-      expect(await world.one(ask({ regNo }), { key: "k", body })).toEqual({ ...answer, replayed: true });
-    }, rotating(1, calls));
+    await withVerification(
+      async (world) => {
+        const body = { asked: 1 };
+        const answer = await world.one(ask({ regNo }), { key: "k", body });
+        expect(calls).toEqual([
+          { kid: world.active.kid, stored: false },
+          { kid: world.pending.kid, stored: true },
+        ]);
+        const envelope = JSON.parse(answer.body);
+        expect(envelope.signatureKid).toBe(world.pending.kid);
+        expect(answer.headers["X-Signature-Kid"]).toBe(world.pending.kid);
+        expect((await verified(world, envelope)).protectedHeader.kid).toBe(world.pending.kid);
+        const rows = await world.stored();
+        expect(rows.map((row) => [row.kid, row.jws])).toEqual([[world.pending.kid, envelope.signature]]);
+        expect((await world.quota.windows()).map((one) => one.used)).toEqual([1, 1]);
+        expect(await world.one(ask({ regNo }), { key: "k", body })).toEqual({ ...answer, replayed: true });
+      },
+      rotating(1, calls),
+    );
+  });
+
+  test("that takes the old key from the signer first is no failure either", async () => {
+    let rotated = false;
+    let keys: StoreWorld["keys"] | undefined;
+    await withVerification(
+      async (world) => {
+        keys = world.keys;
+        const envelope = JSON.parse((await world.one(ask({ regNo }))).body);
+        expect(envelope.signatureKid).toBe(world.pending.kid);
+        expect(await world.stored()).toHaveLength(1);
+      },
+      {
+        signer: (real) => ({
+          async sign(kid, input) {
+            if (rotated || keys === undefined) return real.sign(kid, input);
+            rotated = true;
+            await rotate(keys, "stranger");
+            throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
+          },
+        }),
+      },
+    );
   });
 
   test("signs a whole batch again", async () => {
-    await withVerification(async (world) => {
-      const { results } = JSON.parse((await world.batch([ask({ regNo }), ask({ tId: 1 })])).body);
-      expect(results.map((one: { signatureKid: string }) => one.signatureKid)).toEqual([world.pending.kid, world.pending.kid]);
-      expect(await world.stored()).toHaveLength(2);
-    }, rotating(1, []));
+    await withVerification(
+      async (world) => {
+        const { results } = JSON.parse((await world.batch([ask({ regNo }), ask({ tId: 1 })])).body);
+        expect(results.map((one: { signatureKid: string }) => one.signatureKid)).toEqual([
+          world.pending.kid,
+          world.pending.kid,
+        ]);
+        expect(await world.stored()).toHaveLength(2);
+      },
+      rotating(1, []),
+    );
   });
 
   test("again and again is a failure that stores nothing", async () => {
-    await withVerification(async (world) => {
-      expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
-      expect(await world.stored()).toEqual([]);
-      expect(await world.quota.windows()).toEqual([]);
-      expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
-    }, rotating(3, []));
+    await withVerification(
+      async (world) => {
+        expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
+          code: "SIGNER_UNAVAILABLE",
+        });
+        expect(await world.stored()).toEqual([]);
+        expect(await world.quota.windows()).toEqual([]);
+        expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
+      },
+      rotating(3, []),
+    );
   });
 });
 
@@ -263,59 +360,93 @@ describe("a failure is never an answer", () => {
 
   test("a look-up that fails signs nothing and stores nothing", async () => {
     signed.length = 0;
-    await withVerification(async (world) => {
-      for (const identifier of [{ regNo }, { tId: 204_417 }, { nin }]) {
-        expect(await rejection(world.one(ask(identifier), { key: "k", body: 1 }))).toMatchObject({ message: "away" });
-      }
-      expect(signed).toEqual([]);
-      expect(await world.stored()).toEqual([]);
-      expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
-    }, { teachers: () => ({ find: away }), signer: watched });
+    await withVerification(
+      async (world) => {
+        for (const identifier of [{ regNo }, { tId: 204_417 }, { nin }]) {
+          expect(await rejection(world.one(ask(identifier), { key: "k", body: 1 }))).toMatchObject({
+            message: "away",
+          });
+        }
+        expect(signed).toEqual([]);
+        expect(await world.stored()).toEqual([]);
+        expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
+      },
+      { teachers: () => ({ find: away }), signer: watched },
+    );
   });
 
   test("a signer that fails stores nothing", () =>
-    withVerification(async (world) => {
-      expect(await rejection(world.one(ask({ regNo })))).toMatchObject({ message: "away" });
-      expect(await world.stored()).toEqual([]);
-      expect(await world.quota.windows()).toEqual([]);
-    }, { signer: () => ({ sign: away }) }));
+    withVerification(
+      async (world) => {
+        expect(await rejection(world.one(ask({ regNo })))).toMatchObject({ message: "away" });
+        expect(await world.stored()).toEqual([]);
+        expect(await world.quota.windows()).toEqual([]);
+      },
+      { signer: () => ({ sign: away }) },
+    ));
 
   test("a commit that fails answers nothing, and the same key may try again", async () => {
     let failures = 1;
-    await withVerification(async (world) => {
-      expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({ message: "away" });
-      const answer = await world.one(ask({ regNo }), { key: "k", body: 1 });
-      expect(answer.replayed).toBe(false);
-      expect(await world.stored()).toHaveLength(1);
-    }, { attestations: (real) => ({ ...real, record: (call) => (failures-- > 0 ? away() : real.record(call)) }) });
+    await withVerification(
+      async (world) => {
+        expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
+          message: "away",
+        });
+        const answer = await world.one(ask({ regNo }), { key: "k", body: 1 });
+        expect(answer.replayed).toBe(false);
+        expect(await world.stored()).toHaveLength(1);
+      },
+      {
+        attestations: (real) => ({
+          ...real,
+          record: (call) => (failures-- > 0 ? away() : real.record(call)),
+        }),
+      },
+    );
   });
 
   test("one failing item fails the whole batch", async () => {
     let looked = 0;
-    await withVerification(async (world) => {
-      const questions = Array.from({ length: 20 }, (_, i) => ask({ tId: i }));
-      expect(await rejection(world.batch(questions))).toMatchObject({ message: "away" });
-      expect(await world.stored()).toEqual([]);
-      expect(await world.quota.windows()).toEqual([]);
-    }, { teachers: (real) => ({ find: (key) => (++looked === 20 ? away() : real.find(key)) }) });
+    await withVerification(
+      async (world) => {
+        const questions = Array.from({ length: 20 }, (_, i) => ask({ tId: i }));
+        expect(await rejection(world.batch(questions))).toMatchObject({ message: "away" });
+        expect(await world.stored()).toEqual([]);
+        expect(await world.quota.windows()).toEqual([]);
+      },
+      { teachers: (real) => ({ find: (key) => (++looked === 20 ? away() : real.find(key)) }) },
+    );
   });
 });
 
 describe("a batch", () => {
   test("has an envelope for each item, in their order, in one commit", async () => {
     let commits = 0;
-    await withVerification(async (world) => {
-      const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
-      const { count, results } = JSON.parse((await world.batch(tIds.map((tId) => ask({ tId })))).body);
-      expect(count).toBe(100);
-      expect(results.map((one: { result: { found: boolean } }) => one.result.found)).toEqual(tIds.map((tId) => tId === 204_417));
-      expect(new Set(results.map((one: { verificationId: string }) => one.verificationId)).size).toBe(100);
-      for (const envelope of results.slice(0, 3)) await verified(world, envelope);
-      const rows = await world.stored();
-      expect(rows.map((row) => row.reference).reverse()).toEqual(tIds.map((tId) => `tId:${tId}`));
-      expect(rows.every((row) => row.endpoint === "batch")).toBe(true);
-      expect(commits).toBe(1);
-    }, { attestations: (real) => ({ ...real, record: (call) => (commits++, real.record(call)) }) });
+    await withVerification(
+      async (world) => {
+        const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
+        const { count, results } = JSON.parse((await world.batch(tIds.map((tId) => ask({ tId })))).body);
+        expect(count).toBe(100);
+        expect(results.map((one: { result: { found: boolean } }) => one.result.found)).toEqual(
+          tIds.map((tId) => tId === 204_417),
+        );
+        expect(new Set(results.map((one: { verificationId: string }) => one.verificationId)).size).toBe(100);
+        for (const envelope of results.slice(0, 3)) await verified(world, envelope);
+        const rows = await world.stored();
+        expect(rows.map((row) => row.reference).reverse()).toEqual(tIds.map((tId) => `tId:${tId}`));
+        expect(rows.every((row) => row.endpoint === "batch")).toBe(true);
+        expect(commits).toBe(1);
+      },
+      {
+        attestations: (real) => ({
+          ...real,
+          record(call) {
+            commits++;
+            return real.record(call);
+          },
+        }),
+      },
+    );
   });
 
   test("is one call, or one a item where that was agreed", async () => {
@@ -325,17 +456,33 @@ describe("a batch", () => {
       return (await world.quota.windows()).map((one) => one.used);
     };
     await withVerification(async (world) => expect(await used(world)).toEqual([1, 1]));
-    await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), { partner: { batchCost: "item" } });
+    await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
+      partner: { batchCost: "item" },
+    });
   });
 
   test("that costs more than is left looks nobody up", async () => {
     let looked = 0;
-    await withVerification(async (world) => {
-      const refusal = await rejection(world.batch(Array.from({ length: 11 }, (_, i) => ask({ tId: i }))));
-      expect(refusal).toBeInstanceOf(QuotaExceeded);
-      expect(refusal).toMatchObject({ code: "QUOTA_EXCEEDED", refusal: { window: "minute", limit: 10, remaining: 9 } });
-      expect(looked).toBe(0);
-    }, { partner: { batchCost: "item" }, teachers: (real) => ({ find: (key) => (looked++, real.find(key)) }) });
+    await withVerification(
+      async (world) => {
+        const refusal = await rejection(world.batch(Array.from({ length: 11 }, (_, i) => ask({ tId: i }))));
+        expect(refusal).toBeInstanceOf(QuotaExceeded);
+        expect(refusal).toMatchObject({
+          code: "QUOTA_EXCEEDED",
+          refusal: { window: "minute", limit: 10, remaining: 9 },
+        });
+        expect(looked).toBe(0);
+      },
+      {
+        partner: { batchCost: "item" },
+        teachers: (real) => ({
+          find(key) {
+            looked++;
+            return real.find(key);
+          },
+        }),
+      },
+    );
   });
 });
 
@@ -353,27 +500,38 @@ describe("a retry", () => {
     }));
 
   test("is answered when the day is spent, while new work is refused", () =>
-    withVerification(async (world) => {
-      const first = await world.batch([ask({ regNo })], { key: "k", body: 1 });
-      expect(world.quotaState().remaining).toBe(0);
-      expect(await world.batch([ask({ regNo })], { key: "k", body: 1 })).toEqual({ ...same(first), replayed: true });
-      const refusal = await rejection(world.batch([ask({ regNo })], { key: "new", body: 1 }));
-      expect(refusal).toMatchObject({ code: "QUOTA_EXCEEDED", refusal: { window: "day" } });
-      expect(String(refusal)).toMatch(/per-day quota exceeded; retry after \d+ s$/);
-    }, { partner: { perDay: 1 } }));
+    withVerification(
+      async (world) => {
+        const first = await world.batch([ask({ regNo })], { key: "k", body: 1 });
+        expect(world.quotaState().remaining).toBe(0);
+        expect(await world.batch([ask({ regNo })], { key: "k", body: 1 })).toEqual({
+          ...same(first),
+          replayed: true,
+        });
+        const refusal = await rejection(world.batch([ask({ regNo })], { key: "new", body: 1 }));
+        expect(refusal).toMatchObject({ code: "QUOTA_EXCEEDED", refusal: { window: "day" } });
+        expect(String(refusal)).toMatch(/per-day quota exceeded; retry after \d+ s$/);
+      },
+      { partner: { perDay: 1 } },
+    ));
 
   test("after a refusal by quota runs when there is quota again", () =>
-    withVerification(async (world) => {
-      await world.one(ask({ regNo }));
-      const again = () => world.one(ask({ regNo }), { key: "k", body: 1 });
-      expect(await rejection(again())).toBeInstanceOf(QuotaExceeded);
-      world.clock.set("2026-03-02T00:00:00Z");
-      expect((await again()).replayed).toBe(false);
-    }, { partner: { perDay: 1 } }));
+    withVerification(
+      async (world) => {
+        await world.one(ask({ regNo }));
+        const again = () => world.one(ask({ regNo }), { key: "k", body: 1 });
+        expect(await rejection(again())).toBeInstanceOf(QuotaExceeded);
+        world.clock.set("2026-03-02T00:00:00Z");
+        expect((await again()).replayed).toBe(false);
+      },
+      { partner: { perDay: 1 } },
+    ));
 
   test("at the same time as the first runs the work once", () =>
     withVerification(async (world) => {
-      const answers = await Promise.all(Array.from({ length: 8 }, () => world.one(ask({ regNo }), { key: "k", body: 1 })));
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => world.one(ask({ regNo }), { key: "k", body: 1 })),
+      );
       expect(new Set(answers.map((one) => one.body)).size).toBe(1);
       expect(answers.filter((one) => !one.replayed)).toHaveLength(1);
       expect(await world.stored()).toHaveLength(1);

@@ -16,7 +16,9 @@ const notJson = { code: "BODY_INVALID", message: "the body must be JSON in UTF-8
 describe("a body", () => {
   test("is JSON whatever its Content-Type says", async () => {
     for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", ""]) {
-      expect(await read('{"nin":"12345678901"}', { "Content-Type": type })).toMatchObject({ value: { nin: "12345678901" } });
+      expect(await read('{"nin":"12345678901"}', { "Content-Type": type })).toMatchObject({
+        value: { nin: "12345678901" },
+      });
     }
   });
 
@@ -67,7 +69,11 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
     ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
     ["no member", item({}), "identifier must have exactly one of regNo, tId and nin"],
-    ["two members", item({ tId: 1, nin: "12345678901" }), "identifier must have exactly one of regNo, tId and nin"],
+    [
+      "two members",
+      item({ tId: 1, nin: "12345678901" }),
+      "identifier must have exactly one of regNo, tId and nin",
+    ],
     ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
     ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
     ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
@@ -76,7 +82,11 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     ["half a teacher id", item({ tId: 7.5 }), "identifier.tId must be a whole number"],
     ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
     ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
-    ["three segments", item({ regNo: "LA/2019/PRI" }), "identifier.regNo must have four segments separated by /"],
+    [
+      "three segments",
+      item({ regNo: "LA/2019/PRI" }),
+      "identifier.regNo must have four segments separated by /",
+    ],
     ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
     ["a context that is text", { ...good, context: "x" }, "context must be an object"],
     ["a context that is a list", { ...good, context: [] }, "context must be an object"],

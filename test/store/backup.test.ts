@@ -40,7 +40,7 @@ describe("a backup", () => {
       const file = `${folder}/out/what?is #this%20.db`;
       const facts = await makeBackup(driver, file);
       expect(facts).toMatchObject({
-        schema: 1,
+        schema: expect.any(Number),
         environment: "live",
         masterKeyCheck: null,
         counts: { teachers: 2, partners: 0, signing_keys: 0, attestations: 0, events: 4 },

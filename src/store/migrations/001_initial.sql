@@ -178,7 +178,7 @@ CREATE TABLE attestations (
 ) STRICT;
 
 CREATE INDEX attestations_by_partner ON attestations (partner_id, id);
-CREATE INDEX attestations_by_teacher ON attestations (teacher_id, id) WHERE teacher_id IS NOT NULL;
+CREATE INDEX attestations_by_teacher ON attestations (teacher_id, partner_id) WHERE teacher_id IS NOT NULL;
 CREATE INDEX attestations_by_nin ON attestations (nin_index, id) WHERE nin_index IS NOT NULL;
 
 CREATE TABLE imports (

@@ -1,0 +1,202 @@
+import { requirePartner } from "../src/domain/partners.ts";
+import {
+  describeEndpoint,
+  disableWebhook,
+  enableWebhook,
+  parseEvents,
+  parseTeachers,
+  removeWebhook,
+  requireEndpoint,
+  rotateWebhookSecret,
+  setWebhook,
+  testWebhook,
+  type WebhookEndpoint,
+} from "../src/domain/webhooks.ts";
+import { resolveEndpoint } from "../src/delivery/address-guard.ts";
+import { eventTypes } from "../src/partner/contract.ts";
+import { command, configOf, group } from "./command.ts";
+import { disabledWords, noteWithoutService } from "./delivery-words.ts";
+import { type Operator, withOperator } from "./open.ts";
+import { note, parseDuration, print, record } from "./output.ts";
+import { partnerIdArg } from "./partner-keys.ts";
+
+const secretNote = "the secret is shown this once; hand it over in a safe way, whsec_ included";
+
+const setCommand = command({
+  name: "set",
+  description:
+    "Set where a partner is told of status changes, and enable it. The first time it gets a signing secret; an " +
+    "endpoint that exists keeps its secret, and what is not given stays",
+  example: "tvs partners webhook set exam-body-a https://example.com/teacher-events --events all --teachers verified",
+  args: {
+    ...partnerIdArg,
+    url: { type: "positional", required: true, description: "https, and a host whose every address is public" },
+    events: {
+      type: "string",
+      valueHint: "all|A,B",
+      description: `Which events: all (default), or some of ${eventTypes.join(",")}`,
+    },
+    teachers: {
+      type: "string",
+      valueHint: "all|verified",
+      description: "About which teachers: all (default), or only those that this partner has verified",
+    },
+    "allow-private-webhooks": {
+      type: "boolean",
+      description: "Allow http and private addresses, as `tvs serve` must be told too (sandbox, tests)",
+    },
+  },
+  async run({ args }) {
+    const events = args.events === undefined ? undefined : parseEvents(args.events);
+    const teachers = args.teachers === undefined ? undefined : parseTeachers(args.teachers);
+    await withOperator(configOf(args), async (operator) => {
+      const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
+      const check = (url: string) => resolveEndpoint(url, { allowPrivate });
+      const given = { partnerId: args.id, url: args.url, events, teachers, check };
+      const { endpoint, secret } = await setWebhook(operator, given);
+      const { partnerId, url } = endpoint;
+      print(args, { partnerId, url, secret }, () =>
+        record({ partnerId, url, secret, events: endpoint.events.join(", "), teachers: endpoint.teachers }),
+      );
+      note(secretNote);
+      if (allowPrivate) await noteServiceSetting(operator);
+    });
+  },
+});
+
+/** What this command was allowed, the service that sends may refuse: it goes by what it was told itself. */
+async function noteServiceSetting({ settings }: Operator): Promise<void> {
+  if ((await settings.read()).get("allow_private_webhooks") === "true") return;
+  note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
+}
+
+const rotateCommand = command({
+  name: "rotate-secret",
+  description:
+    "Give an endpoint a new signing secret, shown this once. During the overlap each delivery carries two " +
+    "signatures, the new secret's first, so that the partner can change over at any time",
+  example: "tvs partners webhook rotate-secret exam-body-a --overlap 24h",
+  args: {
+    ...partnerIdArg,
+    overlap: {
+      type: "string",
+      valueHint: "DURATION",
+      description: "How long the old secret signs too (default 24h, at most 7d; 0s ends it at once, as after a leak)",
+    },
+  },
+  async run({ args }) {
+    const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
+    await withOperator(configOf(args), async (operator) => {
+      const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs });
+      const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
+      const shown = { partnerId, url, secret, previousSecretUntil };
+      print(args, shown, () => record(shown));
+      note(secretNote);
+    });
+  },
+});
+
+const showCommand = command({
+  name: "show",
+  description: "Show a partner's endpoint, how it fares and what waits for it; never its secret",
+  example: "tvs partners webhook show exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const endpoint = await requireEndpoint(operator, args.id);
+      const partner = await requirePartner(operator.partners, args.id);
+      const backlog = await operator.webhooks.backlog(operator.clock.now());
+      const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
+      const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
+      print(args, shown, () => endpointText(shown));
+      if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
+      if (endpoint.disabledReason !== null) note(disabledWords(endpoint.disabledReason, args.id));
+    });
+  },
+});
+
+function endpointText({ events, ...rest }: Omit<ReturnType<typeof describeEndpoint>, never> & Counts): string {
+  return record({ ...rest, events: events.length === eventTypes.length ? "all" : events.join(", ") });
+}
+
+type Counts = { readonly pending: number; readonly dead: number };
+
+/** The commands that change an endpoint's state show it as it is then. */
+function stateCommand(definition: {
+  name: string;
+  description: string;
+  done: string;
+  act: (operator: Operator, partnerId: string) => Promise<WebhookEndpoint>;
+}) {
+  const { name, description, done, act } = definition;
+  return command({
+    name,
+    description,
+    example: `tvs partners webhook ${name} exam-body-a`,
+    args: partnerIdArg,
+    async run({ args }) {
+      await withOperator(configOf(args), async (operator) => {
+        const endpoint = await act(operator, args.id);
+        const partner = await requirePartner(operator.partners, args.id);
+        print(args, describeEndpoint(endpoint, partner), () => `the endpoint of ${args.id} is ${done}`);
+      });
+    },
+  });
+}
+
+const disableCommand = stateCommand({
+  name: "disable",
+  description: "Send nothing to a partner's endpoint until it is enabled again; deliveries are kept and held",
+  done: "disabled; its deliveries are held",
+  act: disableWebhook,
+});
+
+const enableCommand = stateCommand({
+  name: "enable",
+  description: "Send to a disabled endpoint again; held deliveries go now, each with its whole schedule before it",
+  done: "enabled; what was held is due now",
+  act: enableWebhook,
+});
+
+const removeCommand = command({
+  name: "remove",
+  description: "Remove a partner's endpoint and its secret; deliveries that were still to go to it are dead",
+  example: "tvs partners webhook remove exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const dead = await removeWebhook(operator, args.id);
+      print(args, { partnerId: args.id, removed: true, dead }, () => {
+        return `the endpoint of ${args.id} is removed; ${dead} deliveries are dead of it`;
+      });
+    });
+  },
+});
+
+const testCommand = command({
+  name: "test",
+  description:
+    "Send a signed license.verified that names nobody (tId and regNo are null), whatever events are subscribed to. " +
+    "The running service sends it like every delivery; `tvs webhooks show` says what became of it",
+  example: "tvs partners webhook test exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { deliveryId, event } = await testWebhook(operator, args.id);
+      const { eventId, eventType } = event;
+      const shown = { partnerId: args.id, deliveryId, eventId, eventType };
+      print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+      await noteWithoutService(operator);
+    });
+  },
+});
+
+export const partnersWebhookCommand = group("webhook", "Where a partner is told of status changes", {
+  set: async () => setCommand,
+  "rotate-secret": async () => rotateCommand,
+  show: async () => showCommand,
+  disable: async () => disableCommand,
+  enable: async () => enableCommand,
+  remove: async () => removeCommand,
+  test: async () => testCommand,
+});

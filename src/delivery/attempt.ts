@@ -1,0 +1,97 @@
+/** One attempt of one delivery: the address checked, the body signed, the exchange made (decisions, Webhooks). */
+import type { ClaimedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Secrets } from "../domain/secrets.ts";
+import { signDelivery } from "../domain/webhook-signature.ts";
+import { signingSecrets } from "../domain/webhooks.ts";
+import { EndpointRefused, type Resolver, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
+import type { Exchange } from "./exchange.ts";
+import type { AttemptResult } from "./outcome.ts";
+
+export type AttemptDependencies = {
+  readonly exchange: Exchange;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  /** The setting in force when the attempt is made. */
+  readonly allowPrivate: () => boolean;
+  /** The program's version, for `User-Agent`. */
+  readonly version: string;
+  /** The system's resolver when left out. */
+  readonly resolver?: Resolver;
+  /** Over the whole exchange, in milliseconds. */
+  readonly deadlineMs: number;
+};
+
+export type Attempt = (
+  delivery: ClaimedDelivery,
+  endpoint: OpenEndpoint,
+  signal: AbortSignal,
+) => Promise<AttemptResult>;
+
+/**
+ * Makes attempts. Each resolves and checks the endpoint's address anew and connects to what it has checked;
+ * attempts to one endpoint that begin while its name is being resolved share the answer.
+ * @returns a function that answers what became of the attempt, whatever the endpoint does
+ * @throws TvsError MASTER_KEY_WRONG when the endpoint's secret does not open
+ */
+export function createAttempt(dependencies: AttemptDependencies): Attempt {
+  const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
+  const resolving = new Map<string, Promise<ResolvedEndpoint>>();
+
+  function resolve(url: string, isPrivateAllowed: boolean): Promise<ResolvedEndpoint> {
+    const name = `${isPrivateAllowed} ${url}`;
+    const known = resolving.get(name);
+    if (known !== undefined) return known;
+    const options = { allowPrivate: isPrivateAllowed, ...(resolver === undefined ? {} : { resolver }) };
+    const fresh = resolveEndpoint(url, options).finally(() => resolving.delete(name));
+    resolving.set(name, fresh);
+    return fresh;
+  }
+
+  return async (delivery, endpoint, signal) => {
+    const startedMs = performance.now();
+    const isPrivateAllowed = allowPrivate();
+    let resolved: ResolvedEndpoint;
+    try {
+      resolved = await resolve(endpoint.url, isPrivateAllowed);
+    } catch (error) {
+      if (!(error instanceof EndpointRefused)) throw error;
+      return refused(error, performance.now() - startedMs);
+    }
+    const { url, addresses } = resolved;
+    // A host with a dead address among its addresses is reached by a later attempt.
+    const address = addresses[delivery.attempts % addresses.length] ?? "";
+    const headers = deliveryHeaders(delivery, {
+      version,
+      secrets: signingSecrets(secrets, endpoint, clock.now()),
+      timestampSeconds: Math.floor(clock.now() / 1000),
+    });
+    const { body } = delivery;
+    return exchange.deliver({ url, address, headers, body, allowPrivate: isPrivateAllowed, deadlineMs, signal });
+  };
+}
+
+function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResult {
+  return {
+    outcome: "failed",
+    status: null,
+    error: refusal,
+    retryAfterSeconds: null,
+    durationMs: Math.round(durationMs),
+  };
+}
+
+/** The headers of an attempt (contract, Events). The signature is this attempt's; the ids stay. */
+function deliveryHeaders(
+  delivery: ClaimedDelivery,
+  signing: { version: string; secrets: readonly string[]; timestampSeconds: number },
+): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "User-Agent": `tvs-webhooks/${signing.version}`,
+    "X-AGENCY-Signature": signDelivery({ ...signing, body: delivery.body }),
+    "X-AGENCY-Event-Id": delivery.eventId,
+    "X-AGENCY-Event-Type": delivery.eventType,
+    "X-AGENCY-Delivery-Id": delivery.deliveryId,
+  };
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../domain/clock.ts";
+import type { ClaimedDelivery, FinishedAttempt, Outbox } from "../domain/deliveries.ts";
+import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
+import { type AttemptDependencies, createAttempt } from "./attempt.ts";
+import { createLanes, type Flight, type LaneLimits } from "./lanes.ts";
+import type { AttemptResult } from "./outcome.ts";
+
+export type SenderLimits = LaneLimits & {
+  /** How long a claim lasts; a dead process's deliveries are taken over after it. */
+  readonly leaseMs: number;
+  /** Over a whole exchange. */
+  readonly deadlineMs: number;
+  /** How often a look is taken at whether there is anything new or due. */
+  readonly pollMs: number;
+  /** How long attempts under way may go on when the sender is closed. */
+  readonly drainMs: number;
+};
+
+export const senderLimits: SenderLimits = {
+  maxFlights: 128,
+  maxFlightsPerEndpoint: 8,
+  maxFlightsFailing: 2,
+  maxHeldPerEndpoint: 32,
+  maxHeld: 512,
+  leaseMs: 60_000,
+  deadlineMs: 15_000,
+  pollMs: 200,
+  drainMs: 8_000,
+};
+
+/** What an attempt takes beside its exchange: resolving the name (5 s at most), and two commits. */
+const attemptMarginMs = 10_000;
+/** The pause after the database has refused. */
+const errorPauseMs = 2_000;
+
+export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly random?: () => number;
+  readonly limits?: Partial<SenderLimits>;
+  /** Told of what only the service's operator can mend: the database, the master key. */
+  readonly onError?: (error: unknown) => void;
+};
+
+export type Sender = {
+  /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
+  settle(): Promise<void>;
+  /**
+   * Stops. What was claimed but not begun is given back, what is under way is awaited for as long as
+   * `drainMs`; what is cut off then is given back too and sent again by the next sender.
+   */
+  close(): Promise<void>;
+};
+
+/**
+ * Sends what is in the outbox until it is closed (decisions, Webhooks).
+ *
+ * Nothing that matters is only in memory: a claim is a lease in the database, which ends by itself when this
+ * process dies, and only the holder of the lease records what became of an attempt. So a delivery is made at
+ * least once and finished once, whatever dies and however many senders there are.
+ */
+export function startSender(dependencies: SenderDependencies): Sender {
+  const { outbox, clock, random = Math.random, onError } = dependencies;
+  const limits = { ...senderLimits, ...dependencies.limits };
+  const lanes = createLanes(limits);
+  const attempt = createAttempt({ ...dependencies, deadlineMs: limits.deadlineMs });
+  const cutOff = new AbortController();
+  const flights = new Set<Promise<void>>();
+  let isClosing = false;
+  let pausedUntilMs = 0;
+  let revision = "";
+  /** Set when the times in the lanes may be out of date although the revision has not moved. */
+  let isStale = true;
+  let wanted = { look: true, fill: true };
+  let working: Promise<void> | undefined;
+
+  function wake(want: Partial<typeof wanted>): Promise<void> {
+    wanted = { look: wanted.look || want.look === true, fill: true };
+    working ??= work().finally(() => {
+      working = undefined;
+    });
+    return working;
+  }
+
+  async function work(): Promise<void> {
+    while (wanted.fill && !isClosing && performance.now() >= pausedUntilMs) {
+      const { look: lookWanted } = wanted;
+      wanted = { look: false, fill: false };
+      try {
+        if (lookWanted) await look();
+        await fill();
+      } catch (error) {
+        pausedUntilMs = performance.now() + errorPauseMs;
+        isStale = true;
+        onError?.(error);
+      }
+    }
+  }
+
+  /** Costs one point read, unless something has changed or become due. */
+  async function look(): Promise<void> {
+    await giveBack(lanes.takeStale(performance.now() - longestWaitMs(limits)));
+    const current = await outbox.revision();
+    if (current === revision && !isStale && !lanes.isDue(clock.now())) return;
+    revision = current;
+    isStale = false;
+    await giveBack(lanes.update(await outbox.open(), clock.now()));
+  }
+
+  /** Claims and begins attempts until there is no room or nothing due. */
+  async function fill(): Promise<void> {
+    launch();
+    for (let requests = lanes.wants(); requests.length > 0 && !isClosing; requests = lanes.wants()) {
+      const claimedAtMs = performance.now();
+      const now = clock.now();
+      const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
+      lanes.add(requests, await outbox.claim(requests, lease), claimedAtMs);
+      // What an endpoint has left for later is read again at the next turn.
+      isStale = true;
+      launch();
+    }
+  }
+
+  function launch(): void {
+    if (isClosing) return;
+    for (let flight = lanes.next(); flight !== null; flight = lanes.next()) {
+      const under = fly(flight).finally(() => flights.delete(under));
+      flights.add(under);
+    }
+  }
+
+  async function fly(flight: Flight): Promise<void> {
+    const { delivery, lane } = flight;
+    const { endpoint } = lane;
+    const at = clock.now();
+    let hasFailed = true;
+    try {
+      const result = await attempt(delivery, endpoint, cutOff.signal).finally(() => lanes.landed(flight, hasFailed));
+      hasFailed = result.error !== null;
+      await record(delivery, { url: endpoint.url, at, result });
+    } catch (error) {
+      // The claim stays until its lease ends: the delivery is then made again.
+      onError?.(error);
+    } finally {
+      lanes.forget(delivery);
+      if (!isClosing) wake({});
+    }
+  }
+
+  async function record(
+    delivery: ClaimedDelivery,
+    { url, at, result }: { url: string; at: number; result: AttemptResult },
+  ): Promise<void> {
+    if (result.error === "ABORTED") return giveBack([delivery]);
+    const { status, error, durationMs } = result;
+    const finishedAt = clock.now();
+    const next = error === null ? "delivered" : nextAfterFailure(delivery, result, finishedAt);
+    const isGone = disablesEndpoint(status);
+    await outbox.finish({ claim: delivery, url, at, finishedAt, status, error, durationMs, next, isGone });
+    if (error !== null) isStale = true;
+  }
+
+  function nextAfterFailure(
+    delivery: ClaimedDelivery,
+    { retryAfterSeconds }: AttemptResult,
+    now: number,
+  ): FinishedAttempt["next"] {
+    const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
+    return step === "dead" ? step : { dueAt: now + step };
+  }
+
+  async function giveBack(deliveries: readonly ClaimedDelivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    await outbox.release(deliveries, clock.now()).finally(() => {
+      for (const delivery of deliveries) lanes.forget(delivery);
+    });
+  }
+
+  const timer = setInterval(() => void wake({ look: true }), limits.pollMs);
+
+  return {
+    async settle() {
+      isStale = true;
+      await wake({ look: true });
+      while (working !== undefined || flights.size > 0) {
+        await working;
+        await Promise.all(flights);
+      }
+    },
+    async close() {
+      isClosing = true;
+      clearInterval(timer);
+      const cut = setTimeout(() => cutOff.abort(), limits.drainMs);
+      await working;
+      await giveBack(lanes.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
+      await Promise.all(flights);
+      clearTimeout(cut);
+    },
+  };
+}
+
+/** How long a claim may wait for its turn, so that its lease outlives the attempt. */
+function longestWaitMs({ leaseMs, deadlineMs }: SenderLimits): number {
+  return leaseMs - deadlineMs - attemptMarginMs;
+}

@@ -1,0 +1,280 @@
+import { v7 as uuidv7 } from "uuid";
+import { type EventType, eventTypes } from "../partner/contract.ts";
+import { type Clock, isoTime } from "./clock.ts";
+import { randomBase62 } from "./credentials.ts";
+import type { DeliveryStore } from "./deliveries.ts";
+import { TvsError } from "./errors.ts";
+import { createEvent, type TeacherEvent } from "./events.ts";
+import { type Partner, type PartnerStore, parseList, requirePartner } from "./partners.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** Which teachers an endpoint is told about: all, or only those that its partner has verified. */
+export const teacherChoices = ["all", "verified"] as const;
+export type TeacherChoice = (typeof teacherChoices)[number];
+
+/** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
+export type DisabledReason = "operator" | "gone" | "failing";
+
+/** Where a partner is told of status changes. Times are milliseconds since the epoch. */
+export type WebhookEndpoint = {
+  readonly partnerId: string;
+  readonly url: string;
+  readonly events: readonly EventType[];
+  readonly teachers: TeacherChoice;
+  /** Sealed under {@link secretName}. */
+  readonly secret: Uint8Array;
+  /** The secret before the last rotation, which signs too until `previousUntil`. */
+  readonly previousSecret: Uint8Array | null;
+  readonly previousUntil: number | null;
+  readonly createdAt: number;
+  readonly disabledAt: number | null;
+  readonly disabledReason: DisabledReason | null;
+  /** Since when every attempt has failed; null after a success. */
+  readonly failingSince: number | null;
+  /** The stable code of the last failure, and the HTTP status if there was one: `BAD_STATUS 503`. */
+  readonly lastError: string | null;
+};
+
+/** What `webhook set` stores; null leaves what an endpoint that exists already has, or takes the default. */
+export type EndpointTerms = {
+  readonly partnerId: string;
+  readonly url: string;
+  readonly events: readonly EventType[] | null;
+  readonly teachers: TeacherChoice | null;
+  /** Used only when there is no endpoint yet. */
+  readonly secret: Uint8Array;
+  readonly at: number;
+};
+
+export type WebhookStore = DeliveryStore & {
+  endpoints(): Promise<WebhookEndpoint[]>;
+  endpoint(partnerId: string): Promise<WebhookEndpoint | null>;
+  /** Makes an endpoint, or changes the one there is and enables it. Its secret stays. */
+  set(terms: EndpointTerms): Promise<WebhookEndpoint>;
+  /**
+   * Puts a new secret in the place of the one that is `replaced`.
+   * @returns null, having changed nothing, when the secret is another one by now
+   */
+  rotateSecret(
+    partnerId: string,
+    change: { replaced: Uint8Array; secret: Uint8Array; previousUntil: number | null },
+  ): Promise<WebhookEndpoint | null>;
+  /** One that is disabled already keeps its time and reason. @returns null when there is none */
+  disable(partnerId: string, at: number): Promise<WebhookEndpoint | null>;
+  /** Enables, and forgets the failures. @returns null when there is none */
+  enable(partnerId: string): Promise<WebhookEndpoint | null>;
+  /** @returns false when there is none */
+  remove(partnerId: string): Promise<boolean>;
+  /** Stores an event and its delivery to this one partner. @returns false when its endpoint is not enabled */
+  addTest(test: { event: TeacherEvent; deliveryId: string; partnerId: string }): Promise<boolean>;
+};
+
+export type WebhookDependencies = {
+  readonly webhooks: WebhookStore;
+  readonly partners: PartnerStore;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+};
+
+/** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
+export type EndpointCheck = (url: string) => Promise<unknown>;
+
+export const defaultSecretOverlapMs = 24 * 3_600_000;
+export const maxSecretOverlapMs = 7 * 24 * 3_600_000;
+const secretLength = 43;
+
+/** The name under which a partner's webhook secrets are sealed. */
+export function secretName(partnerId: string): string {
+  return `webhook:${partnerId}`;
+}
+
+export function parseEvents(text: string): EventType[] {
+  return parseList("--events", text, eventTypes);
+}
+
+/** @throws TvsError USAGE */
+export function parseTeachers(text: string): TeacherChoice {
+  const known = teacherChoices.find((one) => one === text);
+  if (known === undefined) {
+    throw new TvsError("USAGE", `--teachers must be one of ${teacherChoices.join(", ")}`);
+  }
+  return known;
+}
+
+/**
+ * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
+ * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
+ * @param given `events` and `teachers` default to all; `check` refuses an address that must not be used
+ * @returns the secret in clear, for the partner
+ * @throws TvsError NOT_KNOWN, REFUSED
+ */
+export async function setWebhook(
+  dependencies: WebhookDependencies,
+  given: {
+    partnerId: string;
+    url: string;
+    events?: readonly EventType[] | undefined;
+    teachers?: TeacherChoice | undefined;
+    check: EndpointCheck;
+  },
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  const { webhooks, partners, secrets, clock } = dependencies;
+  const { partnerId, url, events = null, teachers = null } = given;
+  await requirePartner(partners, partnerId);
+  await given.check(url);
+  const { sealed } = mintSecret(secrets, partnerId);
+  const endpoint = await webhooks.set({ partnerId, url, events, teachers, secret: sealed, at: clock.now() });
+  await webhooks.hasten(partnerId, clock.now());
+  return { endpoint, secret: openSecret(secrets, endpoint) };
+}
+
+/**
+ * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one
+ * first; with an overlap of 0 the old one is out at once, as after a leak. Of two rotations within one
+ * overlap the two newest secrets count.
+ * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
+ */
+export async function rotateWebhookSecret(
+  dependencies: WebhookDependencies,
+  partnerId: string,
+  { overlapMs = defaultSecretOverlapMs }: { overlapMs?: number | undefined } = {},
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  if (overlapMs < 0 || overlapMs > maxSecretOverlapMs) {
+    throw new TvsError("USAGE", "--overlap must be from 0s to 7d");
+  }
+  const { webhooks, secrets, clock } = dependencies;
+  const current = await requireEndpoint(dependencies, partnerId);
+  const { secret, sealed } = mintSecret(secrets, partnerId);
+  const previousUntil = overlapMs === 0 ? null : clock.now() + overlapMs;
+  const change = { replaced: current.secret, secret: sealed, previousUntil };
+  const endpoint = await webhooks.rotateSecret(partnerId, change);
+  if (endpoint === null) throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; look and try again");
+  return { endpoint, secret };
+}
+
+/** @throws TvsError NOT_KNOWN when there is no such partner, or it has no endpoint */
+export async function requireEndpoint(
+  { webhooks, partners }: Pick<WebhookDependencies, "webhooks" | "partners">,
+  partnerId: string,
+): Promise<WebhookEndpoint> {
+  await requirePartner(partners, partnerId);
+  const endpoint = await webhooks.endpoint(partnerId);
+  if (endpoint === null) throw noEndpoint(partnerId);
+  return endpoint;
+}
+
+/** Stops sending; deliveries of later events are made and held. @throws TvsError NOT_KNOWN */
+export async function disableWebhook(
+  dependencies: WebhookDependencies,
+  partnerId: string,
+): Promise<WebhookEndpoint> {
+  await requireEndpoint(dependencies, partnerId);
+  const endpoint = await dependencies.webhooks.disable(partnerId, dependencies.clock.now());
+  if (endpoint === null) throw noEndpoint(partnerId);
+  return endpoint;
+}
+
+/**
+ * Lets held deliveries go: each is due now, with its whole schedule before it. A restore's hold over all
+ * endpoints stays; `tvs webhooks release` ends that ({@link file://./deliveries.ts}, releaseWebhooks).
+ * @throws TvsError NOT_KNOWN
+ */
+export async function enableWebhook(
+  dependencies: WebhookDependencies,
+  partnerId: string,
+): Promise<WebhookEndpoint> {
+  await requireEndpoint(dependencies, partnerId);
+  const endpoint = await dependencies.webhooks.enable(partnerId);
+  if (endpoint === null) throw noEndpoint(partnerId);
+  await dependencies.webhooks.hasten(partnerId, dependencies.clock.now());
+  return endpoint;
+}
+
+/**
+ * Removes an endpoint. What it was still to be told is dead: nobody is there to be told.
+ * @returns how many deliveries died of it
+ * @throws TvsError NOT_KNOWN
+ */
+export async function removeWebhook(
+  { webhooks, partners, clock }: WebhookDependencies,
+  partnerId: string,
+): Promise<number> {
+  await requirePartner(partners, partnerId);
+  const removed = await webhooks.remove(partnerId);
+  // Also after a removal that was killed half-way, whose endpoint is gone already.
+  const dead = await webhooks.bury(partnerId, clock.now());
+  if (!removed && dead === 0) throw noEndpoint(partnerId);
+  return dead;
+}
+
+/**
+ * Sends a signed `license.verified` that names nobody: `tId` and `regNo` are null. It goes the way of every
+ * delivery, whatever event types are subscribed to.
+ * @throws TvsError NOT_KNOWN, REFUSED while the endpoint or its partner is disabled
+ */
+export async function testWebhook(
+  dependencies: WebhookDependencies,
+  partnerId: string,
+): Promise<{ deliveryId: string; event: TeacherEvent }> {
+  const { webhooks, clock } = dependencies;
+  await requireEndpoint(dependencies, partnerId);
+  const event = createEvent("license.verified", {
+    tId: null,
+    regNo: null,
+    occurredAt: clock.now(),
+    statuses: { license: "VALID", certificate: "VERIFIED", active: true },
+    previousStatus: "NOT_FOUND",
+  });
+  const deliveryId = uuidv7();
+  if (await webhooks.addTest({ event, deliveryId, partnerId })) return { deliveryId, event };
+  const message = `the endpoint of "${partnerId}" or the partner itself is disabled; enable it first`;
+  throw new TvsError("REFUSED", message);
+}
+
+function mintSecret(secrets: Secrets, partnerId: string): { secret: string; sealed: Uint8Array } {
+  const secret = `whsec_${randomBase62(secretLength)}`;
+  return { secret, sealed: secrets.seal(new TextEncoder().encode(secret), secretName(partnerId)) };
+}
+
+function openSecret(secrets: Secrets, { secret, partnerId }: WebhookEndpoint): string {
+  return new TextDecoder().decode(secrets.open(secret, secretName(partnerId)));
+}
+
+/**
+ * The secrets that sign at a time, in clear: one, or during a rotation two, the newest first.
+ * @throws TvsError MASTER_KEY_WRONG
+ */
+export function signingSecrets(
+  secrets: Secrets,
+  endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
+  now: number,
+): string[] {
+  const { secret, previousSecret, previousUntil } = endpoint;
+  const overlaps = previousSecret !== null && previousUntil !== null && now < previousUntil;
+  const sealed = overlaps ? [secret, previousSecret] : [secret];
+  const name = secretName(endpoint.partnerId);
+  return sealed.map((one) => new TextDecoder().decode(secrets.open(one, name)));
+}
+
+function noEndpoint(partnerId: string): TvsError {
+  const message = `partner "${partnerId}" has no webhook endpoint; \`tvs partners webhook set\` gives it one`;
+  return new TvsError("NOT_KNOWN", message);
+}
+
+/** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
+export function describeEndpoint(endpoint: WebhookEndpoint, partner?: Pick<Partner, "disabledAt">) {
+  const time = (at: number | null) => (at === null ? null : isoTime(at));
+  return {
+    partnerId: endpoint.partnerId,
+    url: endpoint.url,
+    events: endpoint.events,
+    teachers: endpoint.teachers,
+    state: endpoint.disabledAt === null && (partner?.disabledAt ?? null) === null ? "enabled" : "disabled",
+    createdAt: isoTime(endpoint.createdAt),
+    disabledAt: time(endpoint.disabledAt),
+    disabledReason: endpoint.disabledReason,
+    previousSecretUntil: time(endpoint.previousUntil),
+    failingSince: time(endpoint.failingSince),
+    lastError: endpoint.lastError,
+  };
+}

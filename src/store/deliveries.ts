@@ -1,0 +1,186 @@
+import type {
+  Delivery,
+  DeliveryAttempt,
+  DeliveryFilter,
+  DeliveryState,
+  DeliveryStore,
+  HeldBy,
+  PartnerBacklog,
+  RetryOutcome,
+} from "../domain/deliveries.ts";
+import type { EventType } from "../partner/contract.ts";
+import type { Driver, Row, Statement } from "./driver.ts";
+import { statement } from "./driver.ts";
+import { integer, integerOrNull, text, textOrNull } from "./rows.ts";
+
+/** Rows in one commit: short enough that a call which waits for the disk does not notice. */
+const chunkRows = 1_000;
+
+/** Wakes the senders, if the statement before it changed a row. */
+export const touch: Statement = statement("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
+
+/** Why nothing is sent to a partner; needs `endpoint` (left-joined webhook_endpoints) and `partners`. */
+const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
+  WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
+  WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
+
+const details = `SELECT deliveries.*, event_id, event_type, body, status AS last_status, error AS last_error,
+    CASE WHEN state = 'pending' THEN ${heldBy} END AS held_by
+  FROM page CROSS JOIN deliveries USING (id) CROSS JOIN events ON events.id = deliveries.event
+    LEFT JOIN delivery_attempts ON delivery = deliveries.id AND number = attempts
+    LEFT JOIN webhook_endpoints AS endpoint ON endpoint.partner_id = deliveries.partner_id
+    LEFT JOIN partners ON partners.partner_id = deliveries.partner_id
+  ORDER BY deliveries.id DESC`;
+
+const retry = `UPDATE deliveries SET state = 'pending', finished_at = NULL, lease = NULL, due_at = ?2,
+    schedule_from = attempts
+  WHERE delivery_id = ?1 AND (state = 'dead' OR (state = 'pending' AND (lease IS NULL OR due_at <= ?2)))
+    AND partner_id IN (SELECT partner_id FROM webhook_endpoints) RETURNING id`;
+const lookAfterRetry = `SELECT state, partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
+  FROM deliveries WHERE delivery_id = ?`;
+const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, due_at = ?1, schedule_from = attempts
+  WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
+    AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
+  RETURNING id`;
+/** Without the fresh ones, whose due_at is 0: they are due already and have their whole schedule. */
+const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
+  WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
+const hasten = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
+  WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending' AND lease IS NULL RETURNING id`;
+const bury = `UPDATE deliveries SET state = 'dead', lease = NULL, finished_at = ?1
+  WHERE id IN (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?2 LIMIT ?3)
+    AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE partner_id = ?2) RETURNING id`;
+
+const backlog = `WITH waiting AS (
+    SELECT partner_id, count(*) AS pending FROM deliveries WHERE state = 'pending' GROUP BY partner_id),
+  lost AS (SELECT partner_id, count(*) AS dead FROM deliveries WHERE state = 'dead' GROUP BY partner_id)
+  SELECT partners.partner_id, coalesce(pending, 0) AS pending, coalesce(dead, 0) AS dead, ${heldBy} AS held_by,
+    (SELECT created_at FROM deliveries WHERE state = 'pending' AND partner_id = partners.partner_id AND due_at = 0
+      ORDER BY id LIMIT 1) AS fresh_since,
+    (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = partners.partner_id AND due_at > 0
+      ORDER BY due_at LIMIT 1) AS due_since
+  FROM partners LEFT JOIN waiting USING (partner_id) LEFT JOIN lost USING (partner_id)
+    LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
+  WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
+
+/** Deliveries as an operator sees and mends them. */
+export function createDeliveryStore(driver: Driver): DeliveryStore {
+  /** Repeats a statement that changes at most so many rows until it finds fewer. */
+  async function inChunks(sql: string, args: (string | number | null)[]): Promise<number> {
+    let total = 0;
+    for (;;) {
+      const [rows = []] = await driver.batch([{ sql, args: [...args, chunkRows] }, touch]);
+      total += rows.length;
+      if (rows.length < chunkRows) return total;
+    }
+  }
+
+  return {
+    async deliveries(filter) {
+      const { sql, args } = pageOf(filter);
+      return (await driver.query(`WITH page AS MATERIALIZED (${sql}) ${details}`, args)).map(delivery);
+    },
+    async delivery(deliveryId) {
+      const page = "WITH page AS (SELECT id FROM deliveries WHERE delivery_id = ?)";
+      const [row] = await driver.query(`${page} ${details}`, [deliveryId]);
+      if (row === undefined) return null;
+      const attempts = await driver.query("SELECT * FROM delivery_attempts WHERE delivery = ? ORDER BY number", [
+        integer(row, "id"),
+      ]);
+      return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
+    },
+    async retry(deliveryId, now) {
+      const rows = await driver.batch([
+        { sql: retry, args: [deliveryId, now] },
+        touch,
+        { sql: lookAfterRetry, args: [deliveryId] },
+      ]);
+      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[2]?.[0]);
+    },
+    retryDead: (now, { partnerId = null, since = 0 }) => inChunks(retryDead, [now, since, partnerId]),
+    async hasten(partnerId, now) {
+      let total = 0;
+      let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
+      for (;;) {
+        const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
+        const waiting = page.filter((row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1);
+        const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
+        const [rows = []] = await driver.batch([{ sql: hasten, args: [now, ids] }, touch]);
+        total += rows.length;
+        const last = page.at(-1);
+        if (last === undefined || page.length < chunkRows) return total;
+        after = { dueAt: integer(last, "due_at"), id: integer(last, "id") };
+      }
+    },
+    bury: (partnerId, at) => inChunks(bury, [at, partnerId]),
+    async backlog(now) {
+      return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
+    },
+  };
+}
+
+/**
+ * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
+ * serves only a query that says so, and is named, because the planner would rather read millions in order.
+ */
+function pageOf({ state, partnerId, limit }: DeliveryFilter): Statement {
+  const indexes: Partial<Record<DeliveryState, string>> = { pending: "deliveries_pending", dead: "deliveries_dead" };
+  const index = state === undefined ? undefined : indexes[state];
+  const conditions = [
+    ...(state === undefined ? [] : [`state = '${state}'`]),
+    ...(partnerId === undefined ? [] : ["partner_id = ?2"]),
+  ];
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  const from = index === undefined ? "deliveries" : `deliveries INDEXED BY ${index}`;
+  const sql = `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`;
+  return { sql, args: [limit, ...(partnerId === undefined ? [] : [partnerId])] };
+}
+
+function retryOutcome(row: Row | undefined): RetryOutcome {
+  if (row === undefined) return "not known";
+  if (text(row, "state") === "delivered") return "delivered";
+  return integer(row, "has_endpoint") === 1 ? "claimed" : "no endpoint";
+}
+
+function delivery(row: Row): Delivery {
+  const state = text(row, "state") as DeliveryState;
+  const dueAt = integer(row, "due_at");
+  const createdAt = integer(row, "created_at");
+  return {
+    deliveryId: text(row, "delivery_id"),
+    eventId: text(row, "event_id"),
+    eventType: text(row, "event_type") as EventType,
+    partnerId: text(row, "partner_id"),
+    state,
+    attempts: integer(row, "attempts"),
+    createdAt,
+    dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
+    claimed: row["lease"] !== null,
+    heldBy: textOrNull(row, "held_by") as HeldBy | null,
+    finishedAt: integerOrNull(row, "finished_at"),
+    lastStatus: integerOrNull(row, "last_status"),
+    lastError: textOrNull(row, "last_error"),
+  };
+}
+
+function attempt(row: Row): DeliveryAttempt {
+  return {
+    number: integer(row, "number"),
+    at: integer(row, "at"),
+    status: integerOrNull(row, "status"),
+    error: textOrNull(row, "error"),
+    durationMs: integer(row, "duration_ms"),
+  };
+}
+
+function partnerBacklog(row: Row, now: number): PartnerBacklog {
+  const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];
+  const due = since.filter((time) => time !== null && time <= now) as number[];
+  return {
+    partnerId: text(row, "partner_id"),
+    pending: integer(row, "pending"),
+    dead: integer(row, "dead"),
+    oldestDueAt: due.length === 0 ? null : Math.min(...due),
+    heldBy: textOrNull(row, "held_by") as HeldBy | null,
+  };
+}

@@ -1,0 +1,243 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+const root = resolve(import.meta.dir, "..");
+
+type SourceFile = { readonly path: string; readonly text: string; readonly imports: readonly string[] };
+
+/** Every TypeScript file below a folder, by its path from the root. */
+function filesOf(folder: string): SourceFile[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => {
+      const path = join(folder, name);
+      const text = readFileSync(join(root, path), "utf8");
+      return { path, text, imports: importsOf(text) };
+    });
+}
+
+/** What a file imports: static, re-exported and dynamic, types included. */
+function importsOf(text: string): string[] {
+  const code = withoutComments(text);
+  const patterns = [
+    /\b(?:import|export)\b[^"';]*?\bfrom\s*"([^"]+)"/g,
+    /\bimport\s*"([^"]+)"/g,
+    /\bimport\(\s*"([^"]+)"/g,
+  ];
+  return patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1] ?? ""));
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+}
+
+const source = filesOf("src");
+const commands = filesOf("cli");
+const tests = filesOf("test");
+
+/** `src/domain/keys.ts` lies in `domain`, `cli/serve.ts` in `cli`, `src/config.ts` in `config`. */
+function layerOf(path: string): string {
+  const [top = "", second = ""] = path.split("/");
+  return top === "src" ? second.replace(/\.ts$/, "") : top;
+}
+
+/** cli → server | store | signing | delivery → domain → partner, and what stands beside the layers. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  cli: [
+    "cli",
+    "server",
+    "store",
+    "signing",
+    "delivery",
+    "domain",
+    "partner",
+    "config",
+    "log",
+    "metrics",
+    "data",
+    "package.json",
+  ],
+  server: ["server", "domain", "partner", "config", "log", "metrics"],
+  store: ["store", "domain", "partner", "config", "log", "metrics"],
+  signing: ["signing", "domain", "partner", "config", "log", "metrics"],
+  delivery: ["delivery", "domain", "partner", "config", "log", "metrics"],
+  config: ["domain", "partner"],
+  log: [],
+  metrics: ["domain", "partner", "log"],
+  domain: ["domain", "partner", "data"],
+  partner: ["partner"],
+};
+
+const isRelative = (specifier: string) => specifier.startsWith(".");
+const targetOf = (file: SourceFile, specifier: string) =>
+  relative(root, resolve(root, dirname(file.path), specifier));
+
+describe("the direction of imports", () => {
+  test("is cli → server | store | signing | delivery → domain → partner", () => {
+    const wrong: string[] = [];
+    for (const file of [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"))) {
+      const from = layerOf(file.path);
+      for (const specifier of file.imports.filter(isRelative)) {
+        const to = layerOf(targetOf(file, specifier));
+        if (!(allowed[from] ?? []).includes(to)) wrong.push(`${file.path} imports ${specifier}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("is looked at in every file that there is", () => {
+    expect(
+      [...new Set([...source, ...commands].map((file) => layerOf(file.path)))].filter(
+        (layer) => layer !== "assets.d",
+      ),
+    ).toSatisfy((layers: string[]) => layers.every((layer) => layer in allowed));
+    const counted = [...source, ...commands].reduce((sum, file) => sum + file.imports.length, 0);
+    expect(counted).toBeGreaterThan(300);
+    expect(
+      importsOf(
+        'import a, {\n  type B,\n} from "./x.ts";\nexport * from "./y.ts";\nimport "./z.ts";\nawait import("w");',
+      ),
+    ).toEqual(["./x.ts", "./y.ts", "./z.ts", "w"]);
+  });
+
+  test("partner/ runs anywhere: nothing of Node or Bun, and no package but jose", () => {
+    const foreign = source
+      .filter((file) => layerOf(file.path) === "partner")
+      .flatMap((file) =>
+        file.imports
+          .filter((one) => !isRelative(one) && one !== "jose")
+          .map((one) => `${file.path} imports ${one}`),
+      );
+    expect(foreign).toEqual([]);
+    const globals = source
+      .filter(
+        (file) =>
+          layerOf(file.path) === "partner" &&
+          /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(withoutComments(file.text)),
+      )
+      .map((file) => file.path);
+    expect(globals).toEqual([]);
+  });
+
+  test("the domain knows no database, no HTTP, no thread and no terminal", () => {
+    const adapters =
+      /^(?:libsql|@libsql\/|hono|@hono\/|citty|cli-|@logtape\/|node:(?:https?|net|tls|dgram|worker_threads|child_process|readline))/;
+    const known = source
+      .filter((file) => layerOf(file.path) === "domain")
+      .flatMap((file) =>
+        file.imports.filter((one) => adapters.test(one)).map((one) => `${file.path} imports ${one}`),
+      );
+    expect(known).toEqual([]);
+  });
+
+  test("src/ and cli/ need neither Bun nor Deno: only node: modules and packages", () => {
+    const bound = [...source, ...commands]
+      .filter((file) => file.path !== "cli/build.ts")
+      .flatMap((file) =>
+        file.imports
+          .filter((one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))
+          .map((one) => `${file.path} imports ${one}`),
+      );
+    expect(bound).toEqual([]);
+  });
+
+  test("relative imports name the file with its ending, and Node's modules have their prefix", () => {
+    const bare = new Set([
+      "fs",
+      "path",
+      "crypto",
+      "http",
+      "https",
+      "net",
+      "tls",
+      "os",
+      "util",
+      "buffer",
+      "zlib",
+      "stream",
+      "url",
+      "events",
+    ]);
+    const wrong = [...source, ...commands].flatMap((file) =>
+      file.imports
+        .filter((one) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.has(one)))
+        .map((one) => `${file.path} imports ${one}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("no circle leads from a file back to itself, but for types", () => {
+    const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
+    const circles: string[] = [];
+    for (const start of graph.keys()) {
+      const seen = new Set<string>();
+      const open = [...(graph.get(start) ?? [])];
+      for (let path = open.pop(); path !== undefined; path = open.pop()) {
+        if (path === start) circles.push(start);
+        if (seen.has(path) || path === start) continue;
+        seen.add(path);
+        open.push(...(graph.get(path) ?? []));
+      }
+    }
+    expect(circles).toEqual([]);
+  });
+});
+
+/** The files that are loaded with this one: imports of types alone and dynamic ones are not. */
+function valueImports(file: SourceFile): string[] {
+  const code = withoutComments(file.text).replace(
+    /\b(?:import|export)\s+type\b[^"';]*?\bfrom\s*"[^"]+"/g,
+    "",
+  );
+  const statements = [...code.matchAll(/\b(?:import|export)\b([^"';(]*?)\bfrom\s*"(\.[^"]+)"/g)];
+  return statements
+    .filter(([, names = ""]) => !/^\s*\{(?:\s*type\s+\w+(?:\s+as\s+\w+)?\s*,?)+\s*\}\s*$/.test(names))
+    .map(([, , specifier = ""]) => targetOf(file, specifier));
+}
+
+describe("every file", () => {
+  const all = [...source, ...commands, ...tests];
+  const matching = (files: readonly SourceFile[], pattern: RegExp) =>
+    files.filter((file) => pattern.test(file.text)).map((file) => file.path);
+
+  test("of src and cli has at most three hundred lines", () => {
+    const long = [...source, ...commands]
+      .filter((file) => file.text.trimEnd().split("\n").length > 300)
+      .map((file) => file.path);
+    expect(long).toEqual([]);
+  });
+
+  test("has a name that says what is in it", () => {
+    expect(
+      all
+        .map((file) => file.path)
+        .filter((path) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/.test(path)),
+    ).toEqual([]);
+  });
+
+  test("is checked by the compiler in all its parts", () => {
+    // The words are put together here, or this file would find itself.
+    expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
+    const loose = all.filter((file) =>
+      /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(withoutComments(file.text)),
+    );
+    expect(loose.map((file) => file.path)).toEqual([]);
+  });
+
+  test("is finished", () => {
+    expect(
+      matching(
+        all,
+        new RegExp(`\\b(?:${["TO", "FIX"].map((word, i) => word + ["DO", "ME"][i]).join("|")})\\b`),
+      ),
+    ).toEqual([]);
+    expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
+  });
+
+  test("of src leaves the environment to config.ts", () => {
+    expect(
+      source.filter((file) => /\bprocess\.env\b/.test(withoutComments(file.text))).map((file) => file.path),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Envelope, KeyInfo } from "./contract.ts";
+import { makeFolder, patienceMs, runJson, type Service, startService } from "./program.ts";
+import { api, readJson } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+let service: Service;
+/** What the sandbox has printed before it listened. */
+let printed: string;
+
+const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "100", "--per-day", "100"];
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  service = await startService({ dataDir: folder.path, args: ["--sandbox"] });
+  printed = service.stdout();
+});
+
+afterAll(async () => {
+  const code = await service?.stop();
+  await folder?.remove();
+  expect(code).toBe(0);
+});
+
+const demoKey = () => /tvs_test_[0-9A-Za-z]{61}/.exec(printed)?.[0] ?? "";
+
+function lookUp(tId: number, key: string): Promise<Response> {
+  return fetch(`${service.url}${api}/lookup/by-tid/${tId}`, { headers: { "x-agency-api-key": key } });
+}
+
+test("prints a demo key and lines to paste, before the line that says it listens", () => {
+  expect(demoKey()).not.toBe("");
+  expect(printed).toContain("curl");
+  expect(printed).toContain(service.url);
+  expect(printed.trimEnd().split("\n").at(-1)).toBe(`listening on ${service.url}`);
+});
+
+test("the demo key opens it, and the envelopes are the demo partner's", async () => {
+  const response = await lookUp(1, demoKey());
+  expect(response.status).toBe(200);
+  const envelope = await readJson<Envelope>(response);
+  const known = await runJson<{ partnerId: string }[]>([
+    "partners",
+    "list",
+    "--sandbox",
+    "--data",
+    folder.path,
+  ]);
+  expect(known.map(({ partnerId }) => partnerId)).toContain(envelope.audience);
+});
+
+test("a live key opens nothing in it, though a live partner has the same name", async () => {
+  const add = ["partners", "add", "demo", "--name", "Live", ...limits, "--data", folder.path];
+  const { apiKey } = await runJson<{ apiKey: string }>(add);
+  expect(apiKey).toStartWith("tvs_live_");
+  expect((await lookUp(1, apiKey)).status).toBe(401);
+});
+
+test("its signing keys are not the live ones", async () => {
+  const list = (...words: string[]) => runJson<KeyInfo[]>(["keys", "list", "--data", folder.path, ...words]);
+  const [live, sandbox] = [await list(), await list("--sandbox")];
+  const kids = new Set(live.map(({ kid }) => kid));
+  expect(sandbox.some(({ kid }) => kids.has(kid))).toBe(false);
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { askedFor, contextForEvidence } from "../../src/domain/evidence.ts";
+import { aStoredTeacher, secrets } from "./samples.ts";
+
+const index = createBlindIndex(secrets.blindIndexKey);
+const nin = "12345678901";
+
+describe("what was asked, as it is kept", () => {
+  test("a teacher who was found is named by what was asked", () => {
+    const teacher = aStoredTeacher();
+    const regNo = { by: "regNo", value: teacher.regNo } as const;
+    expect(askedFor(regNo, teacher, index)).toEqual({ reference: `regNo:${teacher.regNo}`, ninIndex: null });
+    for (const tId of [7, 12_345_678_901]) {
+      expect(askedFor({ by: "tId", value: tId }, teacher, index)).toEqual({
+        reference: `tId:${tId}`,
+        ninIndex: null,
+      });
+    }
+  });
+
+  test("a NIN is kept as its blind index, whether it was found or not", () => {
+    const key = { by: "nin", value: index.nin(nin) } as const;
+    for (const teacher of [aStoredTeacher(), null]) {
+      expect(askedFor(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
+    }
+  });
+
+  test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
+    const kept = (value: number) => askedFor({ by: "tId", value }, null, index);
+    expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
+    expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
+    expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
+    for (const phone of [8_031_234_567, 2_348_031_234_567]) {
+      expect(kept(phone)).toEqual({ reference: "tId", ninIndex: null });
+    }
+  });
+
+  test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
+    const kept = (value: string) => askedFor({ by: "regNo", value }, null, index).reference;
+    expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
+    expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
+    expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
+  });
+});
+
+describe("the context of a call, as it is kept", () => {
+  const kept = (text: string) => JSON.parse(contextForEvidence({ correlationId: text }) ?? "").correlationId;
+
+  test.each([
+    [nin, "[removed]"],
+    [`NIN${nin}x`, "NIN[removed]x"],
+    ["08031234567", "[removed]"],
+    ["+2348031234567", "[removed]"],
+    ["call 0803 123 4567 now", "call [removed] now"],
+    ["(0803) 123-4567", "[removed]"],
+    ["+234 (0) 803.123.4567", "[removed]"],
+    ["1234 5678 901", "[removed]"],
+    ["ada@example.com", "[removed]"],
+    ["Ada <ada@example.com>, head", "Ada [removed] head"],
+  ])("%s becomes %s", (given, expected) => {
+    expect(kept(given)).toBe(expected);
+  });
+
+  test.each([
+    "",
+    "2026/0001",
+    "2026-01-31 12:30",
+    "EX-2026-000417",
+    "0198f3c2-7a10-7e55-9c3d-1b2a3f4e5d6c",
+    "room 12, seat 7",
+  ])("%j stays", (given) => {
+    expect(kept(given)).toBe(given);
+  });
+
+  test("none is none", () => {
+    expect(contextForEvidence(undefined)).toBeNull();
+    expect(contextForEvidence({})).toBe("{}");
+  });
+});

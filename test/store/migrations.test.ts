@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type Driver, statement } from "../../src/store/driver.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { migrate, schemaVersion } from "../../src/store/migrations.ts";
+import { withTempDir } from "../harness.ts";
+import { rejection } from "../rejection.ts";
+
+function withDrivers(count: number, act: (...drivers: Driver[]) => Promise<void>): Promise<void> {
+  return withTempDir(async (folder) => {
+    const drivers: Driver[] = [];
+    for (let i = 0; i < count; i++) drivers.push(await openEmbedded({ file: `${folder}/tvs.db` }));
+    try {
+      await act(...drivers);
+    } finally {
+      for (const driver of drivers) await driver.close();
+    }
+  });
+}
+
+const withDriver = (act: (driver: Driver) => Promise<void>) =>
+  withDrivers(1, act as (...drivers: Driver[]) => Promise<void>);
+const applied = (driver: Driver) => driver.query("SELECT * FROM schema_migrations ORDER BY version");
+const schema = (driver: Driver) => driver.query("SELECT name, sql FROM sqlite_master ORDER BY name");
+
+describe("a database without tables", () => {
+  test("gets this program's schema, with the digest of each migration and its time", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1_772_355_000_000);
+      const rows = await applied(driver);
+      expect(rows.map((row) => Number(row["version"]))).toEqual(
+        Array.from({ length: schemaVersion }, (_, i) => i + 1),
+      );
+      const text = readFileSync(
+        new URL("../../src/store/migrations/001_initial.sql", import.meta.url),
+        "utf8",
+      );
+      expect(rows[0]).toMatchObject({
+        sha256: createHash("sha256").update(text).digest("hex"),
+        applied_at: 1_772_355_000_000,
+      });
+      expect((await driver.query("SELECT count(*) AS n FROM teachers"))[0]?.["n"]).toBe(0);
+    }));
+
+  test("is migrated once, also when two programs start together", () =>
+    withDrivers(2, async (one, other) => {
+      await Promise.all([migrate(one, 1), migrate(other, 2)]);
+      expect(await applied(one)).toHaveLength(schemaVersion);
+      expect(await schema(one)).toEqual(await schema(other));
+      expect((await one.query("SELECT value FROM revision"))[0]?.["value"]).toBe(1);
+    }));
+
+  test("is left as it is when it is up to date", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1);
+      const before = await applied(driver);
+      await migrate(driver, 2);
+      expect(await applied(driver)).toEqual(before);
+    }));
+
+  test("whose migration was cut off before its end has none of it", () =>
+    withDriver(async (driver) => {
+      const half: Driver = {
+        ...driver,
+        batch: (all) => driver.batch(all.length < 3 ? all : [...all.slice(0, -3), statement("nonsense")]),
+      };
+      expect(await rejection(migrate(half, 1))).toMatchObject({ name: "TvsError" });
+      expect((await schema(driver)).map((row) => row["name"])).toEqual(["schema_migrations"]);
+      await migrate(driver, 2);
+      expect(await applied(driver)).toHaveLength(schemaVersion);
+    }));
+});
+
+describe("a database that is not this program's", () => {
+  const afterChange = (sql: string) => async (driver: Driver) => {
+    await migrate(driver, 1);
+    await driver.batch([statement(sql)]);
+    const before = await schema(driver);
+    const refusal = await rejection(migrate(driver, 2));
+    expect(await schema(driver)).toEqual(before);
+    return refusal as { code: string; message: string };
+  };
+
+  test("is refused when a migration was edited after it was applied", () =>
+    withDriver(async (driver) => {
+      const edited = `UPDATE schema_migrations SET sha256 = '${"0".repeat(64)}' WHERE version = 1`;
+      const message = "schema 1 of the database is not the one this program made";
+      expect(await afterChange(edited)(driver)).toMatchObject({ code: "STORE_CORRUPT", message });
+    }));
+
+  test("is refused when a newer program has migrated it, saying what to do", () =>
+    withDriver(async (driver) => {
+      const newer = `INSERT INTO schema_migrations VALUES (${schemaVersion + 1}, 'x', 0)`;
+      const refusal = await afterChange(newer)(driver);
+      expect(refusal.code).toBe("DATABASE_TOO_NEW");
+      expect(refusal.message).toContain(`schema ${schemaVersion + 1}, this program knows ${schemaVersion}`);
+      expect(refusal.message).toContain("restore a backup");
+    }));
+
+  test("is refused and left alone when it belongs to another program", () =>
+    withDriver(async (driver) => {
+      await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
+      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT" });
+      expect((await schema(driver)).map((row) => row["name"])).toEqual(["customers"]);
+    }));
+});
