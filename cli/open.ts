@@ -1,16 +1,21 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
+import packageJson from "../package.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
+import { createExchange } from "../src/delivery/exchange.ts";
+import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AttestationStore } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
+import type { Outbox } from "../src/domain/deliveries.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import {
   createLive,
+  type Live,
   readSettings,
   type Settings,
   type SettingsStore,
@@ -24,6 +29,7 @@ import type { RegisterStore } from "../src/domain/register.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
+import type { WebhookStore } from "../src/domain/webhooks.ts";
 import { log } from "../src/log.ts";
 import type { Service } from "../src/server/service.ts";
 import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
@@ -34,11 +40,13 @@ import { openEmbedded } from "../src/store/embedded.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { migrate } from "../src/store/migrations.ts";
+import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
+import { createWebhookStore } from "../src/store/webhooks.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -51,6 +59,8 @@ export type Stores = {
   readonly attestations: AttestationStore;
   readonly idempotency: IdempotencyStore;
   readonly quota: QuotaStore;
+  readonly webhooks: WebhookStore;
+  readonly outbox: Outbox;
 };
 
 /** What the operator's commands work with. */
@@ -68,7 +78,13 @@ export type Operator = Stores & {
 };
 
 /** What `serve` adds: the service that the HTTP layer calls. */
-export type OpenService = { readonly operator: Operator; readonly service: Service; close(): Promise<void> };
+export type OpenService = {
+  readonly operator: Operator;
+  readonly service: Service;
+  /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
+  stopSending(): Promise<void>;
+  close(): Promise<void>;
+};
 
 export type OpenOptions = {
   readonly clock?: Clock;
@@ -152,6 +168,8 @@ function createStores(driver: Driver): Stores {
     attestations: createAttestationStore(driver, commit),
     idempotency: createIdempotencyStore(driver),
     quota: createQuotaStore(driver, commit),
+    webhooks: createWebhookStore(driver),
+    outbox: createOutbox(driver, commit),
   };
 }
 
@@ -219,7 +237,8 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
     });
     const idempotency = createIdempotency(operator.idempotency, secrets, clock);
     const shared = { live, teachers: operator.register, blindIndex, clock };
-    const probe = createProbe(operator, () => signer.sign(live.current().keys.active.kid, "probe"));
+    const sign = () => signer.sign(live.current().keys.active.kid, "probe");
+    const probe = createProbe(operator, () => Promise.all([live.refresh(), sign()]));
     const service: Service = {
       live,
       verification: createVerification({
@@ -239,18 +258,19 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
     const stop = keepFresh(operator, service);
     const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
     const stopSweeping = startSweeping({ ...operator, live, onError });
-    const close = () => Promise.all([stop(), stopSweeping()]).then(() => driver.close());
-    return { operator, service, close };
+    const stopSending = startSending(operator, live);
+    const close = () => Promise.all([stop(), stopSweeping(), stopSending()]).then(() => driver.close());
+    return { operator, service, stopSending, close };
   } catch (error) {
     await driver.close();
     throw error;
   }
 }
 
-function createProbe(operator: Operator, sign: () => Promise<unknown>): () => Promise<void> {
+function createProbe(operator: Operator, use: () => Promise<unknown>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const ask = async () => {
-    await Promise.all([operator.settings.revision(), operator.driver.batch([statement("SELECT 1")]), sign()]);
+    await Promise.all([operator.driver.batch([statement("SELECT 1")]), use()]);
   };
   return () => {
     const now = operator.clock.now();
@@ -259,13 +279,39 @@ function createProbe(operator: Operator, sign: () => Promise<unknown>): () => Pr
   };
 }
 
+/** Starts the webhook sender. @returns stops it, once */
+function startSending({ outbox, secrets, clock }: Operator, live: Live): () => Promise<void> {
+  const exchange = createExchange({ clock });
+  const sender: Sender = startSender({
+    outbox,
+    exchange,
+    secrets,
+    clock,
+    allowPrivate: () => live.current().settings.allowPrivateWebhooks,
+    version: packageJson.version,
+    onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
+  });
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= sender.close().then(() => exchange.close());
+    return closing;
+  };
+}
+
 /** Re-reads what commands have changed, and forgets idempotency records in small steps. */
 function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
   const { idempotency } = operator;
   let last: Promise<unknown> = Promise.resolve();
+  let failure = "";
   const refresh = () => {
-    // A failure shows itself in the health probe and in the calls; the next turn tries again.
-    last = live.refresh().catch(() => {});
+    // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+    const told = (error: unknown) => {
+      if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+      failure = String(error);
+    };
+    last = live.refresh().then(() => {
+      failure = "";
+    }, told);
   };
   const prune = () => {
     last = pruneIdempotency(idempotency, clock.now() - keepIdempotencyMs).catch(() => {});

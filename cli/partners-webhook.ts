@@ -1,3 +1,4 @@
+import { resolveEndpoint } from "../src/delivery/address-guard.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import {
   describeEndpoint,
@@ -12,7 +13,6 @@ import {
   testWebhook,
   type WebhookEndpoint,
 } from "../src/domain/webhooks.ts";
-import { resolveEndpoint } from "../src/delivery/address-guard.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { disabledWords, noteWithoutService } from "./delivery-words.ts";
@@ -20,17 +20,22 @@ import { type Operator, withOperator } from "./open.ts";
 import { note, parseDuration, print, record } from "./output.ts";
 import { partnerIdArg } from "./partner-keys.ts";
 
-const secretNote = "the secret is shown this once; hand it over in a safe way, whsec_ included";
+const secretNote = "no other command shows the secret; hand it over in a safe way, whsec_ included";
 
 const setCommand = command({
   name: "set",
   description:
     "Set where a partner is told of status changes, and enable it. The first time it gets a signing secret; an " +
     "endpoint that exists keeps its secret, and what is not given stays",
-  example: "tvs partners webhook set exam-body-a https://example.com/teacher-events --events all --teachers verified",
+  example:
+    "tvs partners webhook set exam-body-a https://example.com/teacher-events --events all --teachers verified",
   args: {
     ...partnerIdArg,
-    url: { type: "positional", required: true, description: "https, and a host whose every address is public" },
+    url: {
+      type: "positional",
+      required: true,
+      description: "https, and a host whose every address is public",
+    },
     events: {
       type: "string",
       valueHint: "all|A,B",
@@ -81,7 +86,8 @@ const rotateCommand = command({
     overlap: {
       type: "string",
       valueHint: "DURATION",
-      description: "How long the old secret signs too (default 24h, at most 7d; 0s ends it at once, as after a leak)",
+      description:
+        "How long the old secret signs too (default 24h, at most 7d; 0s ends it at once, as after a leak)",
     },
   },
   async run({ args }) {
@@ -115,11 +121,15 @@ const showCommand = command({
   },
 });
 
-function endpointText({ events, ...rest }: Omit<ReturnType<typeof describeEndpoint>, never> & Counts): string {
-  return record({ ...rest, events: events.length === eventTypes.length ? "all" : events.join(", ") });
-}
+type ShownEndpoint = ReturnType<typeof describeEndpoint> & {
+  readonly pending: number;
+  readonly dead: number;
+};
 
-type Counts = { readonly pending: number; readonly dead: number };
+function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): string {
+  const which = events.length === eventTypes.length ? "all" : events.join(", ");
+  return record({ partnerId, url, events: which, ...rest });
+}
 
 /** The commands that change an endpoint's state show it as it is then. */
 function stateCommand(definition: {
@@ -153,7 +163,8 @@ const disableCommand = stateCommand({
 
 const enableCommand = stateCommand({
   name: "enable",
-  description: "Send to a disabled endpoint again; held deliveries go now, each with its whole schedule before it",
+  description:
+    "Send to a disabled endpoint again; held deliveries go now, each with its whole schedule before it",
   done: "enabled; what was held is due now",
   act: enableWebhook,
 });

@@ -221,7 +221,7 @@ const enableCommand = command({
   },
 });
 
-export const partnersCommand = group("partners", "The onboarded agencies and their credentials", {
+export const partnersCommand = group("partners", "The onboarded agencies, their credentials and webhooks", {
   add: async () => addCommand,
   list: async () => listCommand,
   show: async () => showCommand,
@@ -230,4 +230,5 @@ export const partnersCommand = group("partners", "The onboarded agencies and the
   enable: async () => enableCommand,
   key: async () => partnerKeysCommand,
   cert: async () => partnerCertificatesCommand,
+  webhook: () => import("./partners-webhook.ts").then((file) => file.partnersWebhookCommand),
 });

@@ -101,7 +101,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     opening.reject(error);
     throw error;
   } finally {
-    await listener.close();
+    await Promise.all([listener.close(), open?.stopSending()]);
     await open?.close();
   }
   log.info("stopped", {});
@@ -118,6 +118,8 @@ async function announce(
   if (config.sandbox) {
     const { prepareSandbox } = await import("./sandbox.ts");
     process.stdout.write(await prepareSandbox(operator, listener.url));
+    // At the first start the demo partner is new to the service; its key works before anybody is told to paste it.
+    await service.live.refresh();
   }
   process.stdout.write(`listening on ${listener.url}\n`);
   if (listener.tlsPort !== null)

@@ -24,7 +24,11 @@ export const importCommand = command({
     file: { type: "positional", required: true, description: "The extract" },
     "dry-run": { type: "boolean", description: "Check everything, count what would happen, change nothing" },
     baseline: { type: "boolean", description: "Emit no events: partners know these statuses already" },
-    report: { type: "string", valueHint: "FILE", description: "Write the rejected rows and the warnings, as JSON" },
+    report: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Write the rejected rows and the warnings, as JSON",
+    },
     "allow-change": {
       type: "boolean",
       description: `Go on even when more than ${maxLostPercent} % of the valid licences would be lost`,
@@ -72,7 +76,8 @@ function sizeOf(file: string): number {
 
 /** A report that cannot be written is noticed before anything is changed. @throws TvsError REFUSED, USAGE */
 async function checkWritable(report: string, file: string): Promise<void> {
-  if (resolve(report) === resolve(file)) throw new TvsError("USAGE", "--report must be another file than the extract");
+  if (resolve(report) === resolve(file))
+    throw new TvsError("USAGE", "--report must be another file than the extract");
   try {
     await access(dirname(resolve(report)), constants.W_OK);
     await (await open(report, "a", 0o600)).close();
@@ -85,11 +90,17 @@ async function writeText(file: string, text: AsyncIterable<string>): Promise<voi
   await pipeline(Readable.from(text), createWriteStream(file, { mode: 0o600 }));
 }
 
-function tellRemarks({ stopped, resumedAfterRow, abandoned, rejected }: ImportResult, report: string | undefined): void {
+function tellRemarks(
+  { stopped, resumedAfterRow, abandoned, rejected }: ImportResult,
+  report: string | undefined,
+): void {
   if (abandoned !== undefined) {
-    note(`an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`);
+    note(
+      `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
+    );
   }
-  if (resumedAfterRow !== undefined) note(`this import was interrupted before; it went on after row ${resumedAfterRow}`);
+  if (resumedAfterRow !== undefined)
+    note(`this import was interrupted before; it went on after row ${resumedAfterRow}`);
   if (stopped?.by === "strict") note("nothing was changed: --strict, and there are rejected rows");
   if (stopped?.by === "brake") {
     const share = `${stopped.lost} of ${stopped.valid} valid licences would be lost, more than ${maxLostPercent} %`;
@@ -101,7 +112,12 @@ function tellRemarks({ stopped, resumedAfterRow, abandoned, rejected }: ImportRe
 function describe(result: ImportResult): string {
   const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
-  const mode = result.stopped !== undefined ? "stopped, nothing changed" : result.dryRun ? "dry run, nothing changed" : "done";
+  const mode =
+    result.stopped !== undefined
+      ? "stopped, nothing changed"
+      : result.dryRun
+        ? "dry run, nothing changed"
+        : "done";
   return record({ file, sha256, ...counts, import: mode });
 }
 
@@ -117,7 +133,10 @@ function createProgress(totalBytes: number): Progress {
     bar?.stop();
     shown = phase;
     const format = `${phase === "check" ? "checking" : "applying"} [{bar}] {percentage} %  {eta_formatted} left`;
-    const fresh = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, hideCursor: true }, Presets.legacy);
+    const fresh = new SingleBar(
+      { format, stream: process.stderr, clearOnComplete: true, hideCursor: true },
+      Presets.legacy,
+    );
     fresh.start(total ?? totalBytes, 0);
     return fresh;
   }

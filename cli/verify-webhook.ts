@@ -19,7 +19,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const maxBodyBytes = 16 * 1024 * 1024;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {
-  SIGNATURE_HEADER_MALFORMED: "Give the value of X-AGENCY-Signature as it was received, without the header's name.",
+  SIGNATURE_HEADER_MALFORMED:
+    "Give the value of X-AGENCY-Signature as it was received, without the header's name.",
   SIGNATURE_MISMATCH:
     "Give the whole secret, whsec_ included, and the body's bytes as they were received, before any parsing.",
   OUTSIDE_REPLAY_WINDOW:
@@ -32,8 +33,8 @@ export const verifyWebhookCommand = command({
     "Check a received webhook delivery offline: the signature over the body's exact bytes, and that it was made " +
     "within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",
   example:
-    'tvs verify-webhook body.json --secret @webhook-secret.txt --signature "t=1772366400,v1=9a12…" --now 2026-03-01T12:00:30Z\n' +
-    '  TVS_WEBHOOK_SECRET=whsec_… tvs verify-webhook - --signature "$HTTP_X_AGENCY_SIGNATURE" < body.json',
+    'tvs verify-webhook body.json --secret @webhook-secret.txt --signature "$X_AGENCY_SIGNATURE"\n' +
+    '  tvs verify-webhook - --signature "$X_AGENCY_SIGNATURE" --now 2026-03-01T12:00:30Z < body.json',
   args: {
     file: {
       type: "positional",
@@ -67,7 +68,7 @@ export const verifyWebhookCommand = command({
 
 /** @throws TvsError USAGE, INPUT_UNREADABLE */
 function readSecret(flag: string | undefined, environment: Environment): string {
-  const given = flag ?? environment["TVS_WEBHOOK_SECRET"] ?? "";
+  const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
   const secret = given.startsWith("@") ? readSecretFile(given.slice(1)) : given;
   if (secret === "") {
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
@@ -101,8 +102,10 @@ async function readBody(file: string): Promise<Uint8Array> {
   } catch (cause) {
     throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
   }
-  if (size === 0) throw new TvsError("INPUT_UNREADABLE", `${name} is empty; give the body as it was received`);
-  if (size > maxBodyBytes) throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
+  if (size === 0)
+    throw new TvsError("INPUT_UNREADABLE", `${name} is empty; give the body as it was received`);
+  if (size > maxBodyBytes)
+    throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
   return Buffer.concat(parts);
 }
 

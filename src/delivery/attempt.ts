@@ -1,10 +1,11 @@
 /** One attempt of one delivery: the address checked, the body signed, the exchange made (decisions, Webhooks). */
-import type { ClaimedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
+
 import type { Clock } from "../domain/clock.ts";
+import type { ClaimedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { signDelivery } from "../domain/webhook-signature.ts";
 import { signingSecrets } from "../domain/webhooks.ts";
-import { EndpointRefused, type Resolver, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
+import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
 import type { Exchange } from "./exchange.ts";
 import type { AttemptResult } from "./outcome.ts";
 
@@ -67,7 +68,15 @@ export function createAttempt(dependencies: AttemptDependencies): Attempt {
       timestampSeconds: Math.floor(clock.now() / 1000),
     });
     const { body } = delivery;
-    return exchange.deliver({ url, address, headers, body, allowPrivate: isPrivateAllowed, deadlineMs, signal });
+    return exchange.deliver({
+      url,
+      address,
+      headers,
+      body,
+      allowPrivate: isPrivateAllowed,
+      deadlineMs,
+      signal,
+    });
   };
 }
 

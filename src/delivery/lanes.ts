@@ -93,7 +93,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       }
       const orphans = [...closed].flatMap((lane) => {
         lane.isOpen = false;
-        if (lane.flights === 0) lanes.delete(lane.endpoint.partnerId);
+        if (lane.held.size === 0) lanes.delete(lane.endpoint.partnerId);
         return lane.waiting.splice(0).map((one) => one.delivery);
       });
       order = [...lanes.values()];

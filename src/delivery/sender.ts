@@ -73,17 +73,17 @@ export function startSender(dependencies: SenderDependencies): Sender {
   /** Set when the times in the lanes may be out of date although the revision has not moved. */
   let isStale = true;
   let wanted = { look: true, fill: true };
-  let working: Promise<void> | undefined;
+  let isWorking = false;
+  let working: Promise<void> = Promise.resolve();
 
-  function wake(want: Partial<typeof wanted>): Promise<void> {
-    wanted = { look: wanted.look || want.look === true, fill: true };
-    working ??= work().finally(() => {
-      working = undefined;
-    });
+  function wake(want: { look: boolean }): Promise<void> {
+    wanted = { look: wanted.look || want.look, fill: true };
+    if (!isWorking) working = work();
     return working;
   }
 
   async function work(): Promise<void> {
+    isWorking = true;
     while (wanted.fill && !isClosing && performance.now() >= pausedUntilMs) {
       const { look: lookWanted } = wanted;
       wanted = { look: false, fill: false };
@@ -96,6 +96,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
         onError?.(error);
       }
     }
+    isWorking = false;
   }
 
   /** Costs one point read, unless something has changed or become due. */
@@ -134,18 +135,15 @@ export function startSender(dependencies: SenderDependencies): Sender {
     const { delivery, lane } = flight;
     const { endpoint } = lane;
     const at = clock.now();
-    let hasFailed = true;
-    try {
-      const result = await attempt(delivery, endpoint, cutOff.signal).finally(() => lanes.landed(flight, hasFailed));
-      hasFailed = result.error !== null;
-      await record(delivery, { url: endpoint.url, at, result });
-    } catch (error) {
-      // The claim stays until its lease ends: the delivery is then made again.
-      onError?.(error);
-    } finally {
-      lanes.forget(delivery);
-      if (!isClosing) wake({});
-    }
+    const report = (error: unknown) => onError?.(error);
+    const result = (await attempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
+    // Begun before the slot is free, so that it shares a commit with the claim that the slot is then for.
+    const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
+    lanes.landed(flight, result?.error !== null);
+    if (!isClosing) wake({ look: false });
+    // What could not be recorded stays claimed until its lease ends, and is then sent again.
+    await recorded?.catch(report);
+    lanes.forget(delivery);
   }
 
   async function record(
@@ -183,9 +181,9 @@ export function startSender(dependencies: SenderDependencies): Sender {
     async settle() {
       isStale = true;
       await wake({ look: true });
-      while (working !== undefined || flights.size > 0) {
-        await working;
+      while (flights.size > 0) {
         await Promise.all(flights);
+        await working;
       }
     },
     async close() {

@@ -75,7 +75,10 @@ export type DeliveryStore = {
   /** Makes a pending or dead delivery due now, with its whole schedule before it. */
   retry(deliveryId: string, now: number): Promise<RetryOutcome>;
   /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
-  retryDead(now: number, filter: { partnerId?: string | undefined; since?: number | undefined }): Promise<number>;
+  retryDead(
+    now: number,
+    filter: { partnerId?: string | undefined; since?: number | undefined },
+  ): Promise<number>;
   /** Makes a partner's pending deliveries due now, each with its whole schedule before it. @returns how many */
   hasten(partnerId: string, now: number): Promise<number>;
   /** Declares a partner's pending deliveries dead. @returns how many */
@@ -176,9 +179,15 @@ function refusal(outcome: Exclude<RetryOutcome, "retried">): TvsError {
     case "delivered":
       return new TvsError("REFUSED", "the delivery was acknowledged already; the receiver has it");
     case "claimed":
-      return new TvsError("REFUSED", "an attempt of this delivery is under way just now; look again in a minute");
+      return new TvsError(
+        "REFUSED",
+        "an attempt of this delivery is under way just now; look again in a minute",
+      );
     case "no endpoint":
-      return new TvsError("REFUSED", "its partner has no webhook endpoint; set one with `tvs partners webhook set`");
+      return new TvsError(
+        "REFUSED",
+        "its partner has no webhook endpoint; set one with `tvs partners webhook set`",
+      );
   }
 }
 
@@ -210,7 +219,7 @@ export async function releaseWebhooks(settings: SettingsStore): Promise<boolean>
 }
 
 /** Figures of all that waits, for `tvs status`; the oldest is the one that nothing holds. Times in ISO 8601. */
-export async function webhookBacklog(store: DeliveryStore, now: number) {
+export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now: number) {
   const parts = await store.backlog(now);
   const sum = (pick: (one: PartnerBacklog) => number) => parts.reduce((total, one) => total + pick(one), 0);
   const dueTimes = parts.flatMap((one) =>
@@ -244,5 +253,11 @@ export function describeDelivery(delivery: Delivery) {
 }
 
 export function describeAttempt({ at, ...attempt }: DeliveryAttempt) {
-  return { number: attempt.number, at: isoTime(at), status: attempt.status, error: attempt.error, durationMs: attempt.durationMs };
+  return {
+    number: attempt.number,
+    at: isoTime(at),
+    status: attempt.status,
+    error: attempt.error,
+    durationMs: attempt.durationMs,
+  };
 }

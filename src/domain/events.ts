@@ -16,10 +16,16 @@ export type TeacherEvent = {
 /** The statuses of a record on a date, on both axes. */
 export type Statuses = { license: LicenseStatus; certificate: CertificateStatus; active: boolean };
 
-/** A teacher that was not there yet: a first import counts as a change from this. */
-export const unknownTeacher: Statuses = { license: "NOT_FOUND", certificate: "NOT_FOUND", active: true };
-
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
+
+/**
+ * The statuses that a change is a change from. A newcomer's licence and certificate were NOT_FOUND; nobody was
+ * told that the person was active, so one who arrives deactivated is no deactivation.
+ */
+export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
+  if (teacher !== null) return announcedStatuses(teacher);
+  return { license: "NOT_FOUND", certificate: "NOT_FOUND", active: after.active };
+}
 
 /** What partners were last told: the calendar changes a licence without anybody having said so. */
 export function announcedStatuses(teacher: Teacher): Statuses {

@@ -43,23 +43,27 @@ export async function applyStaged(
 ): Promise<{ run: ImportRun; rejections: ImportIssue[] }> {
   const { imports, staging, maxChunkRows } = dependencies;
   const context: Context = { ...dependencies, pace: createPace(maxChunkRows), rejections: [] };
-  let current = run;
-  let alone = true;
-  await imports.tune("alone");
+  let written: Promise<ImportRun> = Promise.resolve(run);
+  let company = context.pace.company();
+  await imports.tune(company);
   try {
-    for (;;) {
-      const rows = await staging.pending(current.applied, context.pace.rows());
+    for (let seq = run.applied; ; ) {
+      const rows = await staging.pending(seq, context.pace.rows());
       if (rows.length === 0) break;
-      current = await applyRows(current, rows, context);
-      dependencies.onRow(current.applied);
-      if (alone !== context.pace.alone) await imports.tune(context.pace.alone ? "alone" : "shared");
-      alone = context.pace.alone;
+      seq = rows.at(-1)?.seq ?? seq;
+      // Planned while the chunk before is written: no two rows of a file are about the same teacher.
+      const plan = await planRows(rows, { ...context, recheck: false });
+      const before = await written;
+      if (company !== context.pace.company()) await imports.tune((company = context.pace.company()));
+      written = applyRows(before, { rows, plan }, context);
+      // Whoever awaits it gets the failure; until then it must not end the process.
+      written.catch(() => {});
     }
-    current = await skipUnchanged(current, lastSeq, context);
+    return { run: await skipUnchanged(await written, lastSeq, context), rejections: context.rejections };
   } finally {
-    await imports.tune(false);
+    await written.catch(() => {});
+    await imports.tune(null);
   }
-  return { run: current, rejections: context.rejections };
 }
 
 /** The rows behind the last change change nothing, but they are done too. */
@@ -73,19 +77,24 @@ async function skipUnchanged(run: ImportRun, lastSeq: number, { imports, staging
 }
 
 /** Applies rows in one commit, planning them anew when records have moved on; at last one by one. */
-async function applyRows(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
+async function applyRows(
+  run: ImportRun,
+  { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: Plan },
+  context: Context,
+): Promise<ImportRun> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const plan = await planRows(rows, { ...context, recheck: attempt > 0 });
+    const plan = (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
     const next = await progressAfter(run, rows, plan, context);
     if (await commit({ run, next, plan, rows: rows.length }, context)) {
       await context.staging.addIssues(plan.refused);
       context.rejections.push(...plan.refused);
+      context.onRow(next.applied);
       return next;
     }
   }
   if (rows.length > 1) {
     let current = run;
-    for (const row of rows) current = await applyRows(current, [row], context);
+    for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
     return current;
   }
   return giveUp(run, rows, context);
@@ -108,9 +117,9 @@ async function commit(
   const restMs = pace.notBefore() - performance.now();
   if (restMs > 0) await wait(restMs);
   const startedAt = performance.now();
-  const { outcome, othersWrote } = await imports.commit(run, plan.writes, next);
+  const { outcome, othersWrote, serviceRuns } = await imports.commit(run, plan.writes, next);
   const at = performance.now();
-  pace.committed({ rows, tookMs: at - startedAt, at, othersWrote });
+  pace.committed({ rows, tookMs: at - startedAt, at, othersWrote, serviceRuns });
   if (outcome === "superseded") throw supersededError(run.applied);
   return outcome === "applied";
 }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "./blind-index.ts";
 import type { CalendarDate } from "./clock.ts";
-import { announcedStatuses, statusesOn, transitions, unknownTeacher } from "./events.ts";
+import { statusesBefore, statusesOn, transitions } from "./events.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./import-codes.ts";
 import { fieldLabel, type ImportFormat, type RawRow } from "./import-fields.ts";
 import { type ImportInput, readRows } from "./import-file.ts";
@@ -64,14 +64,14 @@ export async function checkFile(input: ImportInput, dependencies: CheckDependenc
     },
     onUnknown: (label) => unknown.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" }),
   });
-  let chunk: RawRow[] = [];
-  for await (const row of rows) {
-    chunk.push(row);
-    if (chunk.length < chunkRows) continue;
-    await checkChunk(chunk, unknown.splice(0), { ...dependencies, tally });
-    chunk = [];
+  let waiting: RawRow[] = [];
+  for await (const some of rows) {
+    waiting.push(...some);
+    for (; waiting.length >= chunkRows; waiting = waiting.slice(chunkRows)) {
+      await checkChunk(waiting.slice(0, chunkRows), unknown.splice(0), { ...dependencies, tally });
+    }
   }
-  await checkChunk(chunk, unknown.splice(0), { ...dependencies, tally });
+  await checkChunk(waiting, unknown.splice(0), { ...dependencies, tally });
   return { ...tally, sha256: digest.digest("hex"), validNow: await register.countValid(today) };
 }
 
@@ -221,5 +221,5 @@ function count(
   }
   if (before === null) planned.inserted++;
   else planned.updated++;
-  if (announce) planned.events += transitions(before === null ? unknownTeacher : announcedStatuses(before), after).length;
+  if (announce) planned.events += transitions(statusesBefore(before, after), after).length;
 }

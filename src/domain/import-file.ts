@@ -8,7 +8,7 @@ import { UnreadableError } from "./import-source.ts";
 export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable<Uint8Array> };
 
 /**
- * Reads an extract row by row, in bounded memory. The format is that of the name, else of the first byte.
+ * Reads an extract in bounded memory, some rows at a time. The format is that of the name, else of the text.
  * @param options `onBytes` sees every byte of the file once, in order
  * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is not UTF-8, holds NUL, or is no
  *   well-formed CSV or NDJSON; the message never repeats what was read
@@ -16,12 +16,12 @@ export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable
 export async function* readRows(
   input: ImportInput,
   options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
-): AsyncGenerator<RawRow> {
+): AsyncGenerator<RawRow[]> {
   try {
-    const iterator = checkedText(input.bytes, options.onBytes)[Symbol.asyncIterator]();
-    const first = await iterator.next();
+    const pieces = readText(input.bytes, options.onBytes);
+    const first = await pieces.next();
     if (first.done) throw new UnreadableError(1, "the file is empty");
-    const source = { bytes: joined(first.value, iterator), onUnknown: options.onUnknown };
+    const source = { text: joined(first.value, pieces), onUnknown: options.onUnknown };
     yield* formatOf(input.name, first.value) === "csv" ? readCsvRows(source) : readJsonRows(source);
   } catch (error) {
     throw explain(input.name, error);
@@ -38,39 +38,39 @@ function explain(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-function formatOf(name: string, first: Uint8Array): ImportFormat {
+function formatOf(name: string, first: string): ImportFormat {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
-  const text = new TextDecoder().decode(first.subarray(0, 1024)).trimStart();
-  return text.startsWith("{") ? "ndjson" : "csv";
+  return first.trimStart().startsWith("{") ? "ndjson" : "csv";
 }
 
-async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
   yield first;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  yield* rest;
 }
 
 /**
- * Passes the bytes on if they are UTF-8 text. A file in another character set would otherwise become a
- * register full of damaged names, and a NUL would cut a text short in the database.
+ * Decodes the file, and refuses what is no UTF-8 text: another character set would become a register full
+ * of damaged names, and a NUL would cut a text short in the database.
  */
-async function* checkedText(
+async function* readText(
   bytes: AsyncIterable<Uint8Array>,
   onBytes: (chunk: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let line = 1;
   for await (const chunk of bytes) {
     onBytes(chunk);
     const nul = chunk.indexOf(0);
-    if (nul !== -1) throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no text");
+    if (nul !== -1) throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
+    let text: string;
     try {
-      decoder.decode(chunk, { stream: true });
+      text = decoder.decode(chunk, { stream: true });
     } catch {
       throw new UnreadableError(line + firstBadLine(chunk), "not UTF-8; save the file as UTF-8 text");
     }
     line += linesIn(chunk);
-    yield chunk;
+    yield text;
   }
   try {
     decoder.decode();

@@ -1,5 +1,5 @@
 import { type ImportField, importFields, type RawRow } from "./import-fields.ts";
-import { maxRowBytes, type RowSource, UnreadableError } from "./import-source.ts";
+import { maxRowLength, type RowSource, UnreadableError } from "./import-source.ts";
 
 /** Unknown members that are told of; a file with more of them is something else. */
 const maxUnknown = 50;
@@ -8,39 +8,37 @@ const maxUnknown = 50;
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field.
  * @throws UnreadableError for a line that is no JSON object: a file cut short must not be half applied
  */
-export async function* readJsonRows({ bytes, onUnknown }: RowSource): AsyncGenerator<RawRow> {
+export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenerator<RawRow[]> {
   const unknown = new Set<string>();
   let line = 0;
-  for await (const text of readLines(bytes)) {
-    line++;
-    if (text.trim() === "") continue;
-    const members = parseObject(text, line);
-    for (const name of Object.keys(members)) {
-      if (isKnown(name) || unknown.has(name) || unknown.size >= maxUnknown) continue;
-      unknown.add(name);
-      onUnknown(/^[a-z][a-z]{0,39}$/i.test(name) ? name : `member ${unknown.size}`);
+  for await (const lines of readLines(text)) {
+    const rows: RawRow[] = [];
+    for (const one of lines) {
+      line++;
+      if (one.trim() === "") continue;
+      const members = parseObject(one, line);
+      for (const name of Object.keys(members)) {
+        if (known.has(name) || unknown.has(name) || unknown.size >= maxUnknown) continue;
+        unknown.add(name);
+        onUnknown(/^[a-z][a-z]{0,39}$/i.test(name) ? name : `member ${unknown.size}`);
+      }
+      rows.push(rowOf(members, line));
     }
-    yield rowOf(members, line);
+    yield rows;
   }
 }
 
-async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder("utf-8");
+async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = "";
-  let line = 0;
-  for await (const chunk of bytes) {
-    const text = rest + decoder.decode(chunk, { stream: true });
-    let start = 0;
-    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      line++;
-      yield text.slice(start, end);
-      start = end + 1;
-    }
-    rest = text.slice(start);
-    if (rest.length > maxRowBytes) throw new UnreadableError(line + 1, "the line is too long; write one object a line");
+  let count = 0;
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop() ?? "";
+    count += lines.length;
+    if (rest.length > maxRowLength) throw new UnreadableError(count + 1, "the line is too long; write one object a line");
+    yield lines;
   }
-  rest += decoder.decode();
-  if (rest !== "") yield rest;
+  if (rest !== "") yield [rest];
 }
 
 function parseObject(text: string, line: number): Record<string, unknown> {
@@ -58,10 +56,6 @@ function parseObject(text: string, line: number): Record<string, unknown> {
 }
 
 const known: ReadonlySet<string> = new Set([...importFields, "profile"]);
-
-function isKnown(name: string): boolean {
-  return known.has(name);
-}
 
 function rowOf(members: Record<string, unknown>, line: number): RawRow {
   const cells: Partial<Record<ImportField, string>> = {};

@@ -1,49 +1,43 @@
-/** How long a commit may hold the write lock while others write, and while nobody does. */
-const sharedCommitMs = 12;
-const aloneCommitMs = 250;
-/** A service that wrote within this time is taken to be at work. */
-const othersQuietMs = 5_000;
-const firstRows = 200;
-const minRows = 20;
-const maxRowsShared = 400;
+/** Who else uses the database: nobody, a service that does not write just now, or somebody who writes. */
+export type Company = "none" | "quiet" | "writing";
 
 /**
- * How many rows the next commit takes, and how long to rest before it.
- *
- * Big commits are cheaper by half: random index pages are written once for many rows. But a service
- * waits for the lock meanwhile. So the import takes what it can get while nobody else writes, and from the
- * first foreign commit on keeps its own short and leaves the lock free for as long as it held it.
+ * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages
+ * of the blind indexes are written once for many rows; but whoever else wants to write waits meanwhile.
  */
+const targetMs: Readonly<Record<Company, number>> = { none: 1_000, quiet: 40, writing: 12 };
+/** Somebody who wrote within this time is taken to be at work. */
+const atWorkMs = 5_000;
+const firstRows = 200;
+const minRows = 20;
+
+/** How many rows the next commit takes, and when it may begin. Times are monotonic, in milliseconds. */
 export type Pace = {
   rows(): number;
-  readonly alone: boolean;
-  /** @param commit how long it took and how many rows it had; `at` is a monotonic time, in milliseconds */
-  committed(commit: { rows: number; tookMs: number; at: number; othersWrote: boolean }): void;
-  /** The time at which the next commit may begin. */
+  company(): Company;
+  committed(commit: { rows: number; tookMs: number; at: number; othersWrote: boolean; serviceRuns: boolean }): void;
+  /** Beside somebody who writes, the lock stays free for as long as it was held. */
   notBefore(): number;
 };
 
 export function createPace(maxRows: number): Pace {
   let rows = Math.min(firstRows, maxRows);
+  let company: Company = "quiet";
   let othersSeenAt = Number.NEGATIVE_INFINITY;
-  let alone = true;
   let restUntil = Number.NEGATIVE_INFINITY;
 
   return {
     rows: () => rows,
-    get alone() {
-      return alone;
-    },
-    committed({ rows: written, tookMs, at, othersWrote }) {
-      if (othersWrote) othersSeenAt = at;
-      alone = at - othersSeenAt > othersQuietMs;
-      restUntil = alone ? at : at + tookMs;
-      const target = alone ? aloneCommitMs : sharedCommitMs;
-      const limit = alone ? maxRows : Math.min(maxRows, maxRowsShared);
-      // At most twice as many as before: one fast commit is no proof.
-      const wanted = Math.min(written * 2, (written * target) / Math.max(tookMs, 0.1));
-      rows = Math.max(Math.min(minRows, limit), Math.min(limit, Math.floor(wanted)));
-    },
+    company: () => company,
     notBefore: () => restUntil,
+    committed({ rows: written, tookMs, at, othersWrote, serviceRuns }) {
+      if (othersWrote) othersSeenAt = at;
+      const atWork = at - othersSeenAt < atWorkMs;
+      company = atWork ? "writing" : serviceRuns ? "quiet" : "none";
+      restUntil = atWork ? at + tookMs : at;
+      // At most twice as many as before: one fast commit is no proof.
+      const fitting = (written * targetMs[company]) / Math.max(tookMs, 0.1);
+      rows = Math.floor(Math.min(maxRows, Math.max(minRows, Math.min(written * 2, fitting))));
+    },
   };
 }

@@ -1,4 +1,5 @@
 import type { ImportIssue } from "./import-codes.ts";
+import type { Company } from "./import-pace.ts";
 import type { TeacherPatch } from "./import-rows.ts";
 import type { TeacherContent, TeacherWrite } from "./register.ts";
 
@@ -61,6 +62,8 @@ export type CommitOutcome = {
   readonly outcome: "applied" | "conflict" | "superseded";
   /** True when another connection has written since the last commit. */
   readonly othersWrote: boolean;
+  /** True when a `tvs serve` uses the database. */
+  readonly serviceRuns: boolean;
 };
 
 export type ImportStore = {
@@ -72,6 +75,6 @@ export type ImportStore = {
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
   finish(run: ImportRun, end: { rejected: number; warnings: number; at: number }): Promise<void>;
-  /** Prepares the database for a bulk of writes, with or without others beside; `false` ends that. */
-  tune(bulk: "alone" | "shared" | false): Promise<void>;
+  /** Prepares the database for a bulk of writes in this company; null ends that. */
+  tune(company: Company | null): Promise<void>;
 };

@@ -37,7 +37,15 @@ export type Live = {
   current(): Snapshot;
   /** Reads again what has changed; at most one read is under way at a time. */
   refresh(): Promise<Snapshot>;
+  /**
+   * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
+   * been disabled meanwhile.
+   */
+  isStale(): boolean;
 };
+
+/** What a command changes, a running service honours within one second (decisions, The program). */
+export const maxStaleMs = 1_000;
 
 export type LiveDependencies = {
   readonly settings: SettingsStore;
@@ -57,9 +65,16 @@ export type LiveDependencies = {
 export async function createLive(dependencies: LiveDependencies): Promise<Live> {
   let snapshot = await load(dependencies);
   let refreshing: Promise<Snapshot> | undefined;
+  let failingSince: number | undefined;
 
   async function reload(): Promise<Snapshot> {
-    if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
+    try {
+      if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
+      failingSince = undefined;
+    } catch (error) {
+      failingSince ??= dependencies.clock.now();
+      throw error;
+    }
     return snapshot;
   }
 
@@ -71,6 +86,8 @@ export async function createLive(dependencies: LiveDependencies): Promise<Live> 
       });
       return refreshing;
     },
+    isStale: () =>
+      failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };
 }
 

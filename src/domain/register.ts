@@ -1,5 +1,5 @@
 import type { Statuses, TeacherEvent } from "./events.ts";
-import { announcedStatuses, createEvents, statusesOn, unknownTeacher } from "./events.ts";
+import { createEvents, statusesBefore, statusesOn } from "./events.ts";
 import type { Calendar } from "./clock.ts";
 import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
 
@@ -76,7 +76,7 @@ export function planWrite(
   },
 ): TeacherWrite {
   const after = statusesOn(content, change.calendar.dateAt(change.at));
-  const known = before === null ? unknownTeacher : announcedStatuses(before);
+  const known = statusesBefore(before, after);
   const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.occurredAt ?? change.at };
   const moved =
     before === null ||

@@ -36,7 +36,7 @@ export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
  */
 export function canonicalPhone(text: string): string | null {
   const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
-  const parsed = parsePhoneNumberFromString(international, "NG");
+  const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
   return parsed?.isPossible() ? parsed.number : null;
 }
 

@@ -1,7 +1,9 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
+import { webhookBacklog } from "./deliveries.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
+import type { WebhookStore } from "./webhooks.ts";
 
 export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
@@ -80,6 +82,17 @@ export async function readFigures(
     idempotencyRecords: await store.idempotencyRecords(),
     events: await store.events(),
     lastImport: lastImport === null ? null : describeImport(lastImport),
+  };
+}
+
+/** What partners are still to be told, and which of them are not told now; times in ISO 8601. */
+export async function readWebhookFigures(webhooks: WebhookStore, now: number) {
+  const endpoints = await webhooks.endpoints();
+  const disabled = endpoints.filter((one) => one.disabledAt !== null);
+  return {
+    endpoints: endpoints.length,
+    disabledEndpoints: disabled.map((one) => one.partnerId),
+    ...(await webhookBacklog(webhooks, now)),
   };
 }
 

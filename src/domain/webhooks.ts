@@ -148,7 +148,8 @@ export async function rotateWebhookSecret(
   const previousUntil = overlapMs === 0 ? null : clock.now() + overlapMs;
   const change = { replaced: current.secret, secret: sealed, previousUntil };
   const endpoint = await webhooks.rotateSecret(partnerId, change);
-  if (endpoint === null) throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; look and try again");
+  if (endpoint === null)
+    throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; look and try again");
   return { endpoint, secret };
 }
 

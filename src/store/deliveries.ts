@@ -17,7 +17,9 @@ import { integer, integerOrNull, text, textOrNull } from "./rows.ts";
 const chunkRows = 1_000;
 
 /** Wakes the senders, if the statement before it changed a row. */
-export const touch: Statement = statement("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
+export const touch: Statement = statement(
+  "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
+);
 
 /** Why nothing is sent to a partner; needs `endpoint` (left-joined webhook_endpoints) and `partners`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
@@ -84,9 +86,10 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
       const page = "WITH page AS (SELECT id FROM deliveries WHERE delivery_id = ?)";
       const [row] = await driver.query(`${page} ${details}`, [deliveryId]);
       if (row === undefined) return null;
-      const attempts = await driver.query("SELECT * FROM delivery_attempts WHERE delivery = ? ORDER BY number", [
-        integer(row, "id"),
-      ]);
+      const attempts = await driver.query(
+        "SELECT * FROM delivery_attempts WHERE delivery = ? ORDER BY number",
+        [integer(row, "id")],
+      );
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     async retry(deliveryId, now) {
@@ -103,7 +106,9 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
-        const waiting = page.filter((row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1);
+        const waiting = page.filter(
+          (row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1,
+        );
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
         const [rows = []] = await driver.batch([{ sql: hasten, args: [now, ids] }, touch]);
         total += rows.length;
@@ -124,7 +129,10 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
 function pageOf({ state, partnerId, limit }: DeliveryFilter): Statement {
-  const indexes: Partial<Record<DeliveryState, string>> = { pending: "deliveries_pending", dead: "deliveries_dead" };
+  const indexes: Partial<Record<DeliveryState, string>> = {
+    pending: "deliveries_pending",
+    dead: "deliveries_dead",
+  };
   const index = state === undefined ? undefined : indexes[state];
   const conditions = [
     ...(state === undefined ? [] : [`state = '${state}'`]),
@@ -155,7 +163,7 @@ function delivery(row: Row): Delivery {
     attempts: integer(row, "attempts"),
     createdAt,
     dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
-    claimed: row["lease"] !== null,
+    claimed: row.lease !== null,
     heldBy: textOrNull(row, "held_by") as HeldBy | null,
     finishedAt: integerOrNull(row, "finished_at"),
     lastStatus: integerOrNull(row, "last_status"),

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from "node:fs";
+import { chmodSync, existsSync, statSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
@@ -23,13 +23,23 @@ type Writer = { batch(statements: readonly Statement[]): Promise<Row[][]>; close
 export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Promise<Driver> {
   const connection = await open(file);
   const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file));
+  const requireSameFile = watchFile(file);
   let lock: Connection | undefined;
 
   return {
     kind: "embedded",
-    query: async (sql, args) => guarded(() => connection.all(sql, args)),
-    batch: (statements) => writer.batch(statements),
-    copyTo: async (target) => guarded(() => void connection.all("VACUUM INTO ?", [target])),
+    async query(sql, args) {
+      requireSameFile();
+      return guarded(() => connection.all(sql, args));
+    },
+    async batch(statements) {
+      requireSameFile();
+      return writer.batch(statements);
+    },
+    async copyTo(target) {
+      requireSameFile();
+      guarded(() => void connection.all("VACUUM INTO ?", [target]));
+    },
     async claimService() {
       lock = await claim(`${file}.lock`);
     },
@@ -51,6 +61,28 @@ async function open(file: string): Promise<Connection> {
   } catch (error) {
     throw explainOpenFailure(file, error);
   }
+}
+
+/**
+ * A file that was moved away or replaced stays open here and would go on answering, while commands write to the one
+ * that has its name now: a revocation would be lost, and so would the evidence. It is looked at before each use; that
+ * costs less than the smallest read.
+ * @returns what throws TvsError STORE_UNAVAILABLE, and goes on doing so, once the file is another one
+ */
+function watchFile(file: string): () => void {
+  const opened = identityOf(file);
+  let isGone = false;
+  return () => {
+    isGone ||= guarded(() => identityOf(file)) !== opened;
+    if (!isGone) return;
+    const message = `${file} was moved away or replaced while it was in use; start this program again`;
+    throw new TvsError("STORE_UNAVAILABLE", message);
+  };
+}
+
+function identityOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? "" : `${found.dev} ${found.ino}`;
 }
 
 function explainOpenFailure(file: string, error: unknown): TvsError {
@@ -96,7 +128,8 @@ async function inThread(worker: Worker): Promise<Writer> {
   function settle({ id, rows, error }: Reply): void {
     const call = waiting.get(id);
     waiting.delete(id);
-    if (error !== undefined) call?.reject(storeError(Object.assign(new Error(error.message), { code: error.code })));
+    if (error !== undefined)
+      call?.reject(storeError(Object.assign(new Error(error.message), { code: error.code })));
     else call?.resolve(rows ?? []);
   }
 

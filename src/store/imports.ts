@@ -1,4 +1,5 @@
 import { isTvsError } from "../domain/errors.ts";
+import type { Company } from "../domain/import-pace.ts";
 import type { CommitOutcome, ImportProgress, ImportRun, ImportStore, ImportWrite } from "../domain/import-store.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 import { statement } from "./driver.ts";
@@ -6,9 +7,15 @@ import { chunkStatements } from "./import-statements.ts";
 import { integer, text } from "./rows.ts";
 import { openStaging } from "./staging.ts";
 
-/** Pages of 4 KiB that may wait in the write-ahead log: the longer, the fewer are written twice. */
-const checkpointPages = { alone: 16_000, shared: 1_000 };
-const cacheKib = { bulk: 64_000, normal: 2_000 };
+/**
+ * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. A service
+ * takes its turns at emptying the log, so beside one it stays as short as ever.
+ */
+const checkpointPages: Readonly<Record<Company, number>> = { none: 32_000, quiet: 1_000, writing: 1_000 };
+const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
+const bulkCacheKib = 64_000;
+/** Looking for a service opens a file; this often is enough. */
+const lookMs = 500;
 
 const unfinishedRun = `SELECT * FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL
   ORDER BY id DESC LIMIT 1`;
@@ -27,6 +34,13 @@ const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, ev
 export function createImportStore(driver: Driver, stagingFolder: string): ImportStore {
   const embedded = driver.kind === "embedded";
   let dataVersion: number | undefined;
+  let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
+
+  async function serviceRuns(): Promise<boolean> {
+    const at = performance.now();
+    if (at - looked.at > lookMs) looked = { at, serviceRuns: await driver.serviceRunning() };
+    return looked.serviceRuns;
+  }
 
   async function isSuperseded(run: ImportRun): Promise<boolean> {
     const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
@@ -34,9 +48,9 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     return integer(row, "applied") !== run.applied || row["abandoned_at"] !== null || row["finished_at"] !== null;
   }
 
-  /** Only another connection's commit moves this number. A libSQL server always has others. */
+  /** Only another connection's commit moves this number. A libSQL server does not tell it. */
   function othersWrote(row: Row | undefined): boolean {
-    if (row === undefined) return true;
+    if (row === undefined) return false;
     const version = integer(row, "data_version");
     const moved = dataVersion !== undefined && dataVersion !== version;
     dataVersion = version;
@@ -48,10 +62,11 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     const look = embedded ? [statement("PRAGMA data_version")] : [];
     try {
       const rows = await driver.batch([...look, ...chunkStatements(writes), statement(advance, progress)]);
-      return { outcome: "applied", othersWrote: othersWrote(embedded ? rows[0]?.[0] : undefined) };
+      const others = othersWrote(embedded ? rows[0]?.[0] : undefined);
+      return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns() };
     } catch (error) {
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      return { outcome: (await isSuperseded(run)) ? "superseded" : "conflict", othersWrote: true };
+      return { outcome: (await isSuperseded(run)) ? "superseded" : "conflict", othersWrote: true, serviceRuns: true };
     }
   }
 
@@ -82,11 +97,11 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       const sql = "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
       await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
     },
-    async tune(bulk) {
+    async tune(company) {
       if (!embedded) return;
-      const pages = bulk === "alone" ? checkpointPages.alone : checkpointPages.shared;
-      await driver.batch(tuning(pages, bulk === false ? cacheKib.normal : cacheKib.bulk));
-      if (bulk === false) await emptyLog();
+      if (company !== null) return void (await driver.batch(tuning(checkpointPages[company], bulkCacheKib)));
+      await driver.batch(tuning(normal.checkpointPages, normal.cacheKib));
+      await emptyLog();
     },
   };
 }

@@ -102,7 +102,14 @@ function finishStatements(attempt: FinishedAttempt): Statement[] {
   ];
 }
 
-function endpointStatement({ claim: one, url, finishedAt, status, error, isGone }: FinishedAttempt): Statement {
+function endpointStatement({
+  claim: one,
+  url,
+  finishedAt,
+  status,
+  error,
+  isGone,
+}: FinishedAttempt): Statement {
   if (error === null) return { sql: endpointSucceeded, args: [one.partnerId, url] };
   const lastError = status === null ? error : `${error} ${status}`;
   const failingLongerThan = finishedAt - endpointFailureLimitMs;

@@ -42,7 +42,15 @@ export function createWebhookStore(driver: Driver): WebhookStore {
     },
     async set({ partnerId, url, events, teachers, secret, at }) {
       const list = events === null ? null : JSON.stringify(events);
-      const made = await change(set, [partnerId, url, list, teachers, secret, at, JSON.stringify(eventTypes)]);
+      const made = await change(set, [
+        partnerId,
+        url,
+        list,
+        teachers,
+        secret,
+        at,
+        JSON.stringify(eventTypes),
+      ]);
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },

@@ -23,6 +23,8 @@ const person = {
   email: "zainab.yakubu.secret@example.org",
   phone: "+2348075551234",
 };
+/** The stranger's number as people write it. */
+const spacedPhone = "+234 816 999 8888";
 const stranger = { nin: "69998887776", email: "unknown.person.secret@example.org", phone: "08169998888" };
 
 async function use(...words: string[]) {
@@ -43,6 +45,7 @@ beforeAll(async () => {
   world = await createWorld({ rows: [row, teachers.valid] });
   for (const [name, value] of Object.entries(person)) keep(`a teacher's ${name}`, value);
   for (const [name, value] of Object.entries(stranger)) keep(`a search for the ${name} of nobody`, value);
+  keep("a phone number in groups", "816 999 8888");
   keep("the phone number without its prefix", "8075551234");
   keep("a search for a phone number without its prefix", "8169998888");
 
@@ -85,7 +88,7 @@ async function askEverything(partner: Caller): Promise<void> {
   const purpose = "GENERAL_PUBLIC_VERIFICATION";
   const context = {
     examBatch: `NIN ${person.nin}`,
-    employerName: `call ${person.phone}`,
+    employerName: `call ${person.phone}, else ${spacedPhone}`,
     correlationId: stranger.email,
   };
   const question = (nin: string) => ({ identifier: { nin }, purpose, context, note: stranger.phone });
@@ -99,6 +102,11 @@ async function askEverything(partner: Caller): Promise<void> {
     }),
     await partner.post("/eligibility-check", question(stranger.nin), { "Idempotency-Key": stranger.email }),
     await partner.post("/batch", { items }, { "Idempotency-Key": `batch ${person.phone}` }),
+    // A NIN in the wrong member names nobody, and is a NIN all the same.
+    await partner.check({ tId: Number(person.nin) }),
+    await partner.check({ tId: Number(stranger.nin) }),
+    await partner.check({ regNo: `NI/N/2020/${stranger.nin}` }),
+    await partner.get(`/lookup/by-tid/${stranger.nin}`),
     await partner.post("/batch", `{"items": [${person.nin}, "${person.email}"`),
     await partner.get(`/lookup/by-reg-no/${encodeURIComponent(person.email)}`),
     await world.get(`${api}/nothing/${person.nin}?email=${person.email}`),

@@ -3,8 +3,8 @@ import {
   createEvent,
   createEvents,
   type Statuses,
+  statusesBefore,
   transitions,
-  unknownTeacher,
 } from "../../src/domain/events.ts";
 import { certificateStatuses, eventTypes, licenseStatuses } from "../../src/partner/contract.ts";
 
@@ -80,8 +80,13 @@ describe("which change causes which event (the table of decisions, Import)", () 
     expect(eventsOf({}, after)).toEqual([["teacher.deactivated", "VALID"]]);
   });
 
+  test("a newcomer who arrives deactivated is no deactivation", () => {
+    const after = statuses({ license: "NOT_FOUND", certificate: "NOT_FOUND", active: false });
+    expect(transitions(statusesBefore(null, after), after)).toEqual([]);
+  });
+
   test("licence and certificate move together, licence first, each with its own axis", () => {
-    const first = transitions(unknownTeacher, statuses({}));
+    const first = transitions(statusesBefore(null, statuses({})), statuses({}));
     expect(first.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
     const fall = eventsOf({}, { license: "REVOKED", certificate: "CLAIMED" });
     expect(fall).toEqual([
@@ -147,7 +152,7 @@ describe("an event", () => {
 
   test("has an id of its own", () => {
     const events = Array.from({ length: 100 }, () =>
-      createEvents(unknownTeacher, statuses({}), subject),
+      createEvents(statusesBefore(null, statuses({})), statuses({}), subject),
     ).flat();
     expect(new Set(events.map((event) => event.eventId)).size).toBe(200);
   });

@@ -4,6 +4,7 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import {
   createLive,
   type LiveDependencies,
+  maxStaleMs,
   readSettings,
   type Settings,
   storedSettings,
@@ -68,6 +69,21 @@ describe("the snapshot", () => {
       expect(await live.refresh()).toBe(before);
       await stores.settings.write({});
       expect(await live.refresh()).toBe(before);
+    }));
+
+  test("is stale when a change cannot be read for a second, and not any more when it can", () =>
+    withStores(async (stores) => {
+      const clock = aClock("2026-03-01T12:00:00Z");
+      const { live } = await open(stores, { clock });
+      await stores.settings.write({ policy: "{" });
+      expect(await rejection(live.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
+      expect(live.isStale()).toBe(false);
+      clock.add(maxStaleMs);
+      expect(await rejection(live.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
+      expect(live.isStale()).toBe(true);
+      await stores.settings.write(storedSettings(defaults));
+      await live.refresh();
+      expect(live.isStale()).toBe(false);
     }));
 
   test("follows a change only when it is refreshed, and is never altered in place", () =>

@@ -33,6 +33,9 @@ function refuseBody(): never {
 function authenticated(service: Service, sourceOf: SourceOf): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const { live, secrets, keyKind: kind, clock, quota } = service;
+    if (live.isStale()) {
+      throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+    }
     const presented = presentedCredentials(c, sourceOf(c).viaTrustedProxy);
     const caller = authenticate(presented, live.current().credentials, { kind, secrets, now: clock.now() });
     if (caller === null) {

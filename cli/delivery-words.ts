@@ -1,0 +1,135 @@
+/** What became of a delivery, and what to do about it, in the operator's words. */
+
+import { type DeliveryError, deliveryErrors } from "../src/delivery/outcome.ts";
+import { isoTime } from "../src/domain/clock.ts";
+import type { Delivery, DeliveryAttempt } from "../src/domain/deliveries.ts";
+import type { DisabledReason, WebhookEndpoint } from "../src/domain/webhooks.ts";
+import type { Operator } from "./open.ts";
+import { note } from "./output.ts";
+
+/** What mends each failure; the receiver is nearly always the partner's to mend. */
+const remedies: Readonly<Record<DeliveryError, string>> = {
+  ENDPOINT_INVALID: "set a URL that can be used: tvs partners webhook set PARTNER URL",
+  HOST_UNRESOLVED:
+    "see that the host name is right and has an address; tvs partners webhook set PARTNER URL sets another",
+  ADDRESS_REFUSED:
+    "the partner must give an address of the public internet: tvs partners webhook set PARTNER URL",
+  CONNECT_FAILED: "the partner's server must be up and reachable from here; see to firewalls on either side",
+  TLS_FAILED: "the partner's certificate must be valid for the host and sent with its whole chain",
+  CONNECTION_LOST: "the partner must look why its server or proxy hangs up",
+  RESPONSE_MALFORMED: "the partner must look what answers at this address; it is no HTTP server",
+  RESPONSE_INCOMPLETE: "the partner must look why its server or proxy hangs up in the middle of an answer",
+  REDIRECT: "set the URL to which it redirects: tvs partners webhook set PARTNER URL",
+  BAD_STATUS: "the partner must look in its receiver's log under the delivery's id",
+  TIMEOUT: "the receiver must acknowledge first and work afterwards; all of it has to be over in 15 seconds",
+  ABORTED: "nothing is wrong with the endpoint",
+};
+
+const statusRemedies: Readonly<Record<number, string>> = {
+  400: "the receiver refuses the signature or the body: it must check the raw bytes, with the whole secret",
+  401: "the receiver refuses the signature: it must check the raw bytes, with the whole secret, whsec_ included",
+  403: "the receiver or something before it refuses this service; the partner must let it in",
+  404: "the URL's path is not the receiver's: tvs partners webhook set PARTNER URL",
+  405: "the URL's path takes no POST: tvs partners webhook set PARTNER URL",
+  410: "the receiver says that this endpoint is gone: tvs partners webhook set PARTNER URL",
+  429: "the receiver is given too much at once; the partner must raise its limit",
+};
+
+function isDeliveryError(code: string): code is DeliveryError {
+  return Object.hasOwn(deliveryErrors, code);
+}
+
+/** One sentence for an attempt; the code stands beside it. */
+export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
+  if (error === null) return "The endpoint acknowledged it.";
+  const sentence = isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
+  return error === "BAD_STATUS" && status !== null
+    ? `The endpoint answered with ${status}, which is not 2xx.`
+    : sentence;
+}
+
+function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
+  if (lastError === null) return null;
+  const byStatus = lastError === "BAD_STATUS" && lastStatus !== null ? statusRemedies[lastStatus] : undefined;
+  const words = byStatus ?? (isDeliveryError(lastError) ? remedies[lastError] : null);
+  return words?.replaceAll("PARTNER", partnerId) ?? null;
+}
+
+export function disabledWords(reason: DisabledReason, partnerId: string): string {
+  const why = {
+    operator: "an operator disabled it",
+    gone: "its receiver answered 410 Gone",
+    failing: "every attempt of five days failed",
+  }[reason];
+  return `the endpoint is disabled: ${why}; tvs partners webhook enable ${partnerId} lets its deliveries go`;
+}
+
+export type Situation = {
+  readonly endpoint: Pick<WebhookEndpoint, "disabledReason"> | null;
+  readonly serviceRunning: boolean;
+  readonly now: number;
+};
+
+/** What comes next for a delivery, and what the operator can do for it. */
+export function nextStep(delivery: Delivery, situation: Situation): string {
+  switch (delivery.state) {
+    case "delivered":
+      return "nothing: the receiver has it";
+    case "dead":
+      return deadWords(delivery, situation);
+    case "pending":
+      return pendingWords(delivery, situation);
+  }
+}
+
+function deadWords(delivery: Delivery, { endpoint }: Situation): string {
+  const { deliveryId, partnerId } = delivery;
+  const retry = `tvs webhooks retry ${deliveryId}`;
+  if (endpoint === null) {
+    return `${partnerId} has no endpoint any more; tvs partners webhook set ${partnerId} URL, then ${retry}`;
+  }
+  const mend = remedy(delivery);
+  const steps = mend === null ? retry : `${mend}; then ${retry}`;
+  return endpoint.disabledReason === null
+    ? steps
+    : `${steps}; and ${disabledWords(endpoint.disabledReason, partnerId)}`;
+}
+
+function pendingWords(delivery: Delivery, situation: Situation): string {
+  const { deliveryId, partnerId, claimed, dueAt } = delivery;
+  const held = heldWords(delivery, situation);
+  if (held !== null) return held;
+  if (!situation.serviceRunning)
+    return "no service runs on this data: start tvs serve, which sends what is due";
+  const isLater = dueAt !== null && dueAt > situation.now;
+  if (claimed && isLater) return "an attempt is under way";
+  if (!isLater) return `it is due; the service sends it as soon as ${partnerId}'s turn comes`;
+  const mend = remedy(delivery);
+  const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it at once`;
+  return mend === null ? wait : `${mend}; ${wait}`;
+}
+
+/** Why a pending delivery is not sent whatever its time is, and what lets it go; null when nothing holds it. */
+export function heldWords(
+  { heldBy, partnerId }: Delivery,
+  { endpoint }: Pick<Situation, "endpoint">,
+): string | null {
+  switch (heldBy) {
+    case null:
+      return null;
+    case "partner":
+      return `it is held, because the partner is disabled; tvs partners enable ${partnerId} lets it go`;
+    case "restore":
+      return "it is held, because the database was restored with --hold-webhooks; tvs webhooks release lets all go";
+    case "endpoint":
+      return endpoint === null || endpoint.disabledReason === null
+        ? `it is held, because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL gives it one`
+        : `it is held: ${disabledWords(endpoint.disabledReason, partnerId)}`;
+  }
+}
+
+/** What was made due is sent by a service; without one the operator would wait for nothing. */
+export async function noteWithoutService({ driver }: Operator): Promise<void> {
+  if (await driver.serviceRunning()) return;
+  note("no service runs on this data; it is sent when tvs serve is started");
+}

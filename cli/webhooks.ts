@@ -1,0 +1,228 @@
+import {
+  type DeliveryDetail,
+  type DeliveryState,
+  deliveryStates,
+  describeAttempt,
+  describeDelivery,
+  releaseWebhooks,
+  requireDelivery,
+  retryDelivery,
+} from "../src/domain/deliveries.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { requirePartner } from "../src/domain/partners.ts";
+import { command, configOf, group } from "./command.ts";
+import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-words.ts";
+import { type Operator, withOperator } from "./open.ts";
+import { note, parseCount, parseTime, print, record, table } from "./output.ts";
+
+const defaultLimit = 50;
+const maxLimit = 100_000;
+
+const listCommand = command({
+  name: "list",
+  description: "Show the newest deliveries, newest first: pending, delivered, or dead after the last attempt",
+  example: "tvs webhooks list --state dead --partner exam-body-a",
+  args: {
+    state: { type: "string", valueHint: deliveryStates.join("|"), description: "Only those in this state" },
+    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+  },
+  async run({ args }) {
+    const state = args.state === undefined ? undefined : parseState(args.state);
+    const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
+    if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+    await withOperator(configOf(args), async ({ webhooks, partners }) => {
+      if (args.partner !== undefined) await requirePartner(partners, args.partner);
+      const found = await webhooks.deliveries({ state, partnerId: args.partner, limit });
+      const shown = found.map(describeDelivery);
+      print(args, shown, () => listTable(shown));
+      if (args.json !== true && shown.some((one) => one.state === "dead")) {
+        note("tvs webhooks show DELIVERY says why it is dead; tvs webhooks retry DELIVERY sends it again");
+      }
+    });
+  },
+});
+
+/** @throws TvsError USAGE */
+function parseState(text: string): DeliveryState {
+  const known = deliveryStates.find((one) => one === text);
+  if (known === undefined) throw new TvsError("USAGE", `--state must be one of ${deliveryStates.join(", ")}`);
+  return known;
+}
+
+function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): string {
+  const head = ["DELIVERY", "STATE", "PARTNER", "EVENT", "ATTEMPTS", "LAST", "CREATED", "NEXT"];
+  const rows = shown.map((one) => [
+    one.deliveryId,
+    one.state,
+    one.partnerId,
+    one.eventType,
+    one.attempts,
+    lastWords(one),
+    one.createdAt,
+    one.heldBy === null ? one.dueAt : `held by ${one.heldBy}`,
+  ]);
+  return table(head, rows);
+}
+
+/** `BAD_STATUS 503`, `TIMEOUT`, `200`. */
+function lastWords({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
+  return [lastError, lastStatus].filter((part) => part !== null).join(" ");
+}
+
+const deliveryArg = {
+  type: "positional",
+  description: "The delivery's id; `tvs webhooks list` shows them",
+} as const;
+
+const showCommand = command({
+  name: "show",
+  description: "Show one delivery: every attempt with its outcome in words, the body, and what to do next",
+  example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+  args: { delivery: { ...deliveryArg, required: true } },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
+      const shown = await describeWhole(operator, delivery);
+      print(args, shown, () => wholeText(shown));
+    });
+  },
+});
+
+async function describeWhole({ webhooks, driver, clock }: Operator, delivery: DeliveryDetail) {
+  const endpoint = await webhooks.endpoint(delivery.partnerId);
+  const situation = { endpoint, serviceRunning: await driver.serviceRunning(), now: clock.now() };
+  return {
+    ...describeDelivery(delivery),
+    url: endpoint?.url ?? null,
+    nextStep: nextStep(delivery, situation),
+    attemptList: delivery.attemptList.map((one) => ({
+      ...describeAttempt(one),
+      explanation: explainAttempt(one),
+    })),
+    // As it is sent, to the byte: parsed and written again it would no longer fit its signature.
+    body: delivery.body,
+  };
+}
+
+function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
+  const { attemptList, body, nextStep: next, ...members } = shown;
+  const rows = attemptList.map((one) => [
+    one.number,
+    one.at,
+    one.error ?? "acknowledged",
+    one.status,
+    `${one.durationMs} ms`,
+    one.explanation,
+  ]);
+  const attempts =
+    rows.length === 0
+      ? "no attempt yet"
+      : table(["ATTEMPT", "AT", "OUTCOME", "STATUS", "TOOK", "MEANS"], rows);
+  return `${record(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${next}`;
+}
+
+const retryCommand = command({
+  name: "retry",
+  description:
+    "Make a delivery due now, with its whole schedule before it; with --dead every dead one. Prints how many",
+  example:
+    "tvs webhooks retry 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d\n" +
+    "  tvs webhooks retry --dead --partner exam-body-a --since 2026-01-31T00:00:00Z",
+  args: {
+    delivery: { ...deliveryArg, required: false },
+    dead: {
+      type: "boolean",
+      description: "All dead deliveries instead of one, of partners that have an endpoint",
+    },
+    partner: { type: "string", valueHint: "ID", description: "With --dead: only this partner's" },
+    since: {
+      type: "string",
+      valueHint: "TIME",
+      description: "With --dead: only what died from this time on (ISO 8601)",
+    },
+  },
+  async run({ args }) {
+    const { delivery: deliveryId, partner: partnerId } = args;
+    checkRetry(args);
+    const since = args.since === undefined ? undefined : parseTime("--since", args.since);
+    await withOperator(configOf(args), async (operator) => {
+      const retried =
+        deliveryId === undefined
+          ? await retryDead(operator, { partnerId, since })
+          : await retryOne(operator, deliveryId.toLowerCase());
+      print(
+        args,
+        { retried },
+        () => `${retried} ${retried === 1 ? "delivery is" : "deliveries are"} due now`,
+      );
+      if (retried > 0) await noteWithoutService(operator);
+    });
+  },
+});
+
+/** @throws TvsError USAGE */
+function checkRetry(args: {
+  delivery?: string | undefined;
+  dead?: boolean | undefined;
+  partner?: string | undefined;
+  since?: string | undefined;
+}): void {
+  const isAll = args.dead === true;
+  if (isAll === (args.delivery !== undefined)) {
+    throw new TvsError(
+      "USAGE",
+      "name one delivery, or give --dead; `tvs webhooks list --state dead` shows them",
+    );
+  }
+  if (!isAll && (args.partner !== undefined || args.since !== undefined)) {
+    throw new TvsError("USAGE", "--partner and --since go with --dead");
+  }
+}
+
+async function retryOne(operator: Operator, deliveryId: string): Promise<number> {
+  const delivery = await retryDelivery(operator, deliveryId);
+  const endpoint = await operator.webhooks.endpoint(delivery.partnerId);
+  const held = heldWords(delivery, { endpoint });
+  if (held !== null) note(held);
+  return 1;
+}
+
+async function retryDead(
+  { webhooks, partners, clock }: Operator,
+  filter: { partnerId: string | undefined; since: number | undefined },
+): Promise<number> {
+  if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
+  const retried = await webhooks.retryDead(clock.now(), filter);
+  const endpoints = new Set((await webhooks.endpoints()).map((one) => one.partnerId));
+  const left = (await webhooks.backlog(clock.now())).filter(
+    (one) =>
+      one.dead > 0 && !endpoints.has(one.partnerId) && one.partnerId === (filter.partnerId ?? one.partnerId),
+  );
+  for (const { partnerId, dead } of left) {
+    note(
+      `${dead} dead of ${partnerId} stay so, for it has no endpoint: tvs partners webhook set ${partnerId} URL`,
+    );
+  }
+  return retried;
+}
+
+const releaseCommand = command({
+  name: "release",
+  description: "Let webhooks go again after `tvs restore --hold-webhooks` had held those of every partner",
+  example: "tvs webhooks release",
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const released = await releaseWebhooks(operator.settings);
+      print(args, { released }, () => (released ? "webhooks go again" : "there was no hold"));
+      if (released) await noteWithoutService(operator);
+    });
+  },
+});
+
+export const webhooksCommand = group("webhooks", "Deliveries of status changes to partners", {
+  list: async () => listCommand,
+  show: async () => showCommand,
+  retry: async () => retryCommand,
+  release: async () => releaseCommand,
+});

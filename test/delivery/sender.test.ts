@@ -1,0 +1,545 @@
+import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { releaseWebhooks, retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
+import { endpointFailureLimitMs, retryStepsMs } from "../../src/domain/webhook-schedule.ts";
+import {
+  disableWebhook,
+  enableWebhook,
+  removeWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+} from "../../src/domain/webhooks.ts";
+import { rejection } from "../rejection.ts";
+import { type Received, withEndpoint, withWebhooks } from "./webhook-world.ts";
+
+const ok = () => ({ status: 200 });
+
+function regNos(count: number, from = 0): string[] {
+  return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
+}
+
+/** The signature header in its parts, and whether each `v1` is right for the body. */
+function signature({ headers, body }: Received) {
+  const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
+  const t = Number(time.slice("t=".length));
+  const isOf = (secret: string, place: number) =>
+    digests[place] === `v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
+  return { t, digests, isOf };
+}
+
+describe("a delivery", () => {
+  test("arrives with the contract's headers and the event's exact bytes, and is delivered", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        const secret = await world.subscribe("board", url);
+        const { id } = await world.put("A/B/C/1");
+        await world.sender().settle();
+        expect(received.length).toBe(1);
+        const [request] = received as [Received];
+        const [event] = await world.register.events(id);
+        const [delivery] = await world.webhooks.deliveries({ limit: 10 });
+        expect(request.body).toBe(event?.body as string);
+        expect(request.headers).toMatchObject({
+          "content-type": "application/json",
+          "user-agent": "tvs-webhooks/9.9.9",
+          "x-agency-event-id": event?.eventId,
+          "x-agency-event-type": "license.verified",
+          "x-agency-delivery-id": delivery?.deliveryId,
+        });
+        expect(delivery?.deliveryId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        expect(signature(request)).toMatchObject({ t: world.clock.now() / 1000, digests: [expect.any(String)] });
+        expect(signature(request).isOf(secret, 0)).toBe(true);
+        expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
+      }),
+    ));
+
+  test("keeps its ids and is signed afresh in each attempt", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count < 3 ? 500 : 204 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          await world.put("A/B/C/1");
+          const sender = world.sender();
+          for (const step of [0, ...retryStepsMs.slice(0, 2)]) {
+            world.clock.add(step);
+            await sender.settle();
+          }
+          expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+          for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
+            expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
+          const times = received.map((request) => signature(request).t);
+          expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
+          expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
+        },
+      ),
+    ));
+
+  test("is tried at every step of the schedule and not before, and is dead after the last", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        () => ({ status: 503 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          await world.put("A/B/C/1");
+          const sender = world.sender();
+          await sender.settle();
+          for (const [index, step] of retryStepsMs.entries()) {
+            world.clock.add(step - 1);
+            await sender.settle();
+            expect(received.length).toBe(index + 1);
+            world.clock.add(1);
+            await sender.settle();
+            expect(received.length).toBe(index + 2);
+          }
+          const [delivery] = await world.webhooks.deliveries({ state: "dead", limit: 10 });
+          expect(delivery).toMatchObject({ attempts: 11, lastStatus: 503, lastError: "BAD_STATUS", dueAt: null });
+          const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
+          expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
+          expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
+            pending: 0,
+            held: 0,
+            dead: 1,
+            oldestDueAt: null,
+          });
+        },
+      ),
+    ));
+
+  test("waits as long as Retry-After asks, up to twice the step", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        () => ({ status: 429, headers: { "Retry-After": "3600" } }),
+        async ({ url }) => {
+          await world.subscribe("board", url);
+          await world.put("A/B/C/1");
+          await world.sender().settle();
+          const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+          expect(delivery?.dueAt).toBe(world.clock.now() + 10_000);
+        },
+      ),
+    ));
+
+  test("that is dead is retried with a whole schedule before it", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count <= 12 ? 500 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          await world.put("A/B/C/1");
+          const sender = world.sender();
+          for (const step of [0, ...retryStepsMs]) {
+            world.clock.add(step);
+            await sender.settle();
+          }
+          const [dead] = await world.webhooks.deliveries({ limit: 1 });
+          const deliveryId = dead?.deliveryId as string;
+          expect(dead?.state).toBe("dead");
+          expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", heldBy: null });
+          await sender.settle();
+          const [again] = await world.webhooks.deliveries({ limit: 1 });
+          expect(again).toMatchObject({ state: "pending", attempts: 12, dueAt: world.clock.now() + 5_000 });
+          await retryDelivery(world, deliveryId);
+          await sender.settle();
+          expect(received.length).toBe(13);
+          expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
+        },
+      ),
+    ));
+
+  test("goes to no private address unless that is allowed, whatever was allowed when it was saved", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.put("A/B/C/1");
+        let allowed = false;
+        const sender = world.sender({ allowPrivate: () => allowed });
+        await sender.settle();
+        expect(received).toEqual([]);
+        const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+        expect(delivery).toMatchObject({ state: "pending", attempts: 1, lastStatus: null, lastError: "ENDPOINT_INVALID" });
+        allowed = true;
+        world.clock.add(5_000);
+        await sender.settle();
+        expect(received.length).toBe(1);
+      }),
+    ));
+
+  test("is connected to the address that was checked, though the name means another a moment later", () =>
+    withWebhooks(async (world) => {
+      await world.subscribe("board", "http://localhost:9/hook");
+      await world.put("A/B/C/1");
+      const answers = [["203.0.113.7"], ["127.0.0.1"]];
+      const resolver = async () => answers.shift() ?? ["127.0.0.1"];
+      await world.driver.batch([
+        { sql: "UPDATE webhook_endpoints SET url = 'https://hook.example/x'", args: [] },
+      ]);
+      await world.sender({ resolver, allowPrivate: () => false }).settle();
+      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+      expect(delivery).toMatchObject({ attempts: 1, lastError: "ADDRESS_REFUSED" });
+      expect(answers.length).toBe(1);
+    }));
+});
+
+describe("a secret", () => {
+  test("signs together with its successor while a rotation lasts, the new one first", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        const old = await world.subscribe("board", url);
+        const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 60_000 });
+        expect(secret).not.toBe(old);
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await sender.settle();
+        world.clock.add(60_000);
+        await world.put("A/B/C/2");
+        await sender.settle();
+        const [during, after] = received.map(signature);
+        expect(during?.digests.length).toBe(2);
+        expect([during?.isOf(secret, 0), during?.isOf(old, 1)]).toEqual([true, true]);
+        expect(after?.digests.length).toBe(1);
+        expect(after?.isOf(secret, 0)).toBe(true);
+      }),
+    ));
+
+  test("that is rotated without overlap signs no more", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        const sender = world.sender();
+        await sender.settle();
+        const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 0 });
+        await world.put("A/B/C/1");
+        await sender.settle();
+        const [made] = received.map(signature);
+        expect(made?.digests.length).toBe(1);
+        expect(made?.isOf(secret, 0)).toBe(true);
+      }),
+    ));
+});
+
+describe("an endpoint", () => {
+  test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count === 1 ? 410 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender();
+          await world.put("A/B/C/1");
+          await sender.settle();
+          await world.putMany(regNos(20, 2));
+          await sender.settle();
+          expect(received.length).toBe(1);
+          expect(await world.webhooks.endpoint("board")).toMatchObject({
+            disabledReason: "gone",
+            lastError: "BAD_STATUS 410",
+          });
+          expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({ pending: 21, held: 21 });
+          await enableWebhook(world, "board");
+          await sender.settle();
+          expect(received.length).toBe(22);
+          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
+        },
+      ),
+    ));
+
+  test("that fails for five days is disabled, and not for a day less or after a success between", () =>
+    withWebhooks((world) => {
+      let status = 500;
+      return withEndpoint(
+        () => ({ status }),
+        async ({ url }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender();
+          const attempt = async (regNo: string) => {
+            await world.put(regNo);
+            await sender.settle();
+            return (await world.webhooks.endpoint("board"))?.disabledReason;
+          };
+          await attempt("A/B/C/1");
+          world.clock.add(endpointFailureLimitMs - 1);
+          expect(await attempt("A/B/C/2")).toBeNull();
+          status = 200;
+          await attempt("A/B/C/3");
+          expect(await world.webhooks.endpoint("board")).toMatchObject({ failingSince: null, lastError: null });
+          status = 500;
+          await attempt("A/B/C/4");
+          world.clock.add(endpointFailureLimitMs);
+          expect(await attempt("A/B/C/5")).toBe("failing");
+          expect((await world.deliveries()).at(-1)).toEqual(["board", "pending", 1]);
+        },
+      );
+    }));
+
+  test("that never answers keeps no other waiting", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        () => null,
+        (silent) =>
+          withEndpoint(ok, async ({ url, received }) => {
+            await world.subscribe("silent", silent.url);
+            for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
+            // Room for fewer than the silent one would take, and more deliveries than room.
+            const limits = { maxFlights: 10, maxFlightsPerEndpoint: 4, maxHeldPerEndpoint: 8, pollMs: 5, drainMs: 1 };
+            const sender = world.sender({ limits });
+            await world.putMany(regNos(50));
+            await until(() => received.length === 150);
+            expect(silent.received.length).toBe(4);
+            await sender.close();
+            const states = await world.rows(
+              "SELECT partner_id, state, attempts, count(*) AS n FROM deliveries GROUP BY 1, 2, 3 ORDER BY 1",
+            );
+            expect(states).toMatchObject([
+              { partner_id: "one", state: "delivered", attempts: 1, n: 50 },
+              { partner_id: "silent", state: "pending", attempts: 0, n: 50 },
+              { partner_id: "three", state: "delivered", attempts: 1, n: 50 },
+              { partner_id: "two", state: "delivered", attempts: 1, n: 50 },
+            ]);
+            // Cut off by the close, they are nobody's and due at once.
+            expect(await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL OR due_at > 0")).toHaveLength(150);
+          }),
+      ),
+    ));
+
+  test("that fails all the time keeps its own retries to itself, and none waits for fresh ones", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxFlightsPerEndpoint: 2 } });
+          await world.putMany(regNos(1));
+          await sender.settle();
+          world.clock.add(5_000);
+          await world.putMany(regNos(50, 1));
+          await sender.settle();
+          const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
+          expect(place).toBeLessThan(5);
+          expect(received.length).toBe(52);
+        },
+      ),
+    ));
+
+  test("gets nothing while it or its partner is disabled, then what was held", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await world.partners.disable("board", world.clock.now());
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
+        await world.partners.disable("board", null);
+        await disableWebhook(world, "board");
+        await world.put("A/B/C/2");
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
+        await enableWebhook(world, "board");
+        await sender.settle();
+        expect(received.length).toBe(2);
+      }),
+    ));
+
+  test("that was removed gets nothing, and what it was to be told is dead", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.putMany(regNos(3));
+        expect(await removeWebhook(world, "board")).toBe(3);
+        await world.sender().settle();
+        expect(received.length).toBe(0);
+        expect(await world.deliveries()).toEqual(regNos(3).map(() => ["board", "dead", 0]));
+      }),
+    ));
+
+  test("is sent a test that names nobody", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        const secret = await world.subscribe("board", url, { events: ["license.revoked"] });
+        await world.subscribe("other", url);
+        const { deliveryId, event } = await testWebhook(world, "board");
+        await world.sender().settle();
+        expect(received.length).toBe(1);
+        const [request] = received as [Received];
+        expect(request.headers["x-agency-delivery-id"]).toBe(deliveryId);
+        expect(signature(request).isOf(secret, 0)).toBe(true);
+        expect(JSON.parse(request.body)).toMatchObject({
+          eventId: event.eventId,
+          eventType: "license.verified",
+          data: { tId: null, regNo: null, licenseStatus: "VALID" },
+        });
+      }),
+    ));
+});
+
+describe("a restore's hold", () => {
+  test("keeps everything back until it is released, whatever endpoint is enabled", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.settings.write({ hold_webhooks: "true" });
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await enableWebhook(world, "board");
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
+        expect(await releaseWebhooks(world.settings)).toBe(true);
+        expect(await releaseWebhooks(world.settings)).toBe(false);
+        await sender.settle();
+        expect(received.length).toBe(1);
+      }),
+    ));
+});
+
+describe("a sender", () => {
+  test("takes over what a dead one had claimed, when its lease ends and not before", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.putMany(regNos(3));
+        const now = world.clock.now();
+        const requests = [{ partnerId: "board", limit: 2, except: [] }];
+        const dead = await world.other.outbox.claim(requests, { token: "dead", now, until: now + 60_000 });
+        expect(dead.length).toBe(2);
+        const sender = world.sender();
+        await sender.settle();
+        expect(received.length).toBe(1);
+        world.clock.add(59_999);
+        await sender.settle();
+        expect(received.length).toBe(1);
+        world.clock.add(1);
+        await sender.settle();
+        expect(received.length).toBe(3);
+      }),
+    ));
+
+  test("and another on the same database never finish a delivery twice", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count % 3 === 0 ? 500 : 200 }),
+        async ({ url, received }) => {
+          for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
+          const senders = [world.sender(), world.sender({ outbox: world.other.outbox })];
+          await world.putMany(regNos(100));
+          for (const step of [0, ...retryStepsMs]) {
+            world.clock.add(step);
+            await Promise.all(senders.map((sender) => sender.settle()));
+          }
+          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
+          const acknowledged = await world.rows(
+            "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
+          );
+          expect(acknowledged).toEqual([]);
+          const [attempts] = await world.rows("SELECT count(*) AS n FROM delivery_attempts");
+          expect(Number(attempts?.n)).toBe(received.length);
+          const ids = received.map(({ headers }) => headers["x-agency-delivery-id"]);
+          expect(new Set(ids).size).toBe(300);
+        },
+      ),
+    ));
+
+  test("does not record for a claim that has become another's", () =>
+    withWebhooks((world) => {
+      const claim = (outbox: typeof world.outbox, token: string, from: number) => {
+        const lease = { token, now: from, until: from + 60_000 };
+        return outbox.claim([{ partnerId: "board", limit: 5, except: [] }], lease);
+      };
+      return withEndpoint(ok, async ({ url }) => {
+        await world.subscribe("board", url);
+        await world.put("A/B/C/1");
+        const at = world.clock.now();
+        const [mine] = await claim(world.outbox, "mine", at);
+        const [theirs] = await claim(world.other.outbox, "theirs", at + 60_000);
+        if (mine === undefined || theirs === undefined) throw new Error("not claimed");
+        const result = { url, at, finishedAt: at, status: 200, error: null, durationMs: 1, isGone: false };
+        expect(await world.outbox.finish({ ...result, claim: mine, next: "delivered" })).toBe(false);
+        expect(await world.deliveries()).toEqual([["board", "pending", 0]]);
+        expect(await world.other.outbox.finish({ ...result, claim: theirs, next: "delivered" })).toBe(true);
+        expect(await world.other.outbox.finish({ ...result, claim: theirs, next: "delivered" })).toBe(false);
+        expect(await world.rows("SELECT 1 FROM delivery_attempts")).toHaveLength(1);
+      });
+    }));
+
+  test("is woken by another process's commit and by the time at which a retry is due", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count === 1 ? 500 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          world.sender({ outbox: world.other.outbox, limits: { pollMs: 2 } });
+          await world.put("A/B/C/1");
+          await until(async () => (await world.deliveries())[0]?.[2] === 1);
+          world.clock.add(5_000);
+          await until(async () => (await world.deliveries())[0]?.[1] === "delivered");
+          expect(received.length).toBe(2);
+        },
+      ),
+    ));
+
+  test("neither loses nor repeats anything when the clock steps by an hour", () =>
+    withWebhooks((world) => {
+      const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      return withEndpoint(
+        async (_, count) => {
+          await answers[count - 1]?.promise;
+          return { status: count <= 2 ? 500 : 200 };
+        },
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender({ limits: { pollMs: 2 } });
+          await world.put("A/B/C/1");
+          await until(() => received.length === 1);
+          // Forward while an attempt is under way: its lease seems over, and it is not made again.
+          world.clock.add(3_600_000);
+          await world.put("A/B/C/2");
+          await until(() => received.length === 2);
+          world.clock.add(-3_600_000);
+          // Backward: what is fresh is sent at once, and the others keep to their steps.
+          await world.put("A/B/C/3");
+          await until(() => received.length === 3);
+          for (const answer of answers) answer.resolve();
+          await until(async () => (await world.deliveries()).every(([, , attempts]) => attempts === 1));
+          await sender.settle();
+          expect(received.length).toBe(3);
+          world.clock.add(5_000);
+          await sender.settle();
+          expect((await world.deliveries()).map(([, state]) => state)).toEqual(Array(3).fill("delivered"));
+          expect(received.length).toBe(5);
+        },
+      );
+    }));
+
+  test("that is closed lets attempts under way come to their end and gives the rest back", () =>
+    withWebhooks((world) => {
+      const gate = Promise.withResolvers<void>();
+      return withEndpoint(
+        async () => {
+          await gate.promise;
+          return { status: 200 };
+        },
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          await world.putMany(regNos(20));
+          const sender = world.sender({ limits: { maxFlightsPerEndpoint: 4, pollMs: 2 } });
+          await until(() => received.length === 4);
+          const closed = sender.close();
+          gate.resolve();
+          await closed;
+          const states = (await world.deliveries()).map(([, state]) => state);
+          expect(states.filter((state) => state === "delivered").length).toBe(4);
+          expect(await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL")).toEqual([]);
+          await world.sender().settle();
+          expect(received.length).toBe(20);
+        },
+      );
+    }));
+});
+
+/** Waits until something that happens elsewhere has happened; the test's own time-out ends a vain wait. */
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 1));
+}

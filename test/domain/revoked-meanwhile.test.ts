@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { Readable } from "node:stream";
+import { type ImportOptions, importRegister } from "../../src/domain/import.ts";
+import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
+import { createImportStore } from "../../src/store/imports.ts";
+import { withTempDir, withTestOperator } from "../harness.ts";
+
+const header =
+  "reg_no,name,source,active,certificate_status,license_issue_date,license_expiry_date,license_revoked_on";
+const extract = (expiry: string) =>
+  `${header}\nTR/2019/LA/1,Ada,new_system,true,VERIFIED,2019-01-01,${expiry},\n`;
+
+/** Imports an extract that is older than what the operator does between its check and its apply. */
+function importWhile(action: TeacherAction) {
+  return withTempDir((folder) =>
+    withTestOperator(folder, async (operator) => {
+      const store = createImportStore(operator.driver, operator.dataDir);
+      const add = (text: string, imports: typeof store, options: ImportOptions = {}) =>
+        importRegister(
+          { name: "extract.csv", bytes: Readable.from([Buffer.from(text)]) },
+          { ...operator, imports },
+          options,
+        );
+      await add(extract("2090-01-01"), store);
+      const act = () =>
+        changeTeacher(
+          operator,
+          { by: "regNo", value: "TR/2019/LA/1" },
+          { action, reason: "decision of the board" },
+        );
+      const begin: typeof store.begin = async (run) => {
+        await act();
+        return store.begin(run);
+      };
+      const result = await add(extract("2091-01-01"), { ...store, begin });
+      const again = await add(extract("2091-01-01"), store);
+      const teacher = await operator.register.findStored({ by: "regNo", value: "TR/2019/LA/1" });
+      return { result, again, teacher };
+    }),
+  );
+}
+
+describe("an import that was checked before the operator", () => {
+  test("revoked a licence does not take that back", async () => {
+    const { result } = await importWhile("revoke");
+    expect(result).toMatchObject({ updated: 0, rejected: 1 });
+  });
+
+  test("deactivated a teacher does not take that back", async () => {
+    const { result } = await importWhile("deactivate");
+    expect(result).toMatchObject({ updated: 0, rejected: 1 });
+  });
+
+  test("but when it is given again, it says what it means: it has seen the revocation", async () => {
+    const { again, teacher } = await importWhile("revoke");
+    expect(again).toMatchObject({ updated: 1, warnings: 1 });
+    expect(teacher).toMatchObject({ licenseRevokedOn: null, licenseExpiryDate: "2091-01-01" });
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { statement } from "../../src/store/driver.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { withTempDir } from "../harness.ts";
+import { rejection } from "../rejection.ts";
+
+const entry = new URL("../../cli/main.ts", import.meta.url);
+const insert = statement("INSERT INTO person (name) VALUES (?)", ["Ada"]);
+const changes: [string, (file: string) => void][] = [
+  ["was replaced", (file) => renameSync(`${file}.copy`, file)],
+  ["was moved away", (file) => renameSync(file, `${file}.old`)],
+  ["was removed", (file) => rmSync(file)],
+];
+
+describe("a database file that is in use", () => {
+  test.each(changes)("and %s answers nothing more: its revocations would be lost", (_what, change) =>
+    withTempDir(async (folder) => {
+      const file = `${folder}/tvs.db`;
+      const startWriter = () => new Worker(entry, { workerData: { role: "store-writer", file } });
+      const driver = await openEmbedded({ file, startWriter });
+      try {
+        await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
+        await driver.copyTo(`${file}.copy`);
+        expect(await driver.query("SELECT * FROM person")).toEqual([]);
+        copyFileSync(file, `${file}.first`);
+        change(file);
+        const gone = { code: "STORE_UNAVAILABLE" };
+        expect(await rejection(driver.query("SELECT * FROM person"))).toMatchObject(gone);
+        expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
+        expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+        // Another file under its name does not bring it back.
+        renameSync(`${file}.first`, file);
+        expect(await rejection(driver.query("SELECT * FROM person"))).toMatchObject(gone);
+      } finally {
+        await driver.close();
+      }
+    }),
+  );
+});
