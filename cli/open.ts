@@ -1,41 +1,25 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
-import packageJson from "../package.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
-import { createExchange } from "../src/delivery/exchange.ts";
-import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AttestationStore } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import {
-  createLive,
-  type Live,
-  readSettings,
-  type Settings,
-  type SettingsStore,
-  storedSettings,
-} from "../src/domain/live.ts";
+import { readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
-import { createPublicLookup } from "../src/domain/public-lookup.ts";
-import { createQuota, type QuotaStore } from "../src/domain/quota.ts";
+import type { QuotaStore } from "../src/domain/quota.ts";
 import type { RegisterStore } from "../src/domain/register.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
-import { startSweeping } from "../src/domain/sweep.ts";
-import { createVerification } from "../src/domain/verification.ts";
 import type { WebhookStore } from "../src/domain/webhooks.ts";
-import { log } from "../src/log.ts";
-import type { Service } from "../src/server/service.ts";
-import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
 import { createCommits } from "../src/store/commits.ts";
-import { type Driver, statement } from "../src/store/driver.ts";
+import type { Driver } from "../src/store/driver.ts";
 import { openEmbedded } from "../src/store/embedded.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createKeyStore } from "../src/store/keys.ts";
@@ -77,15 +61,6 @@ export type Operator = Stores & {
   readonly dataDir: string;
 };
 
-/** What `serve` adds: the service that the HTTP layer calls. */
-export type OpenService = {
-  readonly operator: Operator;
-  readonly service: Service;
-  /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
-  stopSending(): Promise<void>;
-  close(): Promise<void>;
-};
-
 export type OpenOptions = {
   readonly clock?: Clock;
   /** The program's entry file; with it, writes go to a thread that re-enters there. */
@@ -96,12 +71,6 @@ export type OpenOptions = {
 
 const defaultTimeZone = "Africa/Lagos";
 const defaultKeyBits = 2048;
-/** How often a running service looks whether a command has changed something. */
-const refreshMs = 200;
-const pruneMs = 60_000;
-const pruneRows = 500;
-/** A probe of the signer costs a signature; health answers from the last one for this long. */
-const probeMs = 1_000;
 
 /**
  * Opens the database and everything over it; the first use makes the data directory, the schema, the
@@ -216,116 +185,6 @@ export function readPolicyFile(file: string) {
     throw new TvsError("INPUT_UNREADABLE", `the policy file ${file} cannot be read`, { cause });
   }
   return parsePolicy(text);
-}
-
-/**
- * Opens everything that `serve` needs and keeps it fresh. The database is claimed for this process.
- * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
- */
-export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
-  const operator = await openOperator(config, options);
-  const { driver, clock, secrets, blindIndex } = operator;
-  try {
-    await driver.claimService();
-    await operator.settings.write(storedSettings(operator.settingsInForce));
-    const signer = createWebCryptoSigner(secrets);
-    const live = await createLive({
-      ...operator,
-      settings: operator.settings,
-      defaults: operator.settingsInForce,
-      onKeys: (ring) => signer.load(ring),
-    });
-    const idempotency = createIdempotency(operator.idempotency, secrets, clock);
-    const shared = { live, teachers: operator.register, blindIndex, clock };
-    const sign = () => signer.sign(live.current().keys.active.kid, "probe");
-    const probe = createProbe(operator, () => Promise.all([live.refresh(), sign()]));
-    const service: Service = {
-      live,
-      verification: createVerification({
-        ...shared,
-        attestations: operator.attestations,
-        idempotency,
-        signer,
-      }),
-      publicLookup: createPublicLookup(shared),
-      quota: createQuota(clock, await operator.quota.windows()),
-      quotaStore: operator.quota,
-      secrets,
-      keyKind: operator.keyKind,
-      clock,
-      probe,
-    };
-    const stop = keepFresh(operator, service);
-    const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
-    const stopSweeping = startSweeping({ ...operator, live, onError });
-    const stopSending = startSending(operator, live);
-    const close = () => Promise.all([stop(), stopSweeping(), stopSending()]).then(() => driver.close());
-    return { operator, service, stopSending, close };
-  } catch (error) {
-    await driver.close();
-    throw error;
-  }
-}
-
-function createProbe(operator: Operator, use: () => Promise<unknown>): () => Promise<void> {
-  let last: { at: number; outcome: Promise<void> } | undefined;
-  const ask = async () => {
-    await Promise.all([operator.driver.batch([statement("SELECT 1")]), use()]);
-  };
-  return () => {
-    const now = operator.clock.now();
-    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
-    return last.outcome;
-  };
-}
-
-/** Starts the webhook sender. @returns stops it, once */
-function startSending({ outbox, secrets, clock }: Operator, live: Live): () => Promise<void> {
-  const exchange = createExchange({ clock });
-  const sender: Sender = startSender({
-    outbox,
-    exchange,
-    secrets,
-    clock,
-    allowPrivate: () => live.current().settings.allowPrivateWebhooks,
-    version: packageJson.version,
-    onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
-  });
-  let closing: Promise<void> | undefined;
-  return () => {
-    closing ??= sender.close().then(() => exchange.close());
-    return closing;
-  };
-}
-
-/** Re-reads what commands have changed, and forgets idempotency records in small steps. */
-function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
-  const { idempotency } = operator;
-  let last: Promise<unknown> = Promise.resolve();
-  let failure = "";
-  const refresh = () => {
-    // A failure shows itself in the health probe and in the calls too; the next turn tries again.
-    const told = (error: unknown) => {
-      if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
-      failure = String(error);
-    };
-    last = live.refresh().then(() => {
-      failure = "";
-    }, told);
-  };
-  const prune = () => {
-    last = pruneIdempotency(idempotency, clock.now() - keepIdempotencyMs).catch(() => {});
-  };
-  const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];
-  return async () => {
-    for (const timer of timers) clearInterval(timer);
-    await last;
-  };
-}
-
-/** A step at a time, so that no commit of a caller waits behind a long one. */
-async function pruneIdempotency(store: IdempotencyStore, before: number): Promise<void> {
-  while ((await store.prune(before, pruneRows)) === pruneRows);
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */

@@ -178,7 +178,7 @@ const removeCommand = command({
     await withOperator(configOf(args), async (operator) => {
       const dead = await removeWebhook(operator, args.id);
       print(args, { partnerId: args.id, removed: true, dead }, () => {
-        return `the endpoint of ${args.id} is removed; ${dead} deliveries are dead of it`;
+        return `the endpoint of ${args.id} is removed; of what was still to go to it ${dead} became dead`;
       });
     });
   },

@@ -7,7 +7,7 @@ import type { ConnectionInfo } from "../src/server/connection-info.ts";
 import { type Listener, listen } from "../src/server/listen.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
-import { type OpenService, openService } from "./open.ts";
+import { type OpenService, openService } from "./open-service.ts";
 
 export const serveCommand = command({
   name: "serve",

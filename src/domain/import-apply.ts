@@ -7,7 +7,7 @@ import type { ImportFormat } from "./import-fields.ts";
 import { createPace, type Pace } from "./import-pace.ts";
 import { applyPatch, changedFields } from "./import-rows.ts";
 import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./import-store.ts";
-import { planWrite, type RegisterStore, type StoredTeacher } from "./register.ts";
+import { planWrite, type RegisterStore, type StoredTeacher, type TeacherContent } from "./register.ts";
 import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
 
 /** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
@@ -21,6 +21,8 @@ export type ApplyDependencies = {
   readonly clock: Clock;
   readonly actor: string;
   readonly announce: boolean;
+  /** When the check of the file began, in milliseconds since the epoch. */
+  readonly checkedAt: number;
   readonly format: ImportFormat;
   readonly maxChunkRows: number;
   readonly onRow: (seq: number) => void;
@@ -142,6 +144,9 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
     const { row, before, content, changed } = one;
     const duplicate = taken.get(one);
     if (duplicate !== undefined) plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
+    else if (takesBack({ before, content }, context.checkedAt)) {
+      plan.refused.push({ line: row.line, field: null, code: "CHANGED_MEANWHILE" });
+    }
     else if (changed?.length === 0) plan.unchanged++;
     else {
       const write = planWrite(before, content, { action: "import", actor, calendar, at: clock.now(), announce });
@@ -152,14 +157,29 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
 }
 
 /**
+ * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
+ * operator did while the import was under way stands, because the file cannot have known of it.
+ */
+function takesBack(
+  { before, content }: { before: StoredTeacher | null; content: TeacherContent },
+  checkedAt: number,
+): boolean {
+  if (before === null || before.updatedAt < checkedAt) return false;
+  const reinstates = before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
+  return reinstates || (!before.active && content.active);
+}
+
+/**
  * The records as they are now. What the calendar has changed in them and nobody announced yet is announced
  * first: it happened first, and a renewal must not hide that a licence had ended.
  */
 async function findCurrent(
   rows: readonly PendingRow[],
-  { register, calendar, clock, actor, announce }: Context,
+  { register, calendar, clock, actor, announce, recheck }: Context & { recheck: boolean },
 ): Promise<Map<string, StoredTeacher>> {
-  const known = await findKnown(register, rows.map((row) => row.patch.regNo));
+  // Records that were not there are not looked for again: if one is there by now, the commit says so.
+  const looked = recheck ? rows : rows.filter((row) => !row.isNew);
+  const known = await findKnown(register, looked.map((row) => row.patch.regNo));
   const today = calendar.dateAt(clock.now());
   for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
     await register.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));

@@ -95,12 +95,13 @@ async function checkChunk(
   const candidates = await compareWithRegister(rows, issues, dependencies);
   const claimed = candidates.map((candidate) => ({ candidate, changes: changes(candidate) }));
   const duplicates = await staging.add(
-    claimed.map(({ candidate: { seq, row, content, patch }, changes }) => ({
+    claimed.map(({ candidate: { seq, row, before, content, patch }, changes }) => ({
       seq,
       line: row.line,
       regNo: content.regNo,
       tId: content.tId,
       ninIndex: content.ninIndex,
+      isNew: before === null,
       patch: changes ? patch : null,
     })),
   );

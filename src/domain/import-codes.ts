@@ -22,7 +22,7 @@ export const rejectionCodes = {
   DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
   DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
-  CHANGED_MEANWHILE: "the record kept changing while the row was applied; import the file again",
+  CHANGED_MEANWHILE: "the record was changed while the import was under way; look at it, and import the row again if it stands",
 } as const;
 
 /** Remarks: the row is applied. */

@@ -11,10 +11,12 @@ export type ClaimedRow = {
   readonly regNo: string;
   readonly tId: number | null;
   readonly ninIndex: Uint8Array | null;
+  /** True when the register had no such record when the row was checked. */
+  readonly isNew: boolean;
   readonly patch: TeacherPatch | null;
 };
 
-export type PendingRow = { readonly seq: number; readonly line: number; readonly patch: TeacherPatch };
+export type PendingRow = Pick<ClaimedRow, "seq" | "line" | "isNew"> & { readonly patch: TeacherPatch };
 
 /** Which identifier an earlier row of the file has claimed already. */
 export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };

@@ -10,7 +10,7 @@ import type { RegisterStore } from "./register.ts";
 /** The brake: the share of valid licences, in percent, that one import may end without being told to. */
 export const maxLostPercent = 2;
 /** Above this, a commit no longer gets cheaper by the row, and memory grows. */
-const defaultMaxChunkRows = 10_000;
+const defaultMaxChunkRows = 8_000;
 
 export type ImportDependencies = {
   readonly register: RegisterStore;
@@ -88,9 +88,10 @@ type Dependencies = ImportDependencies & { readonly staging: Staging };
 async function runImport(input: ImportInput, dependencies: Dependencies, options: ImportOptions): Promise<ImportResult> {
   const { calendar, clock } = dependencies;
   let bytes = 0;
+  const checkedAt = clock.now();
   const checked = await checkFile(input, {
     ...dependencies,
-    today: calendar.dateAt(clock.now()),
+    today: calendar.dateAt(checkedAt),
     announce: options.baseline !== true,
     onBytes(count) {
       bytes += count;
@@ -104,7 +105,7 @@ async function runImport(input: ImportInput, dependencies: Dependencies, options
     return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
-  return applyChecked(input, { ...dependencies, checked }, options);
+  return applyChecked(input, { ...dependencies, checked, checkedAt }, options);
 }
 
 function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
@@ -119,7 +120,7 @@ function stopOf({ rejected, lost, validNow }: CheckedFile, options: ImportOption
 
 async function applyChecked(
   input: ImportInput,
-  { checked, ...dependencies }: Dependencies & { checked: CheckedFile },
+  { checked, ...dependencies }: Dependencies & { checked: CheckedFile; checkedAt: number },
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { imports, clock } = dependencies;

@@ -6,7 +6,7 @@ import type { Quota, QuotaStore } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Verification } from "../domain/verification.ts";
 
-/** Everything the HTTP layer calls; cli/open.ts makes it. */
+/** Everything the HTTP layer calls; cli/open-service.ts makes it. */
 export type Service = {
   readonly live: Live;
   readonly verification: Verification;

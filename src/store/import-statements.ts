@@ -31,6 +31,9 @@ const columnOf: Readonly<Record<Exclude<keyof TeacherContent, "regNo">, Column>>
 /** Columns that hold bytes travel through JSON as hex. */
 const byteColumns: readonly Column[] = ["nin_index", "email_index", "phone_index"];
 
+/** Rows in one JSON text: its parsed form is held in memory beside it. */
+const sliceRows = 500;
+
 /**
  * A whole chunk in a handful of statements, whatever its size: the rows travel as one JSON text, which
  * spares a call of the driver for each of them.
@@ -40,6 +43,14 @@ const byteColumns: readonly Column[] = ["nin_index", "email_index", "phone_index
  * commit fails, the import's progress with it, and the chunk is planned anew.
  */
 export function chunkStatements(writes: readonly ImportWrite[]): Statement[] {
+  const statements: Statement[] = [];
+  for (let start = 0; start < writes.length; start += sliceRows) {
+    statements.push(...sliceStatements(writes.slice(start, start + sliceRows)));
+  }
+  return statements;
+}
+
+function sliceStatements(writes: readonly ImportWrite[]): Statement[] {
   const inserts = writes.filter((write) => write.replaces === null);
   const updates = writes.filter((write) => write.replaces !== null);
   const events = writes.flatMap(({ content, events }) => events.map((event) => ({ regNo: content.regNo, event })));

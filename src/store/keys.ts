@@ -10,12 +10,14 @@ const columns = `kid, state, public_jwk, sealed, created_at, published_at, activ
  * the newest, which stand in almost the order of their times.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
-  retired_at = max(?, coalesce((SELECT max(issued_at) * 1000
-    FROM (SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 20000)), 0))
-  WHERE kid = ? AND state = 'active'`;
-/** One key follows the other without a gap. */
-const promote = `UPDATE signing_keys SET state = 'active',
-  activated_at = (SELECT retired_at FROM signing_keys WHERE kid = ?) WHERE kid = ? AND state = 'pending'`;
+  retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
+    FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
+  WHERE kid = ?2 AND state = 'active'`;
+/**
+ * The windows may overlap by what the old key signed on. They must not meet at its last attestation: a clock that
+ * was ahead for a moment would put that into the future, and all that the new key signs until then be refused.
+ */
+const promote = `UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'`;
 const retire = `UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ? AND state = ?`;
 const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
@@ -53,7 +55,7 @@ export function createKeyStore(driver: Driver): KeyStore {
     rotate({ active, pending, next, at }) {
       return change([
         { sql: retireActive, args: [at, active] },
-        { sql: promote, args: [active, pending] },
+        { sql: promote, args: [at, pending] },
         insert(next),
       ]);
     },

@@ -5,18 +5,20 @@ import type { ImportIssue } from "../domain/import-codes.ts";
 import { isRejection } from "../domain/import-codes.ts";
 import type { TeacherPatch } from "../domain/import-rows.ts";
 import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import-store.ts";
+import { createBloom } from "./bloom.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Row, storeError, type Value } from "./driver.ts";
 import { integer, text, textOrNull } from "./rows.ts";
 
 const cacheKib = 32_000;
+const bloomMegabytes = 16;
 
 const schema = [
   `CREATE TABLE claims (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
     t_id INTEGER UNIQUE,
-    nin BLOB UNIQUE,
+    nin BLOB,
     changes INTEGER NOT NULL
   ) STRICT`,
   // What the rows set lies here by the chunk, as one text that SQLite need not look into.
@@ -36,6 +38,8 @@ const schema = [
 
 const addClaims = `INSERT OR IGNORE INTO claims (seq, reg_no, t_id, nin, changes)
   SELECT value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3), value ->> 4 FROM json_each(?)`;
+/** Made when a NIN may have come twice: until then its random order would cost more than all the rest. */
+const indexNins = "CREATE INDEX IF NOT EXISTS claims_by_nin ON claims (nin)";
 const addChunk = "INSERT INTO chunks (last_seq, rows) VALUES (?, ?)";
 const addIssues = `INSERT INTO issues (rejected, line, field, code)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`;
@@ -68,6 +72,8 @@ export async function openStaging(folder: string): Promise<Staging> {
 }
 
 function createStaging(connection: Connection): Staging {
+  const nins = createBloom(bloomMegabytes);
+
   function run(sql: string, args: readonly Value[] = []): Row[] {
     try {
       return connection.all(sql, args);
@@ -79,8 +85,8 @@ function createStaging(connection: Connection): Staging {
   return {
     async add(rows) {
       if (rows.length === 0) return [];
-      run(addClaims, [JSON.stringify(rows.map(claimValues))]);
-      const duplicates = countChanges(run) === rows.length ? [] : findDuplicates(rows, run);
+      const maybe = new Set(rows.filter(({ ninIndex }) => ninIndex !== null && nins.add(ninIndex)));
+      const duplicates = maybe.size === 0 ? claimAll(rows, run) : claimEach(rows, { maybe, run });
       const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
       const changing = rows.filter((row) => row.patch !== null && !refused.has(row.seq));
       const lastSeq = changing.at(-1)?.seq;
@@ -131,10 +137,24 @@ function countChanges(run: Run): number {
   return row === undefined ? 0 : integer(row, "n");
 }
 
-function findDuplicates(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
+/** Claims for all rows at once; what stayed out is found by what is there. */
+function claimAll(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
+  run(addClaims, [JSON.stringify(rows.map(claimValues))]);
+  if (countChanges(run) === rows.length) return [];
   return rows
     .filter((row) => run("SELECT 1 FROM claims WHERE seq = ?", [row.seq]).length === 0)
     .map((row) => ({ seq: row.seq, of: claimTaken(row, run) }));
+}
+
+/** Claims row by row, because a NIN that may have come before must be looked for first. */
+function claimEach(rows: readonly ClaimedRow[], { maybe, run }: { maybe: ReadonlySet<ClaimedRow>; run: Run }): Duplicate[] {
+  run(indexNins);
+  return rows.flatMap((row) => {
+    const ninTaken = maybe.has(row) && run("SELECT 1 FROM claims WHERE nin = ?", [row.ninIndex]).length > 0;
+    if (!ninTaken) return claimAll([row], run);
+    const of = claimTaken(row, run);
+    return [{ seq: row.seq, of }];
+  });
 }
 
 /** Which of its claims kept a row out; the registration number first, because the others follow from it. */
@@ -145,24 +165,24 @@ function claimTaken(row: ClaimedRow, run: Run): Duplicate["of"] {
 }
 
 const indexes = ["ninIndex", "emailIndex", "phoneIndex"] as const;
-type StagedRow = [seq: number, line: number, patch: Record<string, unknown>];
+type StagedRow = [seq: number, line: number, isNew: boolean, patch: Record<string, unknown>];
 
 function claimValues({ seq, regNo, tId, ninIndex, patch }: ClaimedRow) {
   return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
 }
 
-function stagedRow({ seq, line, patch }: ClaimedRow): StagedRow {
+function stagedRow({ seq, line, isNew, patch }: ClaimedRow): StagedRow {
   const out: Record<string, unknown> = { ...patch };
   for (const index of indexes) if (out[index] !== undefined) out[index] = hexOf(patch?.[index] ?? null);
-  return [seq, line, out];
+  return [seq, line, isNew, out];
 }
 
-function pendingRow([seq, line, patch]: StagedRow): PendingRow {
+function pendingRow([seq, line, isNew, patch]: StagedRow): PendingRow {
   for (const index of indexes) {
     const hex = patch[index];
     if (typeof hex === "string") patch[index] = new Uint8Array(Buffer.from(hex, "hex"));
   }
-  return { seq, line, patch: patch as TeacherPatch };
+  return { seq, line, isNew, patch: patch as TeacherPatch };
 }
 
 function hexOf(bytes: Uint8Array | null): string | null {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openService } from "../../cli/open.ts";
+import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { SignedEnvelope } from "../../src/partner/contract.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";

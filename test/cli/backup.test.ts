@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { openService } from "../../cli/open.ts";
+import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { withTempDir } from "../harness.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openService } from "../../cli/open.ts";
+import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { withTempDir } from "../harness.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";

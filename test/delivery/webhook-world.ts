@@ -6,7 +6,12 @@ import { type Sender, type SenderDependencies, startSender } from "../../src/del
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Outbox } from "../../src/domain/deliveries.ts";
 import type { SettingsStore } from "../../src/domain/live.ts";
-import { planWrite, type RegisterStore, type StoredTeacher, type TeacherContent } from "../../src/domain/register.ts";
+import {
+  planWrite,
+  type RegisterStore,
+  type StoredTeacher,
+  type TeacherContent,
+} from "../../src/domain/register.ts";
 import { setWebhook, type WebhookDependencies } from "../../src/domain/webhooks.ts";
 import { createCommits } from "../../src/store/commits.ts";
 import type { Driver, Value } from "../../src/store/driver.ts";
@@ -93,7 +98,14 @@ export function withWebhooks(act: (world: WebhookWorld) => Promise<void>): Promi
       },
       sender(options = {}) {
         const exchange = createExchange({ clock });
-        const base = { exchange, secrets, clock, allowPrivate: () => true, version: "9.9.9", outbox: world.outbox };
+        const base = {
+          exchange,
+          secrets,
+          clock,
+          allowPrivate: () => true,
+          version: "9.9.9",
+          outbox: world.outbox,
+        };
         const limits = { pollMs: 3_600_000, ...options.limits };
         const sender = startSender({ ...base, random: () => 0, onError: unexpected, ...options, limits });
         closers.push(async () => {

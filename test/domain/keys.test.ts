@@ -169,6 +169,25 @@ describe("rotation", () => {
       });
     }));
 
+  test("covers what the old key signed meanwhile, and begins the new key's time with itself", () =>
+    withStores(async ({ keys, driver }) => {
+      const { active, pending } = await fillRing(keys, now);
+      const signed = async (kid: string, at: number) => {
+        const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+          policy_version, reference, status, eligible, credential, request_id, jws)
+          VALUES (?, 'p', ?, ?, 'batch', 'x', '1', 'nin', 'VALID', 1, 'k', 'r', 'j')`;
+        await driver.batch([{ sql, args: [`${kid} ${at}`, at / 1000, kid] }]);
+      };
+      const lastSecond = Date.parse("2026-03-02T12:00:03Z");
+      await signed(active.kid, lastSecond);
+      // A clock that was a year ahead for a moment, while another key was active.
+      await signed("an earlier key", lastSecond + 365 * dayMs);
+      await rotateKeys(keys, secrets, rotation);
+      const stored = await keys.list();
+      expect(stored.find(({ kid }) => kid === active.kid)?.retiredAt).toBe(lastSecond);
+      expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
+    }));
+
   test("at once says that it was early", () =>
     withStores(async ({ keys }) => {
       await fillRing(keys, now);

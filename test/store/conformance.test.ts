@@ -3,10 +3,12 @@ import { createCommits } from "../../src/store/commits.ts";
 import type { Driver } from "../../src/store/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { migrate } from "../../src/store/migrations.ts";
+import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
+import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { rejection } from "../rejection.ts";
 import { driverKinds } from "./drivers.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
@@ -118,12 +120,30 @@ for (const kind of driverKinds) {
       const first = await database.open();
       const second = await database.open();
       await first.claimService();
-      if (driver.kind === "embedded") {
-        expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
-      }
+      expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
       await first.close();
       await second.claimService();
       await second.close();
+    });
+
+    test("a service whose claim was taken over answers nothing more", async () => {
+      // A file is claimed by a lock of the operating system, which nobody can take over.
+      if (driver.kind === "embedded") return;
+      const service = await database.open();
+      await service.claimService();
+      const sql = "UPDATE service_claim SET holder = 'elsewhere:1:x', expires_at = ?";
+      await driver.batch([{ sql, args: [Date.now() + 60_000] }]);
+      const ask = () => rejection(service.query("SELECT 1"));
+      while ((await ask()) === undefined) await new Promise((done) => setTimeout(done, 5));
+      expect(await ask()).toMatchObject({ code: "STORE_UNAVAILABLE" });
+      expect(await rejection(service.batch([{ sql: "SELECT 1", args: [] }]))).toMatchObject({
+        code: "STORE_UNAVAILABLE",
+      });
+      await service.close();
+      expect(await driver.query("SELECT holder FROM service_claim")).toMatchObject([
+        { holder: "elsewhere:1:x" },
+      ]);
+      await driver.batch([{ sql: "DELETE FROM service_claim", args: [] }]);
     });
 
     test("migrating again changes nothing, and a newer schema is refused", async () => {
@@ -210,6 +230,62 @@ for (const kind of driverKinds) {
         aTeacherWrite("C/1/B/2", { emailIndex }),
       ]);
       expect(await register.find({ by: "email", value: emailIndex })).toBeNull();
+    });
+
+    test("an event and its deliveries are stored together, and finished only by the holder of the lease", async () => {
+      const webhooks = createWebhookStore(driver);
+      const outbox = createOutbox(driver, createCommits(driver));
+      await createPartnerStore(driver).add(aPartner("hooked"), anApiKey("hooked", "hooked-key"));
+      const secret = new Uint8Array([0, 1, 255]);
+      const url = "https://hooks.example/";
+      const terms = { partnerId: "hooked", url, events: null, teachers: null, secret, at: 1 };
+      expect(await webhooks.set(terms)).toMatchObject({ secret, teachers: "all", disabledAt: null });
+      const before = await outbox.revision();
+      expect(await createTeacherStore(driver).apply([aTeacherWrite("W/1/B/1")])).toEqual([true]);
+      expect(await outbox.revision()).not.toBe(before);
+      expect((await outbox.open()).find((one) => one.partnerId === "hooked")?.nextDueAt).toBe(0);
+
+      const requests = [{ partnerId: "hooked", limit: 5, except: [] }];
+      const claims = await outbox.claim(requests, { token: "first", now: 1_000, until: 2_000 });
+      expect(claims.map((claim) => claim.eventType)).toEqual(["license.verified", "certificate.verified"]);
+      expect(JSON.parse(claims[0]?.body ?? "")).toMatchObject({ eventId: claims[0]?.eventId });
+      const taken = await outbox.claim(requests, { token: "second", now: 2_000, until: 3_000 });
+      await outbox.release(taken.slice(1), 2_000);
+      const finish = (claim: (typeof claims)[number] | undefined, next: "delivered" | { dueAt: number }) => {
+        if (claim === undefined) throw new Error("nothing was claimed");
+        const error = next === "delivered" ? null : "BAD_STATUS";
+        return outbox.finish({
+          claim,
+          url,
+          at: 2_000,
+          finishedAt: 2_001,
+          status: 200,
+          error,
+          durationMs: 1,
+          next,
+          isGone: false,
+        });
+      };
+      expect(await finish(claims[0], "delivered")).toBe(false);
+      expect(await finish(taken[0], { dueAt: 9_000 })).toBe(true);
+      expect(await finish(taken[0], "delivered")).toBe(false);
+      const list = await webhooks.deliveries({ partnerId: "hooked", limit: 10 });
+      expect(
+        list.map(({ state, attempts, claimed, lastError }) => ({ state, attempts, claimed, lastError })),
+      ).toEqual([
+        { state: "pending", attempts: 0, claimed: false, lastError: null },
+        { state: "pending", attempts: 1, claimed: false, lastError: "BAD_STATUS" },
+      ]);
+      expect(await webhooks.endpoint("hooked")).toMatchObject({
+        failingSince: 2_001,
+        lastError: "BAD_STATUS 200",
+      });
+      expect(await webhooks.hasten("hooked", 3_000)).toBe(1);
+      expect(await webhooks.backlog(3_000)).toMatchObject([
+        { partnerId: "hooked", pending: 2, dead: 0, heldBy: null },
+      ]);
+      expect(await webhooks.remove("hooked")).toBe(true);
+      expect(await webhooks.bury("hooked", 4_000)).toBe(2);
     });
   });
 }

@@ -52,7 +52,7 @@ const remote: DriverKind = {
     const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
     await untilHealthy(server, `http://127.0.0.1:${port}/health`);
     return {
-      open: () => openRemote({ url: `http://127.0.0.1:${port}` }),
+      open: () => openRemote({ url: `http://127.0.0.1:${port}`, renewMs: 20 }),
       async destroy() {
         const ended = new Promise((done) => server.once("exit", done));
         server.kill("SIGKILL");

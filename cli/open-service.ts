@@ -1,0 +1,143 @@
+import packageJson from "../package.json" with { type: "json" };
+import type { Config } from "../src/config.ts";
+import { createExchange } from "../src/delivery/exchange.ts";
+import { type Sender, startSender } from "../src/delivery/sender.ts";
+import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import { createLive, type Live, storedSettings } from "../src/domain/live.ts";
+import { createPublicLookup } from "../src/domain/public-lookup.ts";
+import { createQuota } from "../src/domain/quota.ts";
+import { startSweeping } from "../src/domain/sweep.ts";
+import { createVerification } from "../src/domain/verification.ts";
+import { log } from "../src/log.ts";
+import type { Service } from "../src/server/service.ts";
+import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
+import { statement } from "../src/store/driver.ts";
+import { type OpenOptions, type Operator, openOperator } from "./open.ts";
+
+/** What `serve` adds: the service that the HTTP layer calls. */
+export type OpenService = {
+  readonly operator: Operator;
+  readonly service: Service;
+  /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
+  stopSending(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** How often a running service looks whether a command has changed something. */
+const refreshMs = 200;
+const pruneMs = 60_000;
+const pruneRows = 500;
+/** A probe of the signer costs a signature; health answers from the last one for this long. */
+const probeMs = 1_000;
+/** It changes nothing, and yet a full disk refuses it: a service that cannot write cannot answer partners. */
+const probeWrite = "UPDATE revision SET value = value WHERE id = 1";
+
+/**
+ * Opens everything that `serve` needs and keeps it fresh. The database is claimed for this process.
+ * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
+ */
+export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
+  const operator = await openOperator(config, options);
+  const { driver, clock, secrets, blindIndex } = operator;
+  try {
+    await driver.claimService();
+    await operator.settings.write(storedSettings(operator.settingsInForce));
+    const signer = createWebCryptoSigner(secrets);
+    const live = await createLive({
+      ...operator,
+      settings: operator.settings,
+      defaults: operator.settingsInForce,
+      onKeys: (ring) => signer.load(ring),
+    });
+    const idempotency = createIdempotency(operator.idempotency, secrets, clock);
+    const shared = { live, teachers: operator.register, blindIndex, clock };
+    const sign = () => signer.sign(live.current().keys.active.kid, "probe");
+    const probe = createProbe(operator, () => Promise.all([live.refresh(), sign()]));
+    const service: Service = {
+      live,
+      verification: createVerification({
+        ...shared,
+        attestations: operator.attestations,
+        idempotency,
+        signer,
+      }),
+      publicLookup: createPublicLookup(shared),
+      quota: createQuota(clock, await operator.quota.windows()),
+      quotaStore: operator.quota,
+      secrets,
+      keyKind: operator.keyKind,
+      clock,
+      probe,
+    };
+    const stop = keepFresh(operator, service);
+    const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
+    const stopSweeping = startSweeping({ ...operator, live, onError });
+    const stopSending = startSending(operator, live);
+    const close = () => Promise.all([stop(), stopSweeping(), stopSending()]).then(() => driver.close());
+    return { operator, service, stopSending, close };
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
+
+function createProbe(operator: Operator, use: () => Promise<unknown>): () => Promise<void> {
+  let last: { at: number; outcome: Promise<void> } | undefined;
+  const ask = async () => {
+    await Promise.all([operator.driver.batch([statement(probeWrite)]), use()]);
+  };
+  return () => {
+    const now = operator.clock.now();
+    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    return last.outcome;
+  };
+}
+
+/** Starts the webhook sender. @returns stops it, once */
+function startSending({ outbox, secrets, clock }: Operator, live: Live): () => Promise<void> {
+  const exchange = createExchange({ clock });
+  const sender: Sender = startSender({
+    outbox,
+    exchange,
+    secrets,
+    clock,
+    allowPrivate: () => live.current().settings.allowPrivateWebhooks,
+    version: packageJson.version,
+    onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
+  });
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= sender.close().then(() => exchange.close());
+    return closing;
+  };
+}
+
+/** Re-reads what commands have changed, and forgets idempotency records in small steps. */
+function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
+  const { idempotency } = operator;
+  let last: Promise<unknown> = Promise.resolve();
+  let failure = "";
+  const refresh = () => {
+    // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+    const told = (error: unknown) => {
+      if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+      failure = String(error);
+    };
+    last = live.refresh().then(() => {
+      failure = "";
+    }, told);
+  };
+  const prune = () => {
+    last = pruneIdempotency(idempotency, clock.now() - keepIdempotencyMs).catch(() => {});
+  };
+  const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    await last;
+  };
+}
+
+/** A step at a time, so that no commit of a caller waits behind a long one. */
+async function pruneIdempotency(store: IdempotencyStore, before: number): Promise<void> {
+  while ((await store.prune(before, pruneRows)) === pruneRows);
+}
