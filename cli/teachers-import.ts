@@ -8,7 +8,8 @@ import { TvsError } from "../src/domain/errors.ts";
 import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } from "../src/domain/import.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
-import { withOperator } from "./open.ts";
+import { workerEntry } from "./entry.ts";
+import { openOperator } from "./open.ts";
 import { exitCodes, note, print, record } from "./output.ts";
 
 const readBytes = 256 * 1024;
@@ -39,27 +40,29 @@ export const importCommand = command({
     const { file, report, baseline = false, strict = false } = args;
     const totalBytes = sizeOf(file);
     if (report !== undefined) await checkWritable(report, file);
-    const result = await withOperator(configOf(args), async (operator) => {
+    // Written by a thread of its own, the next rows are planned while the last ones go to the disk.
+    const operator = await openOperator(configOf(args), { workerEntry: workerEntry() });
+    const progress = createProgress(totalBytes);
+    let result: ImportResult;
+    try {
       const imports = createImportStore(operator.driver, operator.dataDir);
-      const progress = createProgress(totalBytes);
       const bytes = createReadStream(file, { highWaterMark: readBytes });
-      try {
-        return await importRegister(
-          { name: basename(file), bytes },
-          { ...operator, imports },
-          {
-            dryRun: args["dry-run"] === true,
-            allowChange: args["allow-change"] === true,
-            baseline,
-            strict,
-            onProgress: progress.show,
-            ...(report === undefined ? {} : { writeReport: (text) => writeText(report, text) }),
-          },
-        );
-      } finally {
-        progress.stop();
-      }
-    });
+      result = await importRegister(
+        { name: basename(file), bytes },
+        { ...operator, imports },
+        {
+          dryRun: args["dry-run"] === true,
+          allowChange: args["allow-change"] === true,
+          baseline,
+          strict,
+          onProgress: progress.show,
+          ...(report === undefined ? {} : { writeReport: (text) => writeText(report, text) }),
+        },
+      );
+    } finally {
+      progress.stop();
+      await operator.driver.close();
+    }
     tellRemarks(result, report);
     print(args, result, () => describe(result));
     if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;

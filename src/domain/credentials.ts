@@ -66,9 +66,13 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
   return checksum(text.slice(0, -checksumLength)) === match[4] ? (match[2] ?? null) : null;
 }
 
+type CertificateIdentity = { fingerprint: string; validFrom: number; validTo: number };
+
 /** What a request presents, strongest first (contract, Authentication). */
 export type Presented = {
-  readonly certificate: { fingerprint: string; validFrom: number; validTo: number } | null;
+  readonly certificate: CertificateIdentity | null;
+  /** The one that a trusted proxy passes on: the TLS layer's may be the proxy's own. */
+  readonly forwardedCertificate?: CertificateIdentity | null;
   readonly bearer: string | null;
   readonly headerKey: string | null;
 };
@@ -110,13 +114,14 @@ export function authenticate(
 ): Authenticated | null {
   return (
     byCertificate(presented.certificate, book, options.now) ??
+    byCertificate(presented.forwardedCertificate ?? null, book, options.now) ??
     byKey(presented.bearer, book, options) ??
     byKey(presented.headerKey, book, options)
   );
 }
 
 function byCertificate(
-  certificate: Presented["certificate"],
+  certificate: CertificateIdentity | null,
   book: CredentialBook,
   now: number,
 ): Authenticated | null {

@@ -6,7 +6,14 @@ import type { ImportIssue } from "./import-codes.ts";
 import type { ImportFormat } from "./import-fields.ts";
 import { createPace, type Pace } from "./import-pace.ts";
 import { applyPatch, changedFields } from "./import-rows.ts";
-import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./import-store.ts";
+import type {
+  ImportProgress,
+  ImportRun,
+  ImportStore,
+  ImportWrite,
+  PendingRow,
+  Staging,
+} from "./import-store.ts";
 import { planWrite, type RegisterStore, type StoredTeacher, type TeacherContent } from "./register.ts";
 import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
 
@@ -69,9 +76,13 @@ export async function applyStaged(
 }
 
 /** The rows behind the last change change nothing, but they are done too. */
-async function skipUnchanged(run: ImportRun, lastSeq: number, { imports, staging }: Context): Promise<ImportRun> {
+async function skipUnchanged(
+  run: ImportRun,
+  lastSeq: number,
+  { imports, staging }: Context,
+): Promise<ImportRun> {
   if (run.applied >= lastSeq) return run;
-  const unchanged = run.unchanged + (await staging.countUnchanged(run.applied, lastSeq));
+  const unchanged = run.unchanged + (await staging.countUnchanged(run.applied));
   const next = { ...run, applied: lastSeq, unchanged };
   const { outcome } = await imports.commit(run, [], next);
   if (outcome !== "applied") throw supersededError(run.applied);
@@ -85,8 +96,9 @@ async function applyRows(
   context: Context,
 ): Promise<ImportRun> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const plan = (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
-    const next = await progressAfter(run, rows, plan, context);
+    const plan =
+      (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
+    const next = progressAfter(run, rows, plan);
     if (await commit({ run, next, plan, rows: rows.length }, context)) {
       await context.staging.addIssues(plan.refused);
       context.rejections.push(...plan.refused);
@@ -103,9 +115,11 @@ async function applyRows(
 }
 
 async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
-  const refused = rows.map((row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }));
+  const refused = rows.map(
+    (row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }),
+  );
   const plan: Plan = { writes: [], refused, unchanged: 0 };
-  const next = await progressAfter(run, rows, plan, context);
+  const next = progressAfter(run, rows, plan);
   if (!(await commit({ run, next, plan, rows: rows.length }, context))) throw supersededError(run.applied);
   await context.staging.addIssues(refused);
   context.rejections.push(...refused);
@@ -143,13 +157,19 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
   for (const one of planned) {
     const { row, before, content, changed } = one;
     const duplicate = taken.get(one);
-    if (duplicate !== undefined) plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
+    if (duplicate !== undefined)
+      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
     else if (takesBack({ before, content }, context.checkedAt)) {
       plan.refused.push({ line: row.line, field: null, code: "CHANGED_MEANWHILE" });
-    }
-    else if (changed?.length === 0) plan.unchanged++;
+    } else if (changed?.length === 0) plan.unchanged++;
     else {
-      const write = planWrite(before, content, { action: "import", actor, calendar, at: clock.now(), announce });
+      const write = planWrite(before, content, {
+        action: "import",
+        actor,
+        calendar,
+        at: clock.now(),
+        announce,
+      });
       plan.writes.push({ ...write, changed });
     }
   }
@@ -179,11 +199,18 @@ async function findCurrent(
 ): Promise<Map<string, StoredTeacher>> {
   // Records that were not there are not looked for again: if one is there by now, the commit says so.
   const looked = recheck ? rows : rows.filter((row) => !row.isNew);
-  const known = await findKnown(register, looked.map((row) => row.patch.regNo));
+  const known = await findKnown(
+    register,
+    looked.map((row) => row.patch.regNo),
+  );
   const today = calendar.dateAt(clock.now());
   for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
     await register.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
-    for (const [regNo, teacher] of await findKnown(register, due.map((one) => one.regNo))) known.set(regNo, teacher);
+    for (const [regNo, teacher] of await findKnown(
+      register,
+      due.map((one) => one.regNo),
+    ))
+      known.set(regNo, teacher);
   }
   return known;
 }
@@ -192,18 +219,13 @@ function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): Stored
   return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
 }
 
-async function progressAfter(
-  run: ImportRun,
-  rows: readonly PendingRow[],
-  { writes, unchanged }: Plan,
-  { staging }: Context,
-): Promise<ImportRun> {
-  const applied = rows.at(-1)?.seq ?? run.applied;
+function progressAfter(run: ImportRun, rows: readonly PendingRow[], { writes, unchanged }: Plan): ImportRun {
+  const inserted = writes.filter((write) => write.replaces === null).length;
   const progress: ImportProgress = {
-    applied,
-    inserted: run.inserted + writes.filter((write) => write.replaces === null).length,
-    updated: run.updated + writes.filter((write) => write.replaces !== null).length,
-    unchanged: run.unchanged + unchanged + (await staging.countUnchanged(run.applied, applied)),
+    applied: rows.at(-1)?.seq ?? run.applied,
+    inserted: run.inserted + inserted,
+    updated: run.updated + writes.length - inserted,
+    unchanged: run.unchanged + unchanged + rows.reduce((sum, row) => sum + row.unchangedBefore, 0),
     events: run.events + writes.reduce((sum, write) => sum + write.events.length, 0),
   };
   return { ...run, ...progress };

@@ -36,7 +36,9 @@ export type CheckedFile = {
   readonly lost: number;
 };
 
-type Tally = { -readonly [K in keyof Omit<CheckedFile, "sha256" | "planned" | "validNow">]: CheckedFile[K] } & {
+type Tally = {
+  -readonly [K in keyof Omit<CheckedFile, "sha256" | "planned" | "validNow">]: CheckedFile[K];
+} & {
   planned: { -readonly [K in keyof ImportCounts]: number };
 };
 
@@ -138,11 +140,19 @@ async function compareWithRegister(
     if (patch === null) issues.push(...found.filter(isRejection));
     else read.push({ row, seq: tally.rows, patch, issues: found });
   }
-  const known = await findKnown(register, read.map(({ patch }) => patch.regNo));
+  const known = await findKnown(
+    register,
+    read.map(({ patch }) => patch.regNo),
+  );
   const candidates = read.map((one) => {
     const before = known.get(one.patch.regNo) ?? null;
     const content = applyPatch(before, one.patch);
-    return { ...one, before, content, issues: [...one.issues, ...checkContent(one.row, { before, content, today })] };
+    return {
+      ...one,
+      before,
+      content,
+      issues: [...one.issues, ...checkContent(one.row, { before, content, today })],
+    };
   });
   const taken = await findTaken(register, candidates);
   return candidates.filter((candidate) => {
@@ -173,7 +183,10 @@ export async function findTaken<T extends Claim>(
   const note = (claim: T, of: "tId" | "nin") => taken.set(claim, [...(taken.get(claim) ?? []), of]);
   const newTIds = claims.filter(({ before, content }) => content.tId !== null && content.tId !== before?.tId);
   if (newTIds.length > 0) {
-    const owners = await register.owners("tId", newTIds.map(({ content }) => content.tId as number));
+    const owners = await register.owners(
+      "tId",
+      newTIds.map(({ content }) => content.tId as number),
+    );
     const byTId = new Map(owners.map(({ value, regNo }) => [value, regNo]));
     for (const claim of newTIds) {
       const owner = byTId.get(claim.content.tId as number);
@@ -181,7 +194,8 @@ export async function findTaken<T extends Claim>(
     }
   }
   const newNins = claims.filter(
-    ({ before, content }) => content.ninIndex !== null && hexOf(content.ninIndex) !== hexOf(before?.ninIndex ?? null),
+    ({ before, content }) =>
+      content.ninIndex !== null && hexOf(content.ninIndex) !== hexOf(before?.ninIndex ?? null),
   );
   if (newNins.length > 0) {
     const owners = await register.ownersOfNin(newNins.map(({ content }) => content.ninIndex as Uint8Array));
@@ -215,7 +229,8 @@ function count(
 ): void {
   const { planned } = tally;
   const after = statusesOn(content, today);
-  if (before !== null && licenseStatusOn(before, today) === "VALID" && after.license !== "VALID") tally.lost++;
+  if (before !== null && licenseStatusOn(before, today) === "VALID" && after.license !== "VALID")
+    tally.lost++;
   if (!changed) {
     planned.unchanged++;
     return;

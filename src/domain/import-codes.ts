@@ -7,8 +7,10 @@ export const rejectionCodes = {
   VALUE_TYPE_INVALID: "the JSON value has the wrong type; numbers with leading zeros must be strings",
   TEXT_INVALID: "the text has control characters or was damaged by a wrong character set",
   TEXT_TOO_LONG: "the text is longer than the register keeps",
-  PERSONAL_DATA: "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",
-  SPREADSHEET_DAMAGE: "a spreadsheet has changed the value (2.3E+10, 45231, #REF!); export the column as text",
+  PERSONAL_DATA:
+    "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",
+  SPREADSHEET_DAMAGE:
+    "a spreadsheet has changed the value (2.3E+10, 45231, #REF!); export the column as text",
   REG_NO_INVALID: "a registration number has four segments separated by slashes",
   T_ID_INVALID: "a teacher id is a whole number above zero",
   NAME_MISSING: "a teacher needs a name",
@@ -22,7 +24,8 @@ export const rejectionCodes = {
   DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
   DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
-  CHANGED_MEANWHILE: "the record was changed while the import was under way; look at it, and import the row again if it stands",
+  CHANGED_MEANWHILE:
+    "the record was changed while the import was under way; look at it, and import the row again if it stands",
 } as const;
 
 /** Remarks: the row is applied. */

@@ -1,4 +1,10 @@
-import { columnOfField, type ImportField, importFields, type RawRow, requiredFields } from "./import-fields.ts";
+import {
+  columnOfField,
+  type ImportField,
+  importFields,
+  type RawRow,
+  requiredFields,
+} from "./import-fields.ts";
 import { maxRowLength, type RowSource, UnreadableError } from "./import-source.ts";
 
 type CsvRecord = { readonly line: number; readonly cells: readonly string[] };
@@ -38,7 +44,8 @@ async function* readRecords(pieces: AsyncIterable<string>): AsyncGenerator<CsvRe
   for await (const piece of pieces) {
     const read = splitRecords(rest + piece, { line, final: false });
     ({ rest, line } = read);
-    if (rest.length > maxRowLength) throw new UnreadableError(line, "the row is too long; look for a quote that is not closed");
+    if (rest.length > maxRowLength)
+      throw new UnreadableError(line, "the row is too long; look for a quote that is not closed");
     yield read.records;
   }
   if (rest !== "") yield splitRecords(rest, { line, final: true }).records;
@@ -75,7 +82,10 @@ export function splitRecords(
   return { records, rest: text.slice(start), line };
 }
 
-type Cell = { readonly value: string; /** Where the character behind the cell stands. */ readonly end: number };
+type Cell = {
+  readonly value: string /** Where the character behind the cell stands. */;
+  readonly end: number;
+};
 
 /** A record with quotes in it. @returns null when the text ends before it does */
 function readQuoted(
@@ -93,11 +103,19 @@ function readQuoted(
       continue;
     }
     const next = cell.end + (text[cell.end] === "\r" ? 2 : 1);
-    return { cells, next, lines: text.slice(start, next).split("\n").length - (text[next - 1] === "\n" ? 1 : 0) };
+    return {
+      cells,
+      next,
+      lines: text.slice(start, next).split("\n").length - (text[next - 1] === "\n" ? 1 : 0),
+    };
   }
 }
 
-function readPlainCell(text: string, start: number, { line, final }: { line: number; final: boolean }): Cell | null {
+function readPlainCell(
+  text: string,
+  start: number,
+  { line, final }: { line: number; final: boolean },
+): Cell | null {
   let end = start;
   while (end < text.length && text[end] !== "," && text[end] !== "\n") {
     if (text[end] === '"') throw new UnreadableError(line, badQuotes);
@@ -105,10 +123,17 @@ function readPlainCell(text: string, start: number, { line, final }: { line: num
   }
   if (end === text.length && !final) return null;
   const carriage = text[end] !== "," && text[end - 1] === "\r" && end > start;
-  return { value: text.slice(start, carriage ? end - 1 : end), end: carriage && end < text.length ? end - 1 : end };
+  return {
+    value: text.slice(start, carriage ? end - 1 : end),
+    end: carriage && end < text.length ? end - 1 : end,
+  };
 }
 
-function readQuotedCell(text: string, start: number, { line, final }: { line: number; final: boolean }): Cell | null {
+function readQuotedCell(
+  text: string,
+  start: number,
+  { line, final }: { line: number; final: boolean },
+): Cell | null {
   let close = text.indexOf('"', start + 1);
   while (close !== -1 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
   // A quote at the very end may be the first half of an escaped one, and a CR of a line end.
@@ -116,7 +141,11 @@ function readQuotedCell(text: string, start: number, { line, final }: { line: nu
   if (undecided && !final) return null;
   if (close === -1) throw new UnreadableError(line, badQuotes);
   const end = close + 1;
-  const closed = end >= text.length || text[end] === "," || text[end] === "\n" || /^\r(\n|$)/.test(text.slice(end, end + 2));
+  const closed =
+    end >= text.length ||
+    text[end] === "," ||
+    text[end] === "\n" ||
+    /^\r(\n|$)/.test(text.slice(end, end + 2));
   if (!closed) throw new UnreadableError(line, badQuotes);
   return { value: text.slice(start + 1, close).replaceAll('""', '"'), end };
 }
@@ -128,14 +157,19 @@ function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => vo
   const fields = names.map((name) => importFields.find((field) => columnOfField[field] === name) ?? null);
   const twice = names.find((name, index) => fields[index] !== null && names.indexOf(name) !== index);
   if (twice !== undefined) throw new UnreadableError(line, `the header names the column ${twice} twice`);
-  const absent = requiredFields.filter((field) => !fields.includes(field)).map((field) => columnOfField[field]);
+  const absent = requiredFields
+    .filter((field) => !fields.includes(field))
+    .map((field) => columnOfField[field]);
   if (absent.length > 0) {
     const message = `the header, separated by commas, lacks the required column ${absent.join(", ")}`;
     throw new UnreadableError(line, message);
   }
   for (const [index, field] of fields.entries()) {
     // What stands there may be anything, a person's data in a file without a header for example.
-    if (field === null) onUnknown(/^[a-z][a-z_]{0,39}$/.test(names[index] ?? "") ? (names[index] ?? "") : `column ${index + 1}`);
+    if (field === null)
+      onUnknown(
+        /^[a-z][a-z_]{0,39}$/.test(names[index] ?? "") ? (names[index] ?? "") : `column ${index + 1}`,
+      );
   }
   return { fields };
 }

@@ -24,7 +24,12 @@ export type ImportField = keyof typeof columnOfField;
 export const importFields = Object.keys(columnOfField) as readonly ImportField[];
 
 /** Without these there is no record; a file without one of their columns is not an extract. */
-export const requiredFields = ["regNo", "name", "source", "certificateStatus"] as const satisfies ImportField[];
+export const requiredFields = [
+  "regNo",
+  "name",
+  "source",
+  "certificateStatus",
+] as const satisfies ImportField[];
 
 export type ImportFormat = "csv" | "ndjson";
 
@@ -36,7 +41,10 @@ export type RawRow = {
   /** NDJSON only; undefined when absent. */
   readonly profile?: unknown;
   /** What was already wrong when the row was read. */
-  readonly fault?: { readonly field: ImportField | null; readonly code: "COLUMN_COUNT" | "VALUE_TYPE_INVALID" };
+  readonly fault?: {
+    readonly field: ImportField | null;
+    readonly code: "COLUMN_COUNT" | "VALUE_TYPE_INVALID";
+  };
 };
 
 /** A field's name as the file's reader knows it. */

@@ -30,11 +30,15 @@ export async function* readRows(
 
 function explain(name: string, error: unknown): unknown {
   if (error instanceof UnreadableError) {
-    return new TvsError("INPUT_UNREADABLE", `${name}, line ${error.line}: ${error.message}; nothing was changed`);
+    return new TvsError(
+      "INPUT_UNREADABLE",
+      `${name}, line ${error.line}: ${error.message}; nothing was changed`,
+    );
   }
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
-  const why = code === "ENOENT" ? "there is no such file" : "it cannot be read; check what it is, its owner and mode";
+  const why =
+    code === "ENOENT" ? "there is no such file" : "it cannot be read; check what it is, its owner and mode";
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
@@ -62,7 +66,8 @@ async function* readText(
   for await (const chunk of bytes) {
     onBytes(chunk);
     const nul = chunk.indexOf(0);
-    if (nul !== -1) throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
+    if (nul !== -1)
+      throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
     let text: string;
     try {
       text = decoder.decode(chunk, { stream: true });
@@ -92,7 +97,8 @@ function firstBadLine(chunk: Uint8Array): number {
     const end = chunk.indexOf(10, start);
     if (end === -1) return line;
     // The first line may begin within a character of the chunk before: only its own end is judged.
-    if (!isText(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end))) return line;
+    if (!isText(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end)))
+      return line;
     start = end + 1;
   }
 }

@@ -35,7 +35,8 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
     const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
     count += lines.length;
-    if (rest.length > maxRowLength) throw new UnreadableError(count + 1, "the line is too long; write one object a line");
+    if (rest.length > maxRowLength)
+      throw new UnreadableError(count + 1, "the line is too long; write one object a line");
     yield lines;
   }
   if (rest !== "") yield [rest];
@@ -63,7 +64,8 @@ function rowOf(members: Record<string, unknown>, line: number): RawRow {
     const value = members[field];
     if (value === undefined) continue;
     const text = cellOf(field, value);
-    if (text === null) return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
+    if (text === null)
+      return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
     cells[field] = text;
   }
   return { line, format: "ndjson", cells, profile: members["profile"] };

@@ -15,7 +15,13 @@ const minRows = 20;
 export type Pace = {
   rows(): number;
   company(): Company;
-  committed(commit: { rows: number; tookMs: number; at: number; othersWrote: boolean; serviceRuns: boolean }): void;
+  committed(commit: {
+    rows: number;
+    tookMs: number;
+    at: number;
+    othersWrote: boolean;
+    serviceRuns: boolean;
+  }): void;
   /** Beside somebody who writes, the lock stays free for as long as it was held. */
   notBefore(): number;
 };

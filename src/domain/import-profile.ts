@@ -1,7 +1,7 @@
 import * as v from "valibot";
-import type { Teacher } from "./teachers.ts";
 import { isCalendarDate } from "./clock.ts";
 import { type Read, readText } from "./import-values.ts";
+import type { Teacher } from "./teachers.ts";
 
 const maxEntries = 100;
 const maxTextLength = 200;
@@ -17,7 +17,12 @@ const optionalLine = v.optional(v.nullable(line), null);
 /** A year, a month or a day: that is how precisely people remember where they worked. */
 const moment = v.pipe(
   v.string(),
-  v.check((text) => /^\d{4}$/.test(text) || (/^\d{4}-\d{2}$/.test(text) && isCalendarDate(`${text}-01`)) || isCalendarDate(text)),
+  v.check(
+    (text) =>
+      /^\d{4}$/.test(text) ||
+      (/^\d{4}-\d{2}$/.test(text) && isCalendarDate(`${text}-01`)) ||
+      isCalendarDate(text),
+  ),
 );
 const optionalMoment = v.optional(v.nullable(moment), null);
 const year = v.pipe(v.number(), v.integer(), v.minValue(1900), v.maxValue(2100));

@@ -1,6 +1,6 @@
+import type { ImportResult } from "./import.ts";
 import { rejectionCodes, warningCodes } from "./import-codes.ts";
 import type { Staging } from "./import-store.ts";
-import type { ImportResult } from "./import.ts";
 
 const pageRows = 1000;
 

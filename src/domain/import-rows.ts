@@ -51,7 +51,12 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     else readField(patch, { field, cell, blindIndex, add });
   }
   for (const field of requiredFields) if (cells[field] === undefined) add(field, missing[field]);
-  if (row.profile !== undefined) take(readProfile(row.profile), (value) => (patch.profile = value), (code) => add("profile", code));
+  if (row.profile !== undefined)
+    take(
+      readProfile(row.profile),
+      (value) => (patch.profile = value),
+      (code) => add("profile", code),
+    );
   refuseOwnData(patch, cells, add);
   return { patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
 }
@@ -65,7 +70,11 @@ const missing = {
 
 type Adder = (field: ImportField, code: RejectionCode | WarningCode) => void;
 
-function take<T>(read: Read<T>, accept: (value: T) => void, refuse: (code: RejectionCode | WarningCode) => void): void {
+function take<T>(
+  read: Read<T>,
+  accept: (value: T) => void,
+  refuse: (code: RejectionCode | WarningCode) => void,
+): void {
   if ("code" in read) refuse(read.code);
   else accept(read.value);
 }
@@ -86,7 +95,11 @@ function readField(
       take(readTId(cell), (value) => (patch.tId = value), refuse);
       break;
     case "name":
-      take(readText(cell, maxLengths.name), (value) => (value === null ? refuse("NAME_MISSING") : (patch.name = value)), refuse);
+      take(
+        readText(cell, maxLengths.name),
+        (value) => (value === null ? refuse("NAME_MISSING") : (patch.name = value)),
+        refuse,
+      );
       break;
     case "state":
     case "category":
@@ -98,11 +111,19 @@ function readField(
       break;
     case "email":
       patch.emailIndex = null;
-      take(readEmail(cell), (email) => (patch.emailIndex = email === null ? null : blindIndex.email(email)), refuse);
+      take(
+        readEmail(cell),
+        (email) => (patch.emailIndex = email === null ? null : blindIndex.email(email)),
+        refuse,
+      );
       break;
     case "phone":
       patch.phoneIndex = null;
-      take(readPhone(cell), (phone) => (patch.phoneIndex = phone === null ? null : blindIndex.phone(phone)), refuse);
+      take(
+        readPhone(cell),
+        (phone) => (patch.phoneIndex = phone === null ? null : blindIndex.phone(phone)),
+        refuse,
+      );
       break;
     case "photoUrl":
       patch.photoUrl = null;
@@ -134,7 +155,8 @@ function refuseOwnData(
 ): void {
   const { nin = "", email = "", phone = "" } = cells;
   const own = [nin, email, phone.replace(/\D/g, "").slice(-10)].filter((text) => text.length >= 6);
-  const holdsOwn = (text: string | null | undefined) => text != null && own.some((value) => text.includes(value));
+  const holdsOwn = (text: string | null | undefined) =>
+    text != null && own.some((value) => text.includes(value));
   if (holdsOwn(patch.regNo)) add("regNo", "PERSONAL_DATA");
   if (nin !== "" && String(patch.tId) === nin) add("tId", "PERSONAL_DATA");
   if (holdsOwn(patch.photoUrl)) {
@@ -169,7 +191,13 @@ export function applyPatch(before: StoredTeacher | null, patch: TeacherPatch): T
 }
 
 function contentOf(teacher: StoredTeacher): TeacherContent {
-  const { id: _id, version: _version, announcedStatus: _announced, updatedAt: _updated, ...content } = teacher;
+  const {
+    id: _id,
+    version: _version,
+    announcedStatus: _announced,
+    updatedAt: _updated,
+    ...content
+  } = teacher;
   return content;
 }
 
@@ -202,9 +230,11 @@ export function checkContent(
   const issues: ImportIssue[] = [];
   const add = (field: ImportField, code: RejectionCode | WarningCode) =>
     issues.push({ line: row.line, field: fieldLabel(field, row.format), code });
-  if (issued !== null && expires !== null && expires < issued) add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
+  if (issued !== null && expires !== null && expires < issued)
+    add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
   if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
-  if (revoked === null && before !== null && before.licenseRevokedOn !== null) add("licenseRevokedOn", "REVOCATION_CLEARED");
+  if (revoked === null && before !== null && before.licenseRevokedOn !== null)
+    add("licenseRevokedOn", "REVOCATION_CLEARED");
   return issues;
 }

@@ -16,7 +16,11 @@ export type ClaimedRow = {
   readonly patch: TeacherPatch | null;
 };
 
-export type PendingRow = Pick<ClaimedRow, "seq" | "line" | "isNew"> & { readonly patch: TeacherPatch };
+export type PendingRow = Pick<ClaimedRow, "seq" | "line" | "isNew"> & {
+  /** How many rows that change nothing lie between this one and the one before that changes something. */
+  readonly unchangedBefore: number;
+  readonly patch: TeacherPatch;
+};
 
 /** Which identifier an earlier row of the file has claimed already. */
 export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };
@@ -28,10 +32,13 @@ export type Staging = {
   addIssues(issues: readonly ImportIssue[]): Promise<void>;
   /** Rows that change something, in the order of the file. */
   pending(afterSeq: number, limit: number): Promise<PendingRow[]>;
-  /** How many rows that change nothing lie behind one row, up to and including another. */
-  countUnchanged(afterSeq: number, throughSeq: number): Promise<number>;
+  /** How many rows that change nothing lie behind the one. */
+  countUnchanged(afterSeq: number): Promise<number>;
   /** A page of the rejections or of the warnings, in the order in which they were added. */
-  issues(kind: "rejected" | "warnings", page: { after: number; limit: number }): Promise<(ImportIssue & { id: number })[]>;
+  issues(
+    kind: "rejected" | "warnings",
+    page: { after: number; limit: number },
+  ): Promise<(ImportIssue & { id: number })[]>;
   close(): Promise<void>;
 };
 

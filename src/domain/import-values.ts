@@ -1,4 +1,4 @@
-import { certificateStatuses, type CertificateStatus, type Source, sources } from "../partner/contract.ts";
+import { type CertificateStatus, certificateStatuses, type Source, sources } from "../partner/contract.ts";
 import { isCalendarDate } from "./clock.ts";
 import type { RejectionCode, WarningCode } from "./import-codes.ts";
 import { canonicalPhone, ninPattern } from "./search-term.ts";
@@ -25,7 +25,8 @@ export function isFailedFormula(cell: string): boolean {
 
 /** Text for people, on one line. @param maxLength in characters */
 export function readText(cell: string, maxLength: number): Read<string | null> {
-  const text = plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(/\s+/gu, " ");
+  const text =
+    plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(/\s+/gu, " ");
   if (text === "") return { value: null };
   if (!plainText.test(text) && damagedText.test(text)) return { code: "TEXT_INVALID" };
   if (text.length > maxLength) return { code: "TEXT_TOO_LONG" };

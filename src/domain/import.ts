@@ -10,7 +10,7 @@ import type { RegisterStore } from "./register.ts";
 /** The brake: the share of valid licences, in percent, that one import may end without being told to. */
 export const maxLostPercent = 2;
 /** Above this, a commit no longer gets cheaper by the row, and memory grows. */
-const defaultMaxChunkRows = 8_000;
+const defaultMaxChunkRows = 5_000;
 
 export type ImportDependencies = {
   readonly register: RegisterStore;
@@ -22,7 +22,11 @@ export type ImportDependencies = {
 };
 
 /** How far the import has come: bytes checked, then rows applied. */
-export type ImportPhase = { readonly phase: "check" | "apply"; readonly done: number; readonly total: number | null };
+export type ImportPhase = {
+  readonly phase: "check" | "apply";
+  readonly done: number;
+  readonly total: number | null;
+};
 
 export type ImportOptions = {
   /** Checks and counts, and changes nothing. */
@@ -53,7 +57,9 @@ export type ImportResult = {
   readonly events: number;
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
-  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly lost: number; readonly valid: number };
+  readonly stopped?:
+    | { readonly by: "strict" }
+    | { readonly by: "brake"; readonly lost: number; readonly valid: number };
   /** Present when a run that was killed went on after this row. */
   readonly resumedAfterRow?: number;
   /** An import of another file, or with other options, that was left unfinished and is given up now. */
@@ -85,7 +91,11 @@ export async function importRegister(
 
 type Dependencies = ImportDependencies & { readonly staging: Staging };
 
-async function runImport(input: ImportInput, dependencies: Dependencies, options: ImportOptions): Promise<ImportResult> {
+async function runImport(
+  input: ImportInput,
+  dependencies: Dependencies,
+  options: ImportOptions,
+): Promise<ImportResult> {
   const { calendar, clock } = dependencies;
   let bytes = 0;
   const checkedAt = clock.now();

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
-import { createPrivateKey, createPublicKey, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify, webcrypto } from "node:crypto";
 import { CompactSign, calculateJwkThumbprint } from "jose";
+import { hasRocaFingerprint } from "../partner/roca.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Secrets } from "./secrets.ts";
@@ -67,8 +68,24 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
+  // Partners refuse a whole key set for one such key, and a key that was published stays in the set.
+  if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`))) {
+    throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
+  }
+  if (!signs(privateKey, pem))
+    throw new TvsError("REFUSED", "what the key signs does not verify; it is damaged");
   const pkcs8 = new Uint8Array(privateKey.export({ type: "pkcs8", format: "der" }));
   return pendingKey({ n, e, pkcs8 }, secrets, now);
+}
+
+/** A damaged private half is read like a sound one, and shows itself in the signature alone. */
+function signs(privateKey: KeyObject, pem: string): boolean {
+  const probe = Buffer.from("tvs");
+  try {
+    return verify("sha256", probe, createPublicKey(pem), sign("sha256", probe, privateKey));
+  } catch {
+    return false;
+  }
 }
 
 function readPem(pem: string) {

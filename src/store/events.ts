@@ -19,6 +19,12 @@ const insertMany = `INSERT INTO events (event_id, teacher_id, event_type, occurr
 /** Events of changes that are committed together or not at all: they depend on no statement before them. */
 export function insertEvents(events: readonly { regNo: string; event: TeacherEvent }[]): Statement[] {
   if (events.length === 0) return [];
-  const rows = events.map(({ regNo, event }) => [event.eventId, regNo, event.eventType, event.occurredAt, event.body]);
+  const rows = events.map(({ regNo, event }) => [
+    event.eventId,
+    regNo,
+    event.eventType,
+    event.occurredAt,
+    event.body,
+  ]);
   return [{ sql: insertMany, args: [JSON.stringify(rows)] }];
 }

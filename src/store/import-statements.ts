@@ -53,8 +53,15 @@ export function chunkStatements(writes: readonly ImportWrite[]): Statement[] {
 function sliceStatements(writes: readonly ImportWrite[]): Statement[] {
   const inserts = writes.filter((write) => write.replaces === null);
   const updates = writes.filter((write) => write.replaces !== null);
-  const events = writes.flatMap(({ content, events }) => events.map((event) => ({ regNo: content.regNo, event })));
-  return [...insertTeachers(inserts), ...updateTeachers(updates), ...insertHistory(writes), ...insertEvents(events)];
+  const events = writes.flatMap(({ content, events }) =>
+    events.map((event) => ({ regNo: content.regNo, event })),
+  );
+  return [
+    ...insertTeachers(inserts),
+    ...updateTeachers(updates),
+    ...insertHistory(writes),
+    ...insertEvents(events),
+  ];
 }
 
 const insert = `INSERT INTO teachers (${contentColumns.join(", ")}, version)
@@ -72,12 +79,17 @@ function insertTeachers(writes: readonly ImportWrite[]): Statement[] {
 function updateTeachers(writes: readonly ImportWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<Column>(["announced_status", "updated_at"]);
-  for (const write of writes) for (const field of write.changed ?? []) changed.add(columnOf[field as keyof typeof columnOf]);
+  for (const write of writes)
+    for (const field of write.changed ?? []) changed.add(columnOf[field as keyof typeof columnOf]);
   const columns = contentColumns.filter((column) => changed.has(column));
   const places = columns.map((column) => contentColumns.indexOf(column));
   const rows = writes.map((write) => {
     const values = contentValues(write);
-    return [write.replaces?.id, write.replaces?.version, ...places.map((place) => jsonable(values[place] ?? null))];
+    return [
+      write.replaces?.id,
+      write.replaces?.version,
+      ...places.map((place) => jsonable(values[place] ?? null)),
+    ];
   });
   const sql = `UPDATE teachers SET ${columns.map((column, index) => `${column} = ${valueAt(column, index + 2)}`).join(", ")},
     version = CASE WHEN version = value ->> 1 THEN version + 1 END
@@ -99,7 +111,9 @@ function insertHistory(writes: readonly ImportWrite[]): Statement[] {
       [before?.certificate, after.certificate],
       [before?.active, after.active],
     ];
-    return [[content.regNo, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))]];
+    return [
+      [content.regNo, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))],
+    ];
   });
   return rows.length === 0 ? [] : [{ sql: history, args: [JSON.stringify(rows)] }];
 }

@@ -1,6 +1,12 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { Company } from "../domain/import-pace.ts";
-import type { CommitOutcome, ImportProgress, ImportRun, ImportStore, ImportWrite } from "../domain/import-store.ts";
+import type {
+  CommitOutcome,
+  ImportProgress,
+  ImportRun,
+  ImportStore,
+  ImportWrite,
+} from "../domain/import-store.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 import { statement } from "./driver.ts";
 import { chunkStatements } from "./import-statements.ts";
@@ -45,7 +51,9 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
   async function isSuperseded(run: ImportRun): Promise<boolean> {
     const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
     if (row === undefined) return true;
-    return integer(row, "applied") !== run.applied || row["abandoned_at"] !== null || row["finished_at"] !== null;
+    return (
+      integer(row, "applied") !== run.applied || row["abandoned_at"] !== null || row["finished_at"] !== null
+    );
   }
 
   /** Only another connection's commit moves this number. A libSQL server does not tell it. */
@@ -57,8 +65,20 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     return moved;
   }
 
-  async function commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome> {
-    const progress = [next.inserted, next.updated, next.unchanged, next.events, run.applied, next.applied, run.id];
+  async function commit(
+    run: ImportRun,
+    writes: readonly ImportWrite[],
+    next: ImportProgress,
+  ): Promise<CommitOutcome> {
+    const progress = [
+      next.inserted,
+      next.updated,
+      next.unchanged,
+      next.events,
+      run.applied,
+      next.applied,
+      run.id,
+    ];
     const look = embedded ? [statement("PRAGMA data_version")] : [];
     try {
       const rows = await driver.batch([...look, ...chunkStatements(writes), statement(advance, progress)]);
@@ -66,7 +86,11 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns() };
     } catch (error) {
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      return { outcome: (await isSuperseded(run)) ? "superseded" : "conflict", othersWrote: true, serviceRuns: true };
+      return {
+        outcome: (await isSuperseded(run)) ? "superseded" : "conflict",
+        othersWrote: true,
+        serviceRuns: true,
+      };
     }
   }
 
@@ -88,13 +112,17 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       const giveUp = "UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL";
       const insert = `INSERT INTO imports (file, sha256, options, started_at, applied, inserted, updated, unchanged,
           rejected, warnings, events) VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0) RETURNING *`;
-      const rows = await driver.batch([statement(giveUp, [at]), statement(insert, [file, sha256, options, at])]);
+      const rows = await driver.batch([
+        statement(giveUp, [at]),
+        statement(insert, [file, sha256, options, at]),
+      ]);
       const row = rows[1]?.[0];
       if (row === undefined) throw new TypeError("the import was not recorded");
       return importRun(row);
     },
     async finish(run, { rejected, warnings, at }) {
-      const sql = "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
+      const sql =
+        "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
       await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
     },
     async tune(company) {

@@ -59,7 +59,12 @@ export async function openStaging(folder: string): Promise<Staging> {
     closeSync(openSync(file, "wx", 0o600));
     const connection = await openConnection(file);
     // Nothing of it outlives the process, so nothing needs to reach the disk.
-    for (const pragma of ["journal_mode = OFF", "synchronous = OFF", `cache_size = -${cacheKib}`, "secure_delete = OFF"]) {
+    for (const pragma of [
+      "journal_mode = OFF",
+      "synchronous = OFF",
+      `cache_size = -${cacheKib}`,
+      "secure_delete = OFF",
+    ]) {
       connection.exec(`PRAGMA ${pragma}`);
     }
     rmSync(file, { force: true });
@@ -73,6 +78,8 @@ export async function openStaging(folder: string): Promise<Staging> {
 
 function createStaging(connection: Connection): Staging {
   const nins = createBloom(bloomMegabytes);
+  /** Rows since the last one that changes something. */
+  let unchanged = 0;
 
   function run(sql: string, args: readonly Value[] = []): Row[] {
     try {
@@ -82,15 +89,27 @@ function createStaging(connection: Connection): Staging {
     }
   }
 
+  function countUnchanged(afterSeq: number, beforeSeq: number): number {
+    const sql = "SELECT count(*) AS n FROM claims WHERE seq > ? AND seq < ? AND changes = 0";
+    const [row] = run(sql, [afterSeq, beforeSeq]);
+    return row === undefined ? 0 : integer(row, "n");
+  }
+
   return {
     async add(rows) {
       if (rows.length === 0) return [];
       const maybe = new Set(rows.filter(({ ninIndex }) => ninIndex !== null && nins.add(ninIndex)));
       const duplicates = maybe.size === 0 ? claimAll(rows, run) : claimEach(rows, { maybe, run });
       const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
-      const changing = rows.filter((row) => row.patch !== null && !refused.has(row.seq));
-      const lastSeq = changing.at(-1)?.seq;
-      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(changing.map(stagedRow))]);
+      const staged: StagedRow[] = [];
+      for (const row of rows) {
+        if (refused.has(row.seq)) continue;
+        if (row.patch === null) unchanged++;
+        else staged.push(stagedRow(row, unchanged));
+        if (row.patch !== null) unchanged = 0;
+      }
+      const lastSeq = staged.at(-1)?.[0];
+      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(staged)]);
       return duplicates;
     },
     async addIssues(issues) {
@@ -102,19 +121,22 @@ function createStaging(connection: Connection): Staging {
       const found: PendingRow[] = [];
       let last = afterSeq;
       while (found.length < limit) {
-        const [chunk] = run("SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1", [last]);
+        const [chunk] = run(
+          "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1",
+          [last],
+        );
         if (chunk === undefined) break;
         const rows = JSON.parse(text(chunk, "rows")) as StagedRow[];
         for (const row of rows) if (row[0] > afterSeq) found.push(pendingRow(row));
         last = integer(chunk, "last_seq");
       }
-      return found.slice(0, limit);
+      const rows = found.slice(0, limit);
+      // A run that goes on may begin behind rows that it finds unchanged because it changed them itself.
+      if (rows[0] !== undefined)
+        rows[0] = { ...rows[0], unchangedBefore: countUnchanged(afterSeq, rows[0].seq) };
+      return rows;
     },
-    async countUnchanged(afterSeq, throughSeq) {
-      const sql = "SELECT count(*) AS n FROM claims WHERE seq > ? AND seq <= ? AND changes = 0";
-      const [row] = run(sql, [afterSeq, throughSeq]);
-      return row === undefined ? 0 : integer(row, "n");
-    },
+    countUnchanged: async (afterSeq) => countUnchanged(afterSeq, Number.MAX_SAFE_INTEGER),
     async issues(kind, { after, limit }) {
       const sql = "SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER BY id LIMIT ?";
       return run(sql, [kind === "rejected", after, limit]).map((row) => ({
@@ -147,7 +169,10 @@ function claimAll(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
 }
 
 /** Claims row by row, because a NIN that may have come before must be looked for first. */
-function claimEach(rows: readonly ClaimedRow[], { maybe, run }: { maybe: ReadonlySet<ClaimedRow>; run: Run }): Duplicate[] {
+function claimEach(
+  rows: readonly ClaimedRow[],
+  { maybe, run }: { maybe: ReadonlySet<ClaimedRow>; run: Run },
+): Duplicate[] {
   run(indexNins);
   return rows.flatMap((row) => {
     const ninTaken = maybe.has(row) && run("SELECT 1 FROM claims WHERE nin = ?", [row.ninIndex]).length > 0;
@@ -165,24 +190,30 @@ function claimTaken(row: ClaimedRow, run: Run): Duplicate["of"] {
 }
 
 const indexes = ["ninIndex", "emailIndex", "phoneIndex"] as const;
-type StagedRow = [seq: number, line: number, isNew: boolean, patch: Record<string, unknown>];
+type StagedRow = [
+  seq: number,
+  line: number,
+  isNew: boolean,
+  unchangedBefore: number,
+  patch: Record<string, unknown>,
+];
 
 function claimValues({ seq, regNo, tId, ninIndex, patch }: ClaimedRow) {
   return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
 }
 
-function stagedRow({ seq, line, isNew, patch }: ClaimedRow): StagedRow {
+function stagedRow({ seq, line, isNew, patch }: ClaimedRow, unchangedBefore: number): StagedRow {
   const out: Record<string, unknown> = { ...patch };
   for (const index of indexes) if (out[index] !== undefined) out[index] = hexOf(patch?.[index] ?? null);
-  return [seq, line, isNew, out];
+  return [seq, line, isNew, unchangedBefore, out];
 }
 
-function pendingRow([seq, line, isNew, patch]: StagedRow): PendingRow {
+function pendingRow([seq, line, isNew, unchangedBefore, patch]: StagedRow): PendingRow {
   for (const index of indexes) {
     const hex = patch[index];
     if (typeof hex === "string") patch[index] = new Uint8Array(Buffer.from(hex, "hex"));
   }
-  return { seq, line, isNew, patch: patch as TeacherPatch };
+  return { seq, line, isNew, unchangedBefore, patch: patch as TeacherPatch };
 }
 
 function hexOf(bytes: Uint8Array | null): string | null {

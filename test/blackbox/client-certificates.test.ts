@@ -125,6 +125,8 @@ describe("client certificates", () => {
     try {
       expect(await audienceOf(await call(forwarded))).toBe(first.id);
       expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(first.id);
+      const proxy = await makeCertificate({ commonName: "proxy" });
+      expect(await audienceOf(await callTls(proxy, forwarded))).toBe(first.id);
       const stranger = clientCert(await makeCertificate({ commonName: "agency" }));
       expect(await statusOf(stranger)).toBe(401);
       expect(await audienceOf(await call({ ...stranger, ...bearer(second.apiKey) }))).toBe(second.id);

@@ -206,6 +206,14 @@ describe("who calls", () => {
     expect(who({ certificate: unknown, bearer: "nonsense", headerKey: "" })).toBeUndefined();
   });
 
+  test("a proxy's own certificate does not hide the one that it passes on, and comes first when it counts", () => {
+    const passedOn = { fingerprint: "f1", ...valid };
+    const unknown = { fingerprint: "f9", ...valid };
+    expect(who({ certificate: unknown, forwardedCertificate: passedOn, bearer: key.text })).toBe("certified");
+    expect(who({ certificate: passedOn, forwardedCertificate: unknown })).toBe("certified");
+    expect(who({ certificate: unknown, forwardedCertificate: unknown, bearer: key.text })).toBe("keyed");
+  });
+
   test("a certificate counts on its first and last moment and not beyond", () => {
     const within = (validFrom: number, validTo: number) =>
       ask({ certificate: { fingerprint: "f1", validFrom, validTo } }) !== null;

@@ -107,7 +107,7 @@ async function prepare(dataDir: string): Promise<[string, string]> {
 
 function tvs(args: string[]): Promise<string> {
   return new Promise((done, failed) => {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "ignore"] });
     let text = "";
     child.stdout.on("data", (chunk) => (text += chunk));
     child.on("exit", (code) =>

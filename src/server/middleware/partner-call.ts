@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import type { PresentedCertificate } from "../../domain/certificates.ts";
 import { authenticate, type Presented } from "../../domain/credentials.ts";
 import { TvsError } from "../../domain/errors.ts";
 import type { Scope } from "../../domain/partners.ts";
@@ -76,19 +77,18 @@ function withinMinuteQuota(service: Service): MiddlewareHandler<AppEnv> {
 /** The client certificate counts from the TLS layer, or from a proxy that is trusted to have checked it. */
 function presentedCredentials(c: Context<AppEnv>, viaTrustedProxy: boolean): Presented {
   const forwarded = viaTrustedProxy ? parseClientCertHeader(c.req.header("Client-Cert")) : null;
-  const certificate = c.env.clientCertificate ?? forwarded;
   return {
-    certificate:
-      certificate === null
-        ? null
-        : {
-            fingerprint: certificate.fingerprint256,
-            validFrom: certificate.validFrom.getTime(),
-            validTo: certificate.validTo.getTime(),
-          },
+    certificate: identityOf(c.env.clientCertificate),
+    forwardedCertificate: identityOf(forwarded),
     bearer: /^Bearer +(\S+) *$/i.exec(c.req.header("Authorization") ?? "")?.[1] ?? null,
     headerKey: c.req.header("x-agency-api-key")?.trim() ?? null,
   };
+}
+
+function identityOf(certificate: PresentedCertificate | null): Presented["certificate"] {
+  if (certificate === null) return null;
+  const { fingerprint256: fingerprint, validFrom, validTo } = certificate;
+  return { fingerprint, validFrom: validFrom.getTime(), validTo: validTo.getTime() };
 }
 
 export function setRateLimitHeaders(c: Context, state: QuotaState): void {
