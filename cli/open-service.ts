@@ -41,6 +41,8 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
   const { driver, clock, secrets, blindIndex } = operator;
   try {
     await driver.claimService();
+    // What a killed service had in hand is sent now, and not when its leases would have ended.
+    await operator.outbox.releaseAll(clock.now());
     await operator.settings.write(storedSettings(operator.settingsInForce));
     const signer = createWebCryptoSigner(secrets);
     const live = await createLive({

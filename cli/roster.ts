@@ -24,7 +24,7 @@ const maxRowBytes = 64 * 1024;
 export const rosterCommand = command({
   name: "roster",
   description:
-    "Judge a school's list: a CSV with a reg_no, t_id or nin column (the first with a value counts). This is the " +
+    "Judge a school's list: a CSV with a reg_no, t_id or nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). This is the " +
     "operator's own check: nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
   example: "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv",
   args: {

@@ -94,7 +94,7 @@ async function writeText(file: string, text: AsyncIterable<string>): Promise<voi
 }
 
 function tellRemarks(
-  { stopped, resumedAfterRow, abandoned, rejected }: ImportResult,
+  { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
   report: string | undefined,
 ): void {
   if (abandoned !== undefined) {
@@ -109,7 +109,10 @@ function tellRemarks(
     const share = `${stopped.lost} of ${stopped.valid} valid licences would be lost, more than ${maxLostPercent} %`;
     note(`nothing was changed: ${share}. If that is meant, import again with --allow-change`);
   }
-  if (rejected > 0 && report === undefined) note("--report FILE tells which rows were rejected, and why");
+  if (report !== undefined) return;
+  if (rejected > 0) note("--report FILE tells which rows were rejected, and why");
+  // Among them may be a revocation that an empty cell takes back.
+  else if (warnings > 0) note("--report FILE tells which rows were applied with a warning, and why");
 }
 
 function describe(result: ImportResult): string {

@@ -104,6 +104,11 @@ export type Outbox = {
   finish(attempt: FinishedAttempt): Promise<boolean>;
   /** Gives claims back, due at once, without an attempt. */
   release(claims: readonly Pick<ClaimedDelivery, "id" | "lease">[], now: number): Promise<void>;
+  /**
+   * Gives every claim back, whoever made it. For the one service that owns the database, before its sender starts:
+   * an older claim's process is dead or has lost the database, and can finish nothing any more.
+   */
+  releaseAll(now: number): Promise<void>;
 };
 
 export type OpenEndpoint = {

@@ -3,9 +3,9 @@ import type { Calendar, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { duplicateIssue, findKnown, findTaken } from "./import-check.ts";
 import type { ImportIssue } from "./import-codes.ts";
+import { applyPatch, changedFields } from "./import-content.ts";
 import type { ImportFormat } from "./import-fields.ts";
 import { createPace, type Pace } from "./import-pace.ts";
-import { applyPatch, changedFields } from "./import-rows.ts";
 import type {
   ImportProgress,
   ImportRun,
@@ -63,7 +63,10 @@ export async function applyStaged(
       // Planned while the chunk before is written: no two rows of a file are about the same teacher.
       const plan = await planRows(rows, { ...context, recheck: false });
       const before = await written;
-      if (company !== context.pace.company()) await imports.tune((company = context.pace.company()));
+      if (company !== context.pace.company()) {
+        company = context.pace.company();
+        await imports.tune(company);
+      }
       written = applyRows(before, { rows, plan }, context);
       // Whoever awaits it gets the failure; until then it must not end the process.
       written.catch(() => {});

@@ -10,7 +10,7 @@ export const rejectionCodes = {
   PERSONAL_DATA:
     "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",
   SPREADSHEET_DAMAGE:
-    "a spreadsheet has changed the value (2.3E+10, 45231, #REF!); export the column as text",
+    "a spreadsheet has changed the value: shortened a number, turned a date into one, or failed; export the column as text",
   REG_NO_INVALID: "a registration number has four segments separated by slashes",
   T_ID_INVALID: "a teacher id is a whole number above zero",
   NAME_MISSING: "a teacher needs a name",

@@ -71,8 +71,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ["no", false],
 ]);
 
-export function readBoolean(cell: string): Read<boolean | null> {
-  if (cell === "") return { value: null };
+export function readBoolean(cell: string): Read<boolean> {
   const value = booleans.get(cell.toLowerCase());
   return value === undefined ? { code: "BOOLEAN_INVALID" } : { value };
 }

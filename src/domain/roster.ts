@@ -5,7 +5,7 @@ import { eligibilityResult } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
 import type { Policy } from "./policy.ts";
 import { ninPattern } from "./search-term.ts";
-import { canonicalRegNo, maxTId, type TeacherKey, type TeacherReader } from "./teachers.ts";
+import { canonicalRegNo, maxTId, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
 
 /** Why a row names nobody that could be looked up; the value itself is never repeated. */
 export type RosterError =
@@ -13,6 +13,7 @@ export type RosterError =
   | "REG_NO_MALFORMED"
   | "T_ID_MALFORMED"
   | "NIN_MALFORMED"
+  | "IDENTIFIERS_DISAGREE"
   | "SPREADSHEET_DAMAGE"
   | "ROW_MALFORMED";
 
@@ -74,9 +75,13 @@ export async function judgeRosterRow(
   place: { header: RosterHeader; line: number },
   dependencies: RosterDependencies,
 ): Promise<RosterRow> {
-  const key = readKey(cells, place.header, dependencies.blindIndex);
+  const keys = readKeys(cells, place.header, dependencies.blindIndex);
+  const [key = "IDENTIFIER_MISSING"] = keys;
   if (typeof key === "string") return { ...nobody, line: place.line, error: key };
   const teacher = await dependencies.teachers.find(key);
+  if (await namesAnother(teacher, keys.slice(1), dependencies.teachers)) {
+    return { ...nobody, line: place.line, error: "IDENTIFIERS_DISAGREE" };
+  }
   const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
   const answer = { line: place.line, found, status, eligible, reasons, error: null };
   if (teacher === null) return { ...answer, ...asked(key), name: null };
@@ -93,18 +98,29 @@ const nobody: Omit<RosterRow, "line" | "error"> = {
   name: null,
 };
 
-function readKey(
+/** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
+async function namesAnother(
+  teacher: Teacher | null,
+  others: readonly (TeacherKey | RosterError)[],
+  teachers: TeacherReader,
+): Promise<boolean> {
+  const keys = others.filter((key) => typeof key !== "string");
+  const found = await Promise.all(keys.map((key) => teachers.find(key)));
+  return found.some((other) => other !== null && other.id !== teacher?.id);
+}
+
+/** What the row's columns name, in the order in which they count; empty cells left out. */
+function readKeys(
   cells: readonly string[],
   header: RosterHeader,
   index: BlindIndex,
-): TeacherKey | RosterError {
+): (TeacherKey | RosterError)[] {
   // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
-  if (cells.slice(header.width).some((cell) => cell !== "")) return "ROW_MALFORMED";
-  for (const column of rosterColumns) {
+  if (cells.slice(header.width).some((cell) => cell !== "")) return ["ROW_MALFORMED"];
+  return rosterColumns.flatMap((column) => {
     const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
-    if (text !== "") return keyOf(column, text, index);
-  }
-  return "IDENTIFIER_MISSING";
+    return text === "" ? [] : [keyOf(column, text, index)];
+  });
 }
 
 function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {

@@ -46,6 +46,7 @@ export function partnerApi(service: Service, sourceOf: SourceOf): Hono<AppEnv> {
       );
     })
     .get("/lookup/by-reg-no/:regNo{.+}", ...call("lookup_by_reg_no"), async (c) => {
+      requireDecodable(c.req.url);
       const regNo = check(regNoSchema, c.req.param("regNo"), "regNo");
       return send(c, await lookUp(c, "lookup-by-reg-no", { regNo: canonicalRegNo(regNo) ?? regNo }));
     })
@@ -67,6 +68,18 @@ export function partnerApi(service: Service, sourceOf: SourceOf): Hono<AppEnv> {
         await verification.answerBatch(callerOf(c), { questions, idempotency: idempotencyOf(c, raw) }),
       );
     });
+}
+
+/**
+ * What cannot be decoded reaches the handler as it is, and would be attested as a number that nobody has.
+ * @throws TvsError BODY_INVALID
+ */
+function requireDecodable(url: string): void {
+  try {
+    decodeURIComponent(new URL(url).pathname);
+  } catch {
+    throw new TvsError("BODY_INVALID", "regNo must be percent-encoded UTF-8");
+  }
 }
 
 function callerOf(c: Context<AppEnv>): Caller {

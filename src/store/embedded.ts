@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, statSync } from "node:fs";
+import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
@@ -24,6 +24,8 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
   const connection = await open(file);
   const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file));
   const requireSameFile = watchFile(file);
+  // One file may have several names (symbolic links), and they must share one lock.
+  const lockFile = `${guarded(() => realpathSync(file))}.lock`;
   let lock: Connection | undefined;
 
   return {
@@ -41,9 +43,9 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
       guarded(() => void connection.all("VACUUM INTO ?", [target]));
     },
     async claimService() {
-      lock = await claim(`${file}.lock`);
+      lock = await claim(lockFile);
     },
-    serviceRunning: async () => lock !== undefined || isClaimed(`${file}.lock`),
+    serviceRunning: async () => lock !== undefined || isClaimed(lockFile),
     async close() {
       await writer.close();
       connection.close();

@@ -10,7 +10,7 @@ import type {
 import type { Driver, Row, Statement } from "./driver.ts";
 import { statement } from "./driver.ts";
 import { chunkStatements } from "./import-statements.ts";
-import { integer, text } from "./rows.ts";
+import { integer, integerOrNull, text } from "./rows.ts";
 import { openStaging } from "./staging.ts";
 
 /**
@@ -51,9 +51,8 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
   async function isSuperseded(run: ImportRun): Promise<boolean> {
     const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
     if (row === undefined) return true;
-    return (
-      integer(row, "applied") !== run.applied || row["abandoned_at"] !== null || row["finished_at"] !== null
-    );
+    const open = integerOrNull(row, "abandoned_at") === null && integerOrNull(row, "finished_at") === null;
+    return !open || integer(row, "applied") !== run.applied;
   }
 
   /** Only another connection's commit moves this number. A libSQL server does not tell it. */

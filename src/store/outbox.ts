@@ -59,6 +59,14 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
+/**
+ * Whatever has a lease has a time, so a backlog of fresh deliveries is not read; the join makes it one probe of the
+ * index for each partner.
+ */
+const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
+  WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
+    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
+
 /** The outbox as the sender works it off. Its writes go through the group commit that all calls share. */
 export function createOutbox(driver: Driver, commit: Commit): Outbox {
   return {
@@ -82,6 +90,9 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
     async release(claims, now) {
       if (claims.length === 0) return;
       await commit(claims.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, touch]));
+    },
+    async releaseAll(now) {
+      await commit([{ sql: releaseAll, args: [now] }, touch]);
     },
   };
 }

@@ -33,7 +33,7 @@ async function rows(csv: string | Uint8Array) {
 }
 
 test("finds by number, teacher id and NIN, and the first column with a value counts", async () => {
-  const csv = `name,NIN,t_id,reg_no\nx,,,a/b/c/1\nx,,11,\nx,${nin},,\nx,${nin},13,A/B/C/1\nx,,13,\nx,,99,\n`;
+  const csv = `name,NIN,t_id,reg_no\nx,,,a/b/c/1\nx,,11,\nx,${nin},,\nx,31415926536,11,A/B/C/1\nx,,13,\nx,,99,\n`;
   const answer = await rows(csv);
   expect(answer).toMatchObject({
     code: 1,
@@ -67,6 +67,14 @@ test("finds by number, teacher id and NIN, and the first column with a value cou
       name: null,
     },
   ]);
+});
+
+test("a row whose numbers belong to different teachers is nobody's", async () => {
+  const csv = `reg_no,t_id,nin\nA/B/C/1,13,\nA/B/C/1,,${nin}\nX/Y/Z/1,11,\nA/B/C/2,12,${nin}\n`;
+  const { results, eligible } = await rows(csv);
+  const refused = { eligible: false, found: false, name: null, regNo: null, error: "IDENTIFIERS_DISAGREE" };
+  expect(eligible).toBe(0);
+  expect(results).toMatchObject([refused, refused, refused, { regNo: "A/B/C/2", error: null }]);
 });
 
 test("attests nothing", async () => {

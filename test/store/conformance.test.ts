@@ -287,5 +287,55 @@ for (const kind of driverKinds) {
       expect(await webhooks.remove("hooked")).toBe(true);
       expect(await webhooks.bury("hooked", 4_000)).toBe(2);
     });
+
+    test("a new owner of the database gives back every lease, and no retry comes early by it", async () => {
+      const webhooks = createWebhookStore(driver);
+      const outbox = createOutbox(driver, createCommits(driver));
+      await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));
+      const url = "https://hooks.example/";
+      const terms = {
+        partnerId: "taken",
+        url,
+        events: null,
+        teachers: null,
+        secret: new Uint8Array([1]),
+        at: 1,
+      };
+      await webhooks.set(terms);
+      await createTeacherStore(driver).apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
+      const claimFrom = (limit: number, token: string, now: number) =>
+        outbox.claim([{ partnerId: "taken", limit, except: [] }], { token, now, until: now + 60_000 });
+      const [first, second, third] = await claimFrom(3, "dead", 1_000);
+      if (first === undefined || second === undefined || third === undefined) throw new Error("claim failed");
+      const end = {
+        url,
+        at: 1_000,
+        finishedAt: 1_001,
+        status: 500,
+        error: "BAD_STATUS",
+        durationMs: 1,
+        isGone: false,
+      };
+      await outbox.finish({ ...end, claim: first, next: { dueAt: 90_000 } });
+      await outbox.finish({ ...end, claim: second, next: { dueAt: 1_500 } });
+      expect((await claimFrom(1, "dead", 2_000)).map(({ id }) => id)).toEqual([second.id]);
+
+      const before = await outbox.revision();
+      await outbox.releaseAll(3_000);
+      expect(await outbox.revision()).not.toBe(before);
+      expect(await outbox.finish({ ...end, claim: third, next: "delivered" })).toBe(false);
+      const taken = await claimFrom(10, "living", 3_000);
+      expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual(
+        [
+          [second.id, 1],
+          [third.id, 0],
+          [third.id + 1, 0],
+        ],
+      );
+      await outbox.releaseAll(4_000);
+      expect(await claimFrom(10, "later", 4_000)).toHaveLength(3);
+      expect(await webhooks.remove("taken")).toBe(true);
+      expect(await webhooks.bury("taken", 4_000)).toBe(4);
+    });
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { statement } from "../../src/store/driver.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
@@ -39,3 +39,18 @@ describe("a database file that is in use", () => {
     }),
   );
 });
+
+test("a database file is claimed under whichever name it is opened", () =>
+  withTempDir(async (folder) => {
+    const first = await openEmbedded({ file: `${folder}/tvs.db` });
+    symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
+    const second = await openEmbedded({ file: `${folder}/other.db` });
+    try {
+      await first.claimService();
+      expect(await second.serviceRunning()).toBe(true);
+      expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
+    } finally {
+      await second.close();
+      await first.close();
+    }
+  }));

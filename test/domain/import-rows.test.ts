@@ -1,0 +1,233 @@
+import { describe, expect, test } from "bun:test";
+import { type Cells, csv, row, withImports } from "./import-world.ts";
+
+/** A fault in one cell: the column, what stands there, and the code. */
+const rejections: [string, string, string][] = [
+  ["reg_no", "TR/2019/LA", "REG_NO_INVALID"],
+  ["reg_no", "TR//LA/1", "REG_NO_INVALID"],
+  ["reg_no", "", "REG_NO_INVALID"],
+  ["reg_no", "#REF!", "SPREADSHEET_DAMAGE"],
+  ["t_id", "12a", "T_ID_INVALID"],
+  ["t_id", "0", "T_ID_INVALID"],
+  ["t_id", "-4", "T_ID_INVALID"],
+  ["t_id", "9007199254740993", "T_ID_INVALID"],
+  ["t_id", "1.2E+05", "SPREADSHEET_DAMAGE"],
+  ["t_id", "1,234,567", "SPREADSHEET_DAMAGE"],
+  ["name", "", "NAME_MISSING"],
+  ["name", "#N/A", "SPREADSHEET_DAMAGE"],
+  ["name", "Ren\ufffd Obi", "TEXT_INVALID"],
+  ["name", "Ada\u0007Obi", "TEXT_INVALID"],
+  ["name", "Ada \u202eibO", "TEXT_INVALID"],
+  ["name", "A".repeat(201), "TEXT_TOO_LONG"],
+  ["name", "ada@example.org", "PERSONAL_DATA"],
+  ["license_revoked_reason", "see file of 08031234567", "PERSONAL_DATA"],
+  ["nin", "1234567890", "NIN_INVALID"],
+  ["nin", "1234567890A", "NIN_INVALID"],
+  ["nin", "123456789012", "NIN_INVALID"],
+  ["nin", "2.3E+10", "SPREADSHEET_DAMAGE"],
+  ["nin", "12345678901.0", "SPREADSHEET_DAMAGE"],
+  ["nin", "'12345678901", "SPREADSHEET_DAMAGE"],
+  ["nin_verified", "maybe", "BOOLEAN_INVALID"],
+  ["active", "2", "BOOLEAN_INVALID"],
+  ["source", "old", "SOURCE_INVALID"],
+  ["source", "", "SOURCE_INVALID"],
+  ["certificate_status", "verified", "CERTIFICATE_STATUS_INVALID"],
+  ["certificate_status", "", "CERTIFICATE_STATUS_INVALID"],
+  ["certificate_issue_date", "2025-02-30", "DATE_INVALID"],
+  ["license_issue_date", "31/12/2025", "DATE_INVALID"],
+  ["license_issue_date", "45231", "SPREADSHEET_DAMAGE"],
+  ["license_expiry_date", "########", "SPREADSHEET_DAMAGE"],
+  ["license_expiry_date", "2019-02-28", "EXPIRY_BEFORE_ISSUE"],
+  ["license_revoked_on", "2025-1-1", "DATE_INVALID"],
+];
+
+describe("a cell that rejects its row", () => {
+  test.each(rejections)("%s %j: %s", async (field, cell, code) => {
+    await withImports(async ({ add, find }) => {
+      const { rejected, inserted, report } = await add(csv([row(1, { [field]: cell }), row(2)]));
+      expect({ rejected, inserted }).toEqual({ rejected: 1, inserted: 1 });
+      expect(report.rejected).toEqual([{ line: 2, field, code }]);
+      expect(Object.keys(report.codes)).toEqual([code]);
+      if (cell.length > 3) expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
+      expect(await find("TR/2019/LA/1")).toBeNull();
+      expect(await find("TR/2019/LA/2")).not.toBeNull();
+    });
+  });
+
+  test("all faults of a row are told at once", () =>
+    withImports(async ({ add }) => {
+      const { report, rejected } = await add(csv([row(1, { t_id: "x", nin: "x", active: "x" })]));
+      expect(rejected).toBe(1);
+      expect(report.rejected.map((issue) => issue.field)).toEqual(["t_id", "nin", "active"]);
+    }));
+
+  test("the row's own NIN is refused where it would be stored as it is", () =>
+    withImports(async ({ add, everything }) => {
+      const nin = "99912345678";
+      const { report } = await add(csv([row(1, { nin, t_id: nin }), row(`${nin}`, { nin })]));
+      expect(report.rejected).toEqual([
+        { line: 2, field: "t_id", code: "PERSONAL_DATA" },
+        { line: 3, field: "reg_no", code: "PERSONAL_DATA" },
+      ]);
+      expect(everything()).not.toContain(nin);
+    }));
+});
+
+describe("a cell that is applied with a warning", () => {
+  const warnings: [Cells, string, string][] = [
+    [{ email: "no address" }, "email", "EMAIL_INVALID"],
+    [{ phone: "12" }, "phone", "PHONE_INVALID"],
+    [{ phone: "2.34803E+12" }, "phone", "PHONE_INVALID"],
+    [{ photo_url: "http://photos.example.org/1.jpg" }, "photo_url", "PHOTO_URL_INVALID"],
+    [{ photo_url: "javascript:alert(1)" }, "photo_url", "PHOTO_URL_INVALID"],
+    [
+      { photo_url: "https://photos.example.org/99912345678.jpg", nin: "99912345678" },
+      "photo_url",
+      "PHOTO_URL_INVALID",
+    ],
+    [{ license_expiry_date: "" }, "license_expiry_date", "LICENSE_WITHOUT_EXPIRY"],
+    [{ license_revoked_on: "2026-03-11" }, "license_revoked_on", "REVOKED_IN_FUTURE"],
+    [{ lga: "Ikeja" }, "lga", "UNKNOWN_COLUMN"],
+  ];
+
+  test.each(warnings)("%j", async (changes, field, code) => {
+    await withImports(async ({ add, find }) => {
+      const result = await add(csv([row(1, changes)]));
+      expect(result).toMatchObject({ inserted: 1, rejected: 0, warnings: 1 });
+      const line = code === "UNKNOWN_COLUMN" ? 1 : 2;
+      expect(result.report.warnings).toEqual([{ line, field, code }]);
+      const teacher = await find("TR/2019/LA/1");
+      expect(teacher).toMatchObject({ emailIndex: null, phoneIndex: null, photoUrl: null });
+    });
+  });
+
+  test("a revocation that an empty cell takes back", () =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { license_revoked_on: "2025-01-01" })]));
+      const { report } = await add(csv([row(1, { license_revoked_on: "" })]));
+      expect(report.warnings).toEqual([{ line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" }]);
+      expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBeNull();
+    }));
+
+  test("what heads a column that is not known is not repeated when it may be somebody's data", () =>
+    withImports(async ({ add }) => {
+      const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
+      expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
+    }));
+});
+
+describe("what a row sets", () => {
+  test.each([["true"], ["TRUE"], ["1"], ["Yes"]])("%s means yes", (yes) =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { nin_verified: yes, active: yes })]));
+      expect(await find("TR/2019/LA/1")).toMatchObject({ ninVerified: true, active: true });
+    }),
+  );
+
+  test.each([["false"], ["0"], ["NO"]])("%s means no", (no) =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { nin_verified: no, active: no })]));
+      expect(await find("TR/2019/LA/1")).toMatchObject({ ninVerified: false, active: false });
+    }),
+  );
+
+  test("an empty cell clears, an absent column leaves", () =>
+    withImports(async ({ add, find, blindIndex }) => {
+      const all = { t_id: "7", nin: "99900000001", email: "a@example.org", phone: "08031234567", state: "Oyo" };
+      const more = { category: "A", certificate_issue_date: "2018-01-01", photo_url: "https://p.example.org/1.jpg" };
+      await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
+      await add(csv([row(1)]));
+      const kept = await find("TR/2019/LA/1");
+      expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
+      expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
+      expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
+      expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
+      const empty = Object.fromEntries([...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]));
+      expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
+      expect(await find("TR/2019/LA/1")).toMatchObject({
+        ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
+        ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
+      });
+    }));
+
+  test("an empty active makes a new teacher active and leaves a known one as they are", () =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { active: "" }), row(2, { active: "no" })]));
+      await add(csv([row(1, { active: "", state: "Oyo" }), row(2, { active: "", state: "Oyo" })]));
+      expect(await find("TR/2019/LA/1")).toMatchObject({ active: true, state: "Oyo" });
+      expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: "Oyo" });
+    }));
+
+  test("another NIN is not verified by the verification of the one before", () =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { nin: "99900000001", nin_verified: "yes" })]));
+      await add(csv([row(1, { nin: "99900000002" })]));
+      expect((await find("TR/2019/LA/1"))?.ninVerified).toBe(false);
+    }));
+
+  test("text is one line in canonical form, and a number in another spelling the same teacher", () =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, { name: "  Rene\u0301  \n Obi " })]));
+      expect((await find("TR/2019/LA/1"))?.name).toBe("Ren\u00e9 Obi");
+      const spelled = { reg_no: " tr / 2019/la/1", name: "Ren\u00e9 Obi" };
+      expect(await add(csv([row(1, spelled)]))).toMatchObject({ unchanged: 1 });
+    }));
+});
+
+describe("NDJSON", () => {
+  const member = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "new_system", certificateStatus: "VERIFIED" };
+  const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
+  const ndjson = { name: "extract.ndjson" };
+
+  test("takes numbers for teacher ids, booleans and null", () =>
+    withImports(async ({ add, find }) => {
+      await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
+      expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
+      await add(lines({ ...member, tId: null }), ndjson);
+      expect(await find(member.regNo)).toMatchObject({ tId: null, state: "Oyo" });
+    }));
+
+  test("keeps, replaces and clears a profile", () =>
+    withImports(async ({ add, find }) => {
+      const profile = {
+        qualifications: [{ title: "B.Ed.", institution: null, year: 2010 }],
+        employment: [{ employer: "Model College", role: "Teacher", from: "2011-09", to: null }],
+      };
+      await add(lines({ ...member, profile: { ...profile, secret: 1 } }), ndjson);
+      expect((await find(member.regNo))?.profile).toEqual(profile);
+      expect(await add(lines({ ...member, profile }), ndjson)).toMatchObject({ unchanged: 1 });
+      expect(await add(lines(member), ndjson)).toMatchObject({ unchanged: 1 });
+      await add(lines({ ...member, profile: {} }), ndjson);
+      expect((await find(member.regNo))?.profile).toEqual({ qualifications: [], employment: [] });
+      await add(lines({ ...member, profile: null }), ndjson);
+      expect((await find(member.regNo))?.profile).toBeNull();
+    }));
+
+  test.each<[object, Issue]>([
+    [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
+    [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
+    [{ name: true }, { field: "name", code: "VALUE_TYPE_INVALID" }],
+    [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
+    [{ name: "a\u0000b" }, { field: "name", code: "TEXT_INVALID" }],
+    [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
+    [{ profile: { qualifications: [{ title: "" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
+    [{ profile: { employment: [{ employer: "x@example.org" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
+    [{ profile: { employment: [{ employer: "x", from: "May" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
+    [{ name: undefined }, { field: "name", code: "NAME_MISSING" }],
+    [{ certificateStatus: undefined }, { field: "certificateStatus", code: "CERTIFICATE_STATUS_INVALID" }],
+  ])("rejects %j by its member's name", async (changes, issue) => {
+    await withImports(async ({ add }) => {
+      const { report } = await add(lines({ ...member, ...changes }), ndjson);
+      expect(report.rejected).toEqual([{ line: 1, ...issue }]);
+    });
+  });
+
+  test("tells of a member that it does not know, once", () =>
+    withImports(async ({ add }) => {
+      const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });
+      const { report } = await add(two, { name: "extract.txt" });
+      expect(report.warnings).toEqual([{ line: 1, field: "lga", code: "UNKNOWN_COLUMN" }]);
+    }));
+});
+
+type Issue = { field: string; code: string };

@@ -1,0 +1,115 @@
+/** An endpoint that fails one time in three at random, and writes down all that it was sent and what it answered. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import Stripe from "stripe";
+
+/** One request that arrived whole. */
+export type Received = {
+  /** The path, by which the endpoints of the partners are told apart. */
+  readonly partnerId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly deliveryId: string;
+  readonly body: string;
+  /** Whether stripe's verifier took the signature, with each secret of the partner. */
+  readonly isGenuine: boolean;
+  /** A whole 2xx answer was handed to the connection. */
+  isAcknowledged: boolean;
+  /** The other side went away before the answer, as a killed sender does. */
+  isCutOff: boolean;
+};
+
+export type FaultyReceiver = {
+  readonly url: string;
+  readonly received: Received[];
+  /** The secrets that sign what a partner is sent. */
+  readonly secrets: Map<string, readonly string[]>;
+  close(): void;
+};
+
+type Answer = (response: ServerResponse) => void;
+
+/** What a third of all requests meets, each of these as often as the others. */
+const failures: readonly Answer[] = [
+  (response) => response.writeHead(500).end("no"),
+  (response) => response.writeHead(503, { "Retry-After": "1" }).end(),
+  (response) => response.destroy(),
+  // The promise of a body that never comes.
+  (response) => {
+    response.writeHead(200, { "Content-Length": "100" });
+    response.write("a part");
+    setTimeout(() => response.destroy(), 20);
+  },
+  (response) => setTimeout(() => response.writeHead(502).end(), 200 + Math.random() * 800),
+];
+
+function acknowledge(response: ServerResponse, received: Received): void {
+  response.on("finish", () => {
+    received.isAcknowledged = true;
+  });
+  // Some take their time, so that a kill meets attempts under way.
+  const waitMs = Math.random() < 0.1 ? Math.random() * 1_000 : 0;
+  setTimeout(() => response.writeHead(Math.random() < 0.5 ? 200 : 204).end(), waitMs);
+}
+
+export async function startFaultyReceiver(): Promise<FaultyReceiver> {
+  const received: Received[] = [];
+  const secrets = new Map<string, readonly string[]>();
+  const server = createServer(async (request, response) => {
+    response.on("error", () => {});
+    const one = await readRequest(request, secrets).catch(() => undefined);
+    if (one === undefined) return;
+    received.push(one);
+    let isFailing = false;
+    response.on("close", () => {
+      one.isCutOff = !isFailing && !one.isAcknowledged;
+    });
+    if (Math.random() >= 1 / 3) return acknowledge(response, one);
+    isFailing = true;
+    failures[Math.floor(Math.random() * failures.length)]?.(response);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, received, secrets, close };
+}
+
+async function readRequest(
+  request: IncomingMessage,
+  secrets: ReadonlyMap<string, readonly string[]>,
+): Promise<Received> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const body = Buffer.concat(chunks);
+  const header = (name: string) => String(request.headers[name]);
+  const partnerId = String(request.url).slice(1);
+  return {
+    partnerId,
+    eventId: header("x-agency-event-id"),
+    eventType: header("x-agency-event-type"),
+    deliveryId: header("x-agency-delivery-id"),
+    body: body.toString("utf8"),
+    isGenuine: await isGenuine(body, header("x-agency-signature"), secrets.get(partnerId) ?? []),
+    isAcknowledged: false,
+    isCutOff: false,
+  };
+}
+
+/** Asks a verifier that is not ours; its replay window of 300 s is the contract's. */
+async function isGenuine(body: Buffer, header: string, secrets: readonly string[]): Promise<boolean> {
+  const { signature } = Stripe.webhooks;
+  if (signature === null) throw new Error("stripe brings no verifier on this runtime");
+  const verify = (secret: string) => signature.verifyHeaderAsync(body, header, secret, 300);
+  const verdicts = await Promise.all(
+    secrets.map((secret) =>
+      verify(secret).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return verdicts.length > 0 && verdicts.every(Boolean);
+}

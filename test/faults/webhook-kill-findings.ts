@@ -1,0 +1,133 @@
+/** What partners were told, compared with what they had to be told. */
+import type { Received } from "./faulty-receiver.ts";
+import { eventKey } from "./status-changes.ts";
+import type { Subscriber } from "./webhook-kill.ts";
+
+export type WebhookFindings = Counts &
+  Faults & {
+    readonly kills: number;
+    readonly changes: number;
+    readonly finishedTwice: number;
+    readonly integrity: string;
+  };
+
+type Counts = {
+  readonly events: number;
+  /** Pairs of an event and a partner that is to hear of it. */
+  readonly pairs: number;
+  readonly requests: number;
+  /** Requests that were not acknowledged. */
+  readonly failed: number;
+  /** Of these, those whose sender went away before the answer. */
+  readonly cutOff: number;
+  /** Acknowledgements beyond the first of each delivery. */
+  readonly duplicates: number;
+};
+
+/** Everything here must be zero. */
+type Faults = {
+  readonly eventsMissing: number;
+  readonly eventsInvented: number;
+  readonly pairsNotAcknowledged: number;
+  /** Requests with an event that is not stored, or that the partner is not subscribed to. */
+  readonly requestsInvented: number;
+  readonly bodiesThatDiffer: number;
+  readonly signaturesRefused: number;
+  /** Pairs with two delivery ids, ids of two pairs, and ids that the database does not have. */
+  readonly deliveryIdsThatDiffer: number;
+  readonly deliveredWithoutAcknowledgement: number;
+  readonly leftOver: number;
+};
+
+type StoredEvent = { readonly eventId: string; readonly eventType: string; readonly body: string };
+type StoredDelivery = {
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly partnerId: string;
+  readonly state: string;
+};
+
+export type Evidence = {
+  readonly events: readonly StoredEvent[];
+  readonly deliveries: readonly StoredDelivery[];
+  readonly received: readonly Received[];
+  readonly subscribers: readonly Subscriber[];
+  /** How many events of a teacher and type the changes had to cause. */
+  readonly expected: ReadonlyMap<string, number>;
+};
+
+export function judge(evidence: Evidence): Counts & Faults {
+  const { events, deliveries, received } = evidence;
+  const pairs = expectedPairs(evidence);
+  const acknowledged = received.filter((one) => one.isAcknowledged);
+  const acknowledgedPairs = new Set(acknowledged.map(pairKey));
+  const acknowledgedIds = new Set(acknowledged.map((one) => one.deliveryId));
+  const stored = new Map(events.map((one) => [one.eventId, one]));
+  return {
+    events: events.length,
+    pairs: pairs.size,
+    requests: received.length,
+    failed: received.length - acknowledged.length,
+    cutOff: received.filter((one) => one.isCutOff).length,
+    duplicates: acknowledged.length - acknowledgedIds.size,
+    ...compareEvents(evidence),
+    pairsNotAcknowledged: [...pairs].filter((pair) => !acknowledgedPairs.has(pair)).length,
+    requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
+    bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
+    signaturesRefused: received.filter((one) => !one.isGenuine).length,
+    deliveryIdsThatDiffer: wrongIds(evidence, pairs),
+    deliveredWithoutAcknowledgement: deliveries.filter(
+      (one) => one.state === "delivered" && !acknowledgedIds.has(one.deliveryId),
+    ).length,
+    leftOver: deliveries.filter((one) => one.state !== "delivered").length,
+  };
+}
+
+function pairKey({ eventId, partnerId }: { eventId: string; partnerId: string }): string {
+  return `${eventId} ${partnerId}`;
+}
+
+/** Worked out from the events and the subscriptions, and not from the deliveries that the service made. */
+function expectedPairs({ events, subscribers }: Evidence): Set<string> {
+  const pairs = new Set<string>();
+  for (const event of events) {
+    for (const subscriber of subscribers) {
+      if (hears(subscriber, event)) pairs.add(pairKey({ eventId: event.eventId, partnerId: subscriber.id }));
+    }
+  }
+  return pairs;
+}
+
+function hears({ events, verified, isDisabled }: Subscriber, event: StoredEvent): boolean {
+  if (isDisabled) return false;
+  if (events !== "all" && !events.includes(event.eventType)) return false;
+  return verified === null || verified.has(teacherOf(event));
+}
+
+function teacherOf({ body }: StoredEvent): number {
+  return (JSON.parse(body) as { data: { tId: number } }).data.tId;
+}
+
+function compareEvents({ events, expected }: Evidence): Pick<Faults, "eventsMissing" | "eventsInvented"> {
+  const found = new Map<string, number>();
+  for (const event of events) {
+    const key = eventKey(teacherOf(event), event.eventType);
+    found.set(key, (found.get(key) ?? 0) + 1);
+  }
+  const surplus = (of: ReadonlyMap<string, number>, over: ReadonlyMap<string, number>) =>
+    [...of].reduce((sum, [key, count]) => sum + Math.max(0, count - (over.get(key) ?? 0)), 0);
+  return { eventsMissing: surplus(expected, found), eventsInvented: surplus(found, expected) };
+}
+
+function isSame(one: Received, event: StoredEvent | undefined): boolean {
+  return one.body === event?.body && one.eventType === event.eventType;
+}
+
+function wrongIds({ received, deliveries }: Evidence, pairs: ReadonlySet<string>): number {
+  const idOfPair = new Map(deliveries.map((one) => [pairKey(one), one.deliveryId]));
+  const sent = received.filter((one) => idOfPair.get(pairKey(one)) !== one.deliveryId).length;
+  const storedTwice = deliveries.length - idOfPair.size;
+  const missing = [...pairs].filter((pair) => !idOfPair.has(pair)).length;
+  const surplus = [...idOfPair.keys()].filter((pair) => !pairs.has(pair)).length;
+  return sent + storedTwice + missing + surplus;
+}
