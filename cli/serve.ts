@@ -92,9 +92,11 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   let open: OpenService | undefined;
   try {
     open = await openService(config, { workerEntry: workerEntry(), defaultIssuer: listener.url });
-    app = createApp(open.service, config);
-    opening.resolve(app);
-    await announce(open, listener, config);
+    const opened = createApp(open.service, config);
+    const introduction = config.sandbox ? await prepareSandbox(open, listener.url) : "";
+    app = opened;
+    opening.resolve(opened);
+    await announce(open, listener, { host: config.host, introduction });
     log.info("draining", { signal: await stopped });
   } catch (error) {
     opening.promise.catch(() => {});
@@ -107,23 +109,28 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   log.info("stopped", {});
 }
 
-/** Remembers what the commands must agree on, and says where the service is to be found. */
+/** A sandbox is filled before its first answer, and its demo key works before anybody is told to paste it. */
+async function prepareSandbox({ operator, service }: OpenService, url: string): Promise<string> {
+  const sandbox = await import("./sandbox.ts");
+  const introduction = await sandbox.prepareSandbox(operator, url);
+  await service.live.refresh();
+  return introduction;
+}
+
+/** Says where the service is to be found, and what an operator would want to know before the first caller. */
 async function announce(
   { operator, service }: OpenService,
   listener: Listener,
-  config: ServeConfig,
+  { host, introduction }: { host: string; introduction: string },
 ): Promise<void> {
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
-  if (config.sandbox) {
-    const { prepareSandbox } = await import("./sandbox.ts");
-    process.stdout.write(await prepareSandbox(operator, listener.url));
-    // At the first start the demo partner is new to the service; its key works before anybody is told to paste it.
-    await service.live.refresh();
+  if (await operator.register.isEmpty()) {
+    // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
+    log.warn("the register is empty: every teacher will be answered as not found", {});
   }
-  process.stdout.write(`listening on ${listener.url}\n`);
-  if (listener.tlsPort !== null)
-    process.stdout.write(`listening on https://${config.host}:${listener.tlsPort}\n`);
+  process.stdout.write(`${introduction}listening on ${listener.url}\n`);
+  if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);
 }
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {

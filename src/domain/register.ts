@@ -55,6 +55,7 @@ export type RegisterStore = TeacherReader & {
   /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
   dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
   countValid(today: string): Promise<number>;
+  isEmpty(): Promise<boolean>;
 };
 
 /**

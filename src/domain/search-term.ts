@@ -21,7 +21,9 @@ export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.includes("@")) return [{ by: "email", value: index.email(term) }];
   if (term.includes("/")) return regNoKeys(term);
   if (ninPattern.test(term)) {
-    return [{ by: "nin", value: index.nin(term) }, ...phoneKeys(term, index), ...tIdKeys(term)];
+    // No teacher id is written with a leading zero: that is a phone number, which may belong to two teachers.
+    const ids = term.startsWith("0") ? [] : tIdKeys(term);
+    return [{ by: "nin", value: index.nin(term) }, ...phoneKeys(term, index), ...ids];
   }
   if (/^(\+|234|0)/.test(term)) {
     const keys = phoneKeys(term, index);

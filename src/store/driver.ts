@@ -57,7 +57,7 @@ const explanations = {
   STORE_BUSY: "the database is locked by another process; try again, or end the process that holds it",
   STORE_CONSTRAINT: "the change conflicts with what is stored",
   STORE_CORRUPT: "the file is not a database of this program, or is damaged; restore a backup",
-  STORE_FULL: "the disk is full; nothing was changed, free some space and try again",
+  STORE_FULL: "the disk is full or failing; free some space and try again",
   STORE_READ_ONLY: "the database cannot be written; check the owner and the mode of the data directory",
   STORE_UNAVAILABLE: "the database does not answer; try again",
 } as const;

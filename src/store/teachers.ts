@@ -59,7 +59,8 @@ export function createTeacherStore(driver: Driver): RegisterStore {
       return rows.map((row) => ({ value: integer(row, "t_id"), regNo: text(row, "reg_no") }));
     },
     async ownersOfNin(values) {
-      const sql = "SELECT nin_index, reg_no FROM teachers WHERE nin_index IN (SELECT unhex(value) FROM json_each(?))";
+      const sql =
+        "SELECT nin_index, reg_no FROM teachers WHERE nin_index IN (SELECT unhex(value) FROM json_each(?))";
       const hex = values.map((value) => Buffer.from(value).toString("hex"));
       const rows = await driver.query(sql, [JSON.stringify(hex)]);
       return rows.map((row) => ({ value: bytes(row, "nin_index"), regNo: text(row, "reg_no") }));
@@ -94,8 +95,14 @@ export function createTeacherStore(driver: Driver): RegisterStore {
         WHERE announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL
           AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL
         ORDER BY license_issue_date LIMIT ?`;
-      const rows = [...(await driver.query(expired, [today, limit])), ...(await driver.query(started, [today, limit]))];
+      const rows = [
+        ...(await driver.query(expired, [today, limit])),
+        ...(await driver.query(started, [today, limit])),
+      ];
       return rows.slice(0, limit).map(storedTeacher);
+    },
+    async isEmpty() {
+      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
     async countValid(today) {
       const sql = `SELECT count(*) AS n FROM teachers WHERE active = 1 AND license_revoked_on IS NULL
