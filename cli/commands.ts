@@ -1,9 +1,9 @@
-import { stripVTControlCharacters } from "node:util";
-import { type CommandDef, renderUsage, runCommand } from "citty";
+import { runCommand } from "citty";
 import packageJson from "../package.json" with { type: "json" };
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { commonValueFlags, type OurCommand } from "./command.ts";
+import { commonArgs, commonValueFlags, type OurCommand } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
+import { helpText } from "./help.ts";
 import { exitCodeOf, exitCodes } from "./output.ts";
 
 export const version = packageJson.version;
@@ -44,6 +44,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       process.stdout.write(`${version}\n`);
       return exitCodes.done;
     }
+    if (words[0] === "help") return await explain(words.slice(1));
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, rest } = await findCommand(words);
     // What the words name is found; citty would look for a further command among the operands.
@@ -55,7 +56,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   }
 }
 
-type Found = { command: CommandDef; parents: string[]; rest: string[]; example: string | undefined };
+type Found = { command: OurCommand; parents: string[]; rest: string[] };
 
 /** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
 async function findCommand(words: readonly string[]): Promise<Found> {
@@ -85,36 +86,26 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     !rest.some((word) => word === "--help" || word === "-h")
   ) {
     const path = ["tvs", ...parents].join(" ");
-    throw new TvsError("USAGE", `${path} needs a command: ${Object.keys(command.subCommands).join(", ")}`);
+    const names = Object.keys(command.subCommands).join(", ");
+    const [flag = ""] = rest;
+    if (flag.startsWith("-") && !Object.hasOwn(commonArgs, flag.replace(/^--|=.*$/g, "")))
+      throw new TvsError(
+        "USAGE",
+        `Unknown option '${flag.replace(/=.*$/, "")}'; ${path} --help shows what there is`,
+      );
+    throw new TvsError("USAGE", `${path} needs a command: ${names}`);
   }
-  return { command, parents, rest, example: command.example };
+  return { command, parents, rest };
 }
 
 async function explain(words: readonly string[]): Promise<number> {
   const asked = words.filter((word) => word !== "--help" && word !== "-h");
-  const { command, parents, example } = await findCommand([
+  const { command, parents } = await findCommand([
     ...asked.filter((word) => !word.startsWith("-")),
     "--help",
   ]);
-  const parent: CommandDef = { meta: { name: ["tvs", ...parents.slice(0, -1)].join(" ") } };
-  const usage = await usageOf(command, parents.length === 0 ? undefined : parent);
-  const text = `${usage}\n${example === undefined ? "" : `\nEXAMPLE\n\n  ${example}\n`}`;
-  // citty colours its text wherever it goes; a file or a pipe gets none (decisions, The program).
-  const colourful = process.stdout.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
-  process.stdout.write(colourful ? text : stripVTControlCharacters(text));
+  process.stdout.write(await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
-}
-
-/** A command that is also a group is explained as a command; what stands in for its operand comes after. */
-async function usageOf(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
-  const { subCommands, ...own } = command;
-  if (subCommands === undefined || command.run === undefined) return renderUsage(command, parent);
-  const table = subCommands as Record<string, () => Promise<OurCommand>>;
-  const lines = Object.entries(table).map(async ([name, load]) => {
-    const { description } = (await load()).meta as { description: string };
-    return `  ${name}  ${description}`;
-  });
-  return [await renderUsage(own, parent), "COMMANDS", "", ...(await Promise.all(lines)), ""].join("\n");
 }
 
 /** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */

@@ -46,12 +46,34 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     .join("\n");
 }
 
-/** One record, a line each member. */
+/** One record, a line each member; a list that is too long for the line goes on below itself. */
 export function record(members: Readonly<Record<string, Cell>>): string {
   const width = Math.max(...Object.keys(members).map((name) => name.length));
+  const room = Math.max(terminalWidth() - width - 2, 30);
   return Object.entries(members)
-    .map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`)
+    .map(([name, value]) => {
+      const text = cell(value);
+      const shown = text.includes(", ") ? wrapped(text, room, `\n${" ".repeat(width + 2)}`) : text;
+      return `${name.padEnd(width)}  ${shown}`;
+    })
     .join("\n");
+}
+
+/** Columns of the terminal; 80 where there is none, and no more than 100, because longer lines read badly. */
+export function terminalWidth(): number {
+  return Math.min(Math.max(process.stdout.columns ?? 80, 40), 100);
+}
+
+/** Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. */
+export function wrapped(text: string, width: number, lineBreak = "\n"): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1] ?? "";
+    if (last === "") lines[lines.length - 1] = word;
+    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(lineBreak);
 }
 
 function cell(value: Cell): string {

@@ -25,7 +25,7 @@ export const restoreCommand = command({
     },
     "hold-webhooks": {
       type: "boolean",
-      description: "Remember in the restored database that no webhook may be sent: setting hold_webhooks",
+      description: "Send no webhook from the restored database until `tvs webhooks release`",
     },
   },
   async run({ args }) {
@@ -96,7 +96,7 @@ function remarks(
       : undoneRemarks(undone.changes, undone.lost)),
     `Quotas of the current minute and day count as they stood in the backup, and a call with an Idempotency-Key used ${since} runs again.`,
     holdWebhooks
-      ? "Webhooks are held (setting hold_webhooks)."
+      ? "Webhooks are held; look at what is pending (tvs webhooks list --state pending), then let them go with tvs webhooks release."
       : "Webhooks that were pending in the backup are pending again, those delivered later included.",
   ];
 }

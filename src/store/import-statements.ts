@@ -41,42 +41,45 @@ const sliceRows = 500;
  * Nothing here is conditional. A new teacher whose number, teacher id or NIN is taken violates a constraint,
  * and so does a change of a record that has moved on, because its version would become NULL: the whole
  * commit fails, the import's progress with it, and the chunk is planned anew.
+ * @param firstNewId the id of the first new teacher, above all that there are: so history and events name their
+ *   teacher without looking for it; if another import was faster, the id is taken and the commit fails
  */
-export function chunkStatements(writes: readonly ImportWrite[]): Statement[] {
+export function chunkStatements(writes: readonly ImportWrite[], firstNewId: number): Statement[] {
+  let newId = firstNewId;
+  const identified = writes.map((write) => ({ ...write, id: write.replaces?.id ?? newId++ }));
   const statements: Statement[] = [];
-  for (let start = 0; start < writes.length; start += sliceRows) {
-    statements.push(...sliceStatements(writes.slice(start, start + sliceRows)));
+  for (let start = 0; start < identified.length; start += sliceRows) {
+    statements.push(...sliceStatements(identified.slice(start, start + sliceRows)));
   }
   return statements;
 }
 
-function sliceStatements(writes: readonly ImportWrite[]): Statement[] {
-  const inserts = writes.filter((write) => write.replaces === null);
-  const updates = writes.filter((write) => write.replaces !== null);
-  const events = writes.flatMap(({ content, events }) =>
-    events.map((event) => ({ regNo: content.regNo, event })),
-  );
+type IdentifiedWrite = ImportWrite & { readonly id: number };
+
+function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
   return [
-    ...insertTeachers(inserts),
-    ...updateTeachers(updates),
+    ...insertTeachers(writes.filter((write) => write.replaces === null)),
+    ...updateTeachers(writes.filter((write) => write.replaces !== null)),
     ...insertHistory(writes),
-    ...insertEvents(events),
+    ...insertEvents(writes.flatMap(({ id, events }) => events.map((event) => ({ teacherId: id, event })))),
   ];
 }
 
-const insert = `INSERT INTO teachers (${contentColumns.join(", ")}, version)
-  SELECT ${contentColumns.map((column, index) => valueAt(column, index)).join(", ")}, 1 FROM json_each(?)`;
+const insert = `INSERT INTO teachers (id, ${contentColumns.join(", ")}, version)
+  SELECT value ->> 0, ${contentColumns.map((column, index) => valueAt(column, index + 1)).join(", ")}, 1
+  FROM json_each(?)`;
 
-function insertTeachers(writes: readonly ImportWrite[]): Statement[] {
+function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
-  return [{ sql: insert, args: [JSON.stringify(writes.map((write) => contentValues(write).map(jsonable)))] }];
+  const rows = writes.map((write) => [write.id, ...contentValues(write).map(jsonable)]);
+  return [{ sql: insert, args: [JSON.stringify(rows)] }];
 }
 
 /**
  * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
  * its value stays, and those of the blind indexes are the dearest: every one is another page of the disk.
  */
-function updateTeachers(writes: readonly ImportWrite[]): Statement[] {
+function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<Column>(["announced_status", "updated_at"]);
   for (const write of writes)
@@ -86,7 +89,7 @@ function updateTeachers(writes: readonly ImportWrite[]): Statement[] {
   const rows = writes.map((write) => {
     const values = contentValues(write);
     return [
-      write.replaces?.id,
+      write.id,
       write.replaces?.version,
       ...places.map((place) => jsonable(values[place] ?? null)),
     ];
@@ -99,11 +102,11 @@ function updateTeachers(writes: readonly ImportWrite[]): Statement[] {
 
 const history = `INSERT INTO history (teacher_id, at, action, actor, reason,
     license_from, license_to, certificate_from, certificate_to, active_from, active_to)
-  SELECT (SELECT id FROM teachers WHERE reg_no = value ->> 0), value ->> 1, value ->> 2, value ->> 3, value ->> 4,
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
     value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10 FROM json_each(?)`;
 
-function insertHistory(writes: readonly ImportWrite[]): Statement[] {
-  const rows = writes.flatMap(({ content, history: entry }) => {
+function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
+  const rows = writes.flatMap(({ id, history: entry }) => {
     if (entry === null) return [];
     const { at, action, actor, reason, before, after } = entry;
     const sides = [
@@ -112,7 +115,7 @@ function insertHistory(writes: readonly ImportWrite[]): Statement[] {
       [before?.active, after.active],
     ];
     return [
-      [content.regNo, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))],
+      [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))],
     ];
   });
   return rows.length === 0 ? [] : [{ sql: history, args: [JSON.stringify(rows)] }];

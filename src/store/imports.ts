@@ -40,6 +40,7 @@ const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, ev
 export function createImportStore(driver: Driver, stagingFolder: string): ImportStore {
   const embedded = driver.kind === "embedded";
   let dataVersion: number | undefined;
+  let newId: number | undefined;
   let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
 
   async function serviceRuns(): Promise<boolean> {
@@ -78,12 +79,15 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       next.applied,
       run.id,
     ];
+    newId ??= await firstFreeId(driver);
     const look = embedded ? [statement("PRAGMA data_version")] : [];
     try {
-      const rows = await driver.batch([...look, ...chunkStatements(writes), statement(advance, progress)]);
+      const rows = await driver.batch([...look, ...chunkStatements(writes, newId), statement(advance, progress)]);
+      newId += writes.filter((write) => write.replaces === null).length;
       const others = othersWrote(embedded ? rows[0]?.[0] : undefined);
       return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns() };
     } catch (error) {
+      newId = undefined;
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
       return {
         outcome: (await isSuperseded(run)) ? "superseded" : "conflict",
@@ -131,6 +135,12 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       await emptyLog();
     },
   };
+}
+
+/** Teachers are never deleted, so whatever is above the highest id is free. */
+async function firstFreeId(driver: Driver): Promise<number> {
+  const [row] = await driver.query("SELECT coalesce(max(id), 0) + 1 AS id FROM teachers");
+  return row === undefined ? 1 : integer(row, "id");
 }
 
 function tuning(pages: number, kib: number): Statement[] {

@@ -157,11 +157,13 @@ describe("tvs restore", () => {
         expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
         expect(stdout).toContain(`Signing again although it was retired: ${rotated.previousKid}.`);
         expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
-        expect(stdout).toContain("Webhooks are held");
+        expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
         const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(
           (key: { state: string }) => key.state === "active",
         );
         expect(active.kid).toBe(rotated.previousKid);
+        const released = await tvs("webhooks", "release", "--json");
+        expect(JSON.parse(released.stdout)).toEqual({ released: true });
       }),
     30_000,
   );

@@ -33,12 +33,13 @@ type Answer = (response: ServerResponse) => void;
 const failures: readonly Answer[] = [
   (response) => response.writeHead(500).end("no"),
   (response) => response.writeHead(503, { "Retry-After": "1" }).end(),
-  (response) => response.destroy(),
+  // Bun answers 200 when the response is destroyed instead of its connection.
+  ({ req }) => req.socket.destroy(),
   // The promise of a body that never comes.
   (response) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write("a part");
-    setTimeout(() => response.destroy(), 20);
+    setTimeout(() => response.req.socket.destroy(), 20);
   },
   (response) => setTimeout(() => response.writeHead(502).end(), 200 + Math.random() * 800),
 ];

@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openConnection } from "../../src/store/connection.ts";
+import { endService, startService, tvs } from "./program.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
@@ -22,7 +22,6 @@ export type Findings = {
   readonly integrity: string;
 };
 
-const main = resolve(import.meta.dir, "../../cli/main.ts");
 const teachers = 200;
 const callers = 16;
 /** A partner whose minute quota is small enough to be reached, so that going over it would show. */
@@ -55,18 +54,20 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
       bodies: new Map(),
       smallAnswers: new Map(),
     };
-    let service = await start(dataDir, load);
+    let service = await startService(dataDir);
+    load.url = service.url;
     const running = Array.from({ length: callers }, (_, n) =>
       callRepeatedly(load, n === 0 ? smallKey : bigKey, n),
     );
     for (let kill = 0; kill < kills; kill++) {
       await new Promise((done) => setTimeout(done, 100 + Math.random() * 300));
-      await end(service, "SIGKILL");
-      service = await start(dataDir, load);
+      await endService(service, "SIGKILL");
+      service = await startService(dataDir);
+      load.url = service.url;
     }
     load.stopped = true;
     await Promise.all(running);
-    await end(service, "SIGTERM");
+    await endService(service, "SIGTERM");
     return await compare(dataDir, load, kills);
   } finally {
     await rm(dataDir, { recursive: true });
@@ -103,39 +104,6 @@ async function prepare(dataDir: string): Promise<[string, string]> {
     ]);
   const keys = [await add("big", 100_000_000), await add("small", smallPerMinute)];
   return keys.map((text) => (JSON.parse(text) as { apiKey: string }).apiKey) as [string, string];
-}
-
-function tvs(args: string[]): Promise<string> {
-  return new Promise((done, failed) => {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "ignore"] });
-    let text = "";
-    child.stdout.on("data", (chunk) => (text += chunk));
-    child.on("exit", (code) =>
-      code === 0 ? done(text) : failed(new Error(`tvs ${args[0]} ${args[1]} ended with ${code}`)),
-    );
-  });
-}
-
-async function start(dataDir: string, load: Load): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [main, "serve", "--port", "0", "--data", dataDir], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  load.url = await new Promise<string>((done, failed) => {
-    child.on("exit", (code) => failed(new Error(`serve ended with ${code}`)));
-    child.stdout.on("data", (chunk) => {
-      const found = /listening on (http:\S+)/.exec(String(chunk));
-      if (found?.[1] !== undefined) done(found[1]);
-    });
-  });
-  return child;
-}
-
-function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  return new Promise((done) => {
-    child.removeAllListeners("exit");
-    child.once("exit", () => done());
-    child.kill(signal);
-  });
 }
 
 async function callRepeatedly(load: Load, apiKey: string, caller: number): Promise<void> {

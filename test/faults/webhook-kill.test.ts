@@ -2,10 +2,8 @@ import { expect, test } from "bun:test";
 import { killSender } from "./webhook-kill.ts";
 
 test("a sender that is killed and started again tells every partner of every change, and of nothing else", async () => {
-  const { kills, changes, events, pairs, requests, failed, cutOff, duplicates, ...faults } = await killSender(
-    3,
-    200,
-  );
+  const findings = await killSender(3, 200);
+  const { kills, changes, events, pairs, requests, failed, cutOff, duplicates, ...faults } = findings;
   expect(faults).toEqual({
     eventsMissing: 0,
     eventsInvented: 0,
@@ -19,13 +17,9 @@ test("a sender that is killed and started again tells every partner of every cha
     finishedTwice: 0,
     integrity: "ok",
   });
-  expect([kills, changes, events, pairs > 300, requests > pairs, failed > 50]).toEqual([
-    3,
-    200,
-    200,
-    true,
-    true,
-    true,
-  ]);
-  expect(cutOff + duplicates).toBeGreaterThanOrEqual(0);
+  expect({ kills, changes, events, pairs }).toEqual({ kills: 3, changes: 200, events: 200, pairs: 392 });
+  // The receivers did fail, and a failure or a kill costs a request more.
+  expect(failed).toBeGreaterThan(50);
+  expect(requests).toBe(pairs + failed + duplicates);
+  expect(cutOff).toBeLessThanOrEqual(failed);
 }, 90_000);

@@ -1,0 +1,123 @@
+import { randomUUID } from "node:crypto";
+import type { Operator } from "../../cli/open.ts";
+import type { Bench, BenchOptions } from "./bench.ts";
+import { quantile } from "./figures.ts";
+import { runLoad } from "./load.ts";
+import {
+  type Cleanup,
+  dataDirIn,
+  hold,
+  makeEvents,
+  makeFolder,
+  openStores,
+  type ServedRegister,
+  serveRegister,
+  sleep,
+  startReceiver,
+  subscribe,
+  withCleanup,
+} from "./world.ts";
+
+const endpoints = 50;
+const teachers = 2_000;
+/** What the sender holds for one endpoint at most. */
+const claimLimit = 32;
+const claimsInRound = 200;
+const leaseMs = 60_000;
+/** The sender looks every 200 ms whether it is held. */
+const settleMs = 400;
+
+type Backlog = ServedRegister & { readonly operator: Operator };
+
+/** Two services of one kind: one has half a million deliveries to make, the other none. */
+export const backlogBench: Bench = (options) =>
+  withCleanup(async (cleanup) => {
+    const pending = options.isQuick ? 50_000 : 500_000;
+    const bare = await serveRegister(await makeFolder(cleanup), { teachers, cleanup });
+    const loaded = await serveBacklog(pending, cleanup);
+    for (let round = 0; round < options.rounds; round++) {
+      await fillUp(loaded.operator, pending);
+      await measureClaims(loaded.operator, pending, options);
+      await measureChecks(bare, loaded, { pending, options });
+    }
+  });
+
+async function serveBacklog(pending: number, cleanup: Cleanup): Promise<Backlog> {
+  const folder = await makeFolder(cleanup);
+  const receiver = await startReceiver(cleanup);
+  const operator = await openStores(dataDirIn(folder), cleanup);
+  await hold(operator, true);
+  const served = await serveRegister(folder, { teachers, cleanup });
+  await subscribe(operator, Array(endpoints).fill(`${receiver}/hook`));
+  return { ...served, operator };
+}
+
+/** Makes up for what the round before has sent. */
+async function fillUp(operator: Operator, pending: number): Promise<void> {
+  const [row] = await operator.driver.query("SELECT count(*) AS n FROM deliveries WHERE state = 'pending'");
+  await makeEvents(operator, Math.ceil((pending - Number(row?.n)) / endpoints));
+}
+
+/** Claims as a sender makes them, for one endpoint and for all of them at once; each is given back after it. */
+async function measureClaims(
+  { outbox }: Operator,
+  pending: number,
+  { figures }: BenchOptions,
+): Promise<void> {
+  const one: number[] = [];
+  const all: number[] = [];
+  const requestFor = (index: number, limit: number) => ({ partnerId: `hook-${index}`, limit, except: [] });
+  const claim = async (requests: ReturnType<typeof requestFor>[], times: number[]) => {
+    const now = Date.now();
+    const startMs = performance.now();
+    const claims = await outbox.claim(requests, { token: randomUUID(), now, until: now + leaseMs });
+    times.push(performance.now() - startMs);
+    if (claims.length === 0) throw new Error("nothing was left to claim");
+    await outbox.release(claims, now);
+  };
+  for (let n = 0; n < claimsInRound; n++) {
+    await claim([requestFor(n % endpoints, claimLimit)], one);
+    // The sender holds 512 at most; with every endpoint empty-handed, that is about ten for each.
+    if (n % 4 === 0)
+      await claim(
+        Array.from({ length: endpoints }, (_, index) => requestFor(index, 10)),
+        all,
+      );
+  }
+  const name = `claim of ${claimLimit} for an endpoint, ${pending.toLocaleString("en")} pending`;
+  figures.add(`${name}, p50`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.5));
+  figures.add(`${name}, p99`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.99));
+  figures.add(`claim of 500 for ${endpoints} endpoints at once, p50`, { unit: "ms" }, quantile(all, 0.5));
+  figures.add(`claim of 500 for ${endpoints} endpoints at once, p99`, { unit: "ms" }, quantile(all, 0.99));
+}
+
+/** A steady load on the service without a backlog, on the one with it at rest, and while it works it off. */
+async function measureChecks(
+  bare: ServedRegister,
+  loaded: Backlog,
+  { pending, options: { figures, isQuick } }: { pending: number; options: BenchOptions },
+): Promise<void> {
+  const steady = {
+    kind: "check",
+    teachers,
+    connections: 16,
+    seconds: isQuick ? 1 : 3,
+    perSecond: 200,
+  } as const;
+  const p99Of = async ({ service, apiKey }: ServedRegister) =>
+    (await runLoad({ ...steady, url: service.url, apiKey })).p99Ms;
+  const none = await p99Of(bare);
+  const waiting = await p99Of(loaded);
+  await hold(loaded.operator, false);
+  await sleep(settleMs);
+  const draining = await p99Of(loaded);
+  await hold(loaded.operator, true);
+  await sleep(settleMs);
+  const backlog = `${pending.toLocaleString("en")} pending`;
+  const name = "eligibility check at 200/s, p99";
+  figures.add(`${name}, no backlog`, { unit: "ms" }, none);
+  figures.add(`${name}, ${backlog}, held`, { unit: "ms" }, waiting);
+  figures.add(`${name}, ${backlog}, being sent`, { unit: "ms" }, draining);
+  figures.add(`${name}: held ÷ no backlog`, { unit: "times", goal: { below: 1.5 } }, waiting / none);
+  figures.add(`${name}: being sent ÷ no backlog`, { unit: "times", goal: { below: 1.5 } }, draining / none);
+}

@@ -1,0 +1,132 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Operator, openOperator } from "../../cli/open.ts";
+import { readConfig } from "../../src/config.ts";
+import { planWrite } from "../../src/domain/register.ts";
+import { setWebhook } from "../../src/domain/webhooks.ts";
+import { runJson, type Service, startService } from "../blackbox/program.ts";
+import { anApiKey, aPartner, aTeacher } from "../store/samples.ts";
+
+/** Acts that are undone at the end of a benchmark, the last one first. */
+export type Cleanup = (undo: () => unknown) => void;
+
+export async function withCleanup<T>(act: (cleanup: Cleanup) => Promise<T>): Promise<T> {
+  const undos: (() => unknown)[] = [];
+  try {
+    return await act((undo) => undos.push(undo));
+  } finally {
+    for (const undo of undos.reverse()) await undo();
+  }
+}
+
+export async function makeFolder(cleanup: Cleanup): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-bench-"));
+  cleanup(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function dataDirIn(folder: string): string {
+  return join(folder, "data");
+}
+
+const columns =
+  "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +
+  "license_issue_date,license_expiry_date";
+
+/** A made-up extract; every teacher has everything. @returns its path */
+export async function writeExtract(folder: string, rows: number): Promise<string> {
+  const line = (_: unknown, index: number) => {
+    const n = index + 1;
+    const contacts = `${20_000_000_000 + n},teacher${n}@example.com,+23480${30_000_000 + n}`;
+    return (
+      `TR/2020/LA/${String(n).padStart(6, "0")},${n},Teacher Number ${n},${contacts},Lagos,Secondary,` +
+      "new_system,VERIFIED,2020-03-01,2024-01-01,2099-12-31"
+    );
+  };
+  const file = join(folder, "extract.csv");
+  await writeFile(file, `${[columns, ...Array.from({ length: rows }, line)].join("\n")}\n`);
+  return file;
+}
+
+export type ServedRegister = { readonly service: Service; readonly apiKey: string };
+
+/** A register with a partner whose quota is out of the way, served by a process of its own. */
+export async function serveRegister(
+  folder: string,
+  { teachers, cleanup }: { teachers: number; cleanup: Cleanup },
+): Promise<ServedRegister> {
+  const dataDir = dataDirIn(folder);
+  const common = ["--data", dataDir];
+  await runJson(["teachers", "import", await writeExtract(folder, teachers), "--baseline", ...common]);
+  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "1000000", "--per-day", "100000000"];
+  const words = ["partners", "add", "caller", "--name", "Caller", ...terms, ...common];
+  const { apiKey } = await runJson<{ apiKey: string }>(words);
+  return { service: await serve(dataDir, cleanup), apiKey };
+}
+
+export async function serve(dataDir: string, cleanup: Cleanup): Promise<Service> {
+  const args = ["--allow-private-webhooks", "--public-per-minute", "1000000"];
+  const service = await startService({ dataDir, args });
+  cleanup(() => service.stop());
+  return service;
+}
+
+/** The stores over a data folder, in this process. */
+export async function openStores(dataDir: string, cleanup: Cleanup): Promise<Operator> {
+  const workerEntry = new URL("../../cli/main.ts", import.meta.url);
+  const operator = await openOperator(readConfig({ data: dataDir }, {}), { workerEntry });
+  cleanup(() => operator.driver.close());
+  return operator;
+}
+
+/** @returns the receiver's address */
+export async function startReceiver(cleanup: Cleanup): Promise<string> {
+  const file = fileURLToPath(new URL("./receiver.ts", import.meta.url));
+  const child = Bun.spawn([process.execPath, file], { stdout: "pipe", stderr: "inherit" });
+  cleanup(async () => {
+    child.kill();
+    await child.exited;
+  });
+  for await (const chunk of child.stdout)
+    return `http://127.0.0.1:${Number(new TextDecoder().decode(chunk))}`;
+  throw new Error("the receiver did not start");
+}
+
+/** Partners `hook-0`, `hook-1`, …, each with an endpoint. */
+export async function subscribe(operator: Operator, urls: readonly string[]): Promise<void> {
+  for (const [index, url] of urls.entries()) {
+    const partnerId = `hook-${index}`;
+    await operator.partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${index}`));
+    await setWebhook(operator, { partnerId, url, check: async () => {} });
+  }
+}
+
+const writesInCommit = 200;
+let teachersMade = 0;
+
+/** New teachers, each of whom is one event for every endpoint. */
+export async function makeEvents({ register, calendar }: Operator, count: number): Promise<void> {
+  for (let made = 0; made < count; made += writesInCommit) {
+    const length = Math.min(writesInCommit, count - made);
+    const changes = { certificateStatus: "NOT_FOUND" } as const;
+    const write = () =>
+      planWrite(null, aTeacher(`TR/2021/KN/${++teachersMade}`, changes), {
+        action: "import",
+        actor: "bench",
+        calendar,
+        at: Date.now(),
+      });
+    await register.apply(Array.from({ length }, write));
+  }
+}
+
+/** Holds all webhooks back, as a restored database does, or lets them go. */
+export function hold({ settings }: Operator, isHeld: boolean): Promise<void> {
+  return settings.write({ hold_webhooks: String(isHeld) });
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

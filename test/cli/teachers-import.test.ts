@@ -1,0 +1,155 @@
+import { describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { type Cells, csv, row } from "../domain/import-world.ts";
+import { withTempDir } from "../harness.ts";
+import { runTvs } from "./run.ts";
+
+const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+
+type World = {
+  readonly folder: string;
+  readonly dataDir: string;
+  file(name: string, rows: readonly Cells[] | string): Promise<string>;
+  run(...words: string[]): ReturnType<typeof runTvs>;
+};
+
+function withFolder(act: (world: World) => Promise<void>): Promise<void> {
+  return withTempDir((folder) => {
+    const dataDir = join(folder, "data");
+    return act({
+      folder,
+      dataDir,
+      async file(name, content) {
+        const path = join(folder, name);
+        await writeFile(path, typeof content === "string" ? content : csv(content));
+        return path;
+      },
+      run: (...words) => runTvs(["teachers", "import", ...words], { dataDir }),
+    });
+  });
+}
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, n) => row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }));
+
+describe("tvs teachers import", () => {
+  test("prints one JSON value, or the same figures for people, and nothing on stderr", () =>
+    withFolder(async ({ file, run }) => {
+      const extract = await file("extract.csv", [row(1), row(2)]);
+      const first = await run(extract, "--json");
+      expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: "" });
+      const counts = { rows: 2, inserted: 2, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 4 };
+      const { sha256, ...result } = JSON.parse(first.stdout);
+      expect(result).toEqual({ file: "extract.csv", ...counts });
+      expect(sha256).toMatch(/^[0-9a-f]{64}$/);
+      const again = await run(extract);
+      expect(again.stdout).toMatch(/unchanged +2\n/);
+      expect(again.stderr).toBe("");
+    }));
+
+  test("ends with 1 when a row was rejected, and the report says which and why", () =>
+    withFolder(async ({ file, run, folder }) => {
+      const extract = await file("extract.csv", [row(1, { nin: "123", email: "x" }), row(2, { phone: "x" })]);
+      const report = join(folder, "report.json");
+      const { code, stdout, stderr } = await run(extract, "--json", "--report", report);
+      expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+      expect(JSON.parse(stdout)).toMatchObject({ inserted: 1, rejected: 1, warnings: 1 });
+      expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({
+        file: "extract.csv",
+        rows: 2,
+        inserted: 1,
+        rejected: [{ line: 2, field: "nin", code: "NIN_INVALID" }],
+        warnings: [{ line: 3, field: "phone", code: "PHONE_INVALID" }],
+        codes: { NIN_INVALID: expect.any(String), PHONE_INVALID: expect.any(String) },
+      });
+      expect(statSync(report).mode & 0o777).toBe(0o600);
+    }));
+
+  test("ends with 1 when the brake or --strict stopped it, and says what to do", () =>
+    withFolder(async ({ file, run }) => {
+      await run(await file("a.csv", [row(1), row(2)]));
+      const loss = await file("b.csv", [row(1, { license_expiry_date: "2020-01-01" })]);
+      const braked = await run(loss, "--json");
+      expect(braked.code).toBe(1);
+      expect(JSON.parse(braked.stdout)).toMatchObject({ updated: 0, stopped: { by: "brake", lost: 1, valid: 2 } });
+      expect(braked.stderr).toContain("1 of 2 valid licences");
+      expect(braked.stderr).toContain("--allow-change");
+      expect((await run(loss, "--allow-change", "--json")).code).toBe(0);
+      const strict = await run(await file("c.csv", [row(3), row(4, { nin: "x" })]), "--strict");
+      expect(strict.code).toBe(1);
+      expect(strict.stderr).toContain("nothing was changed");
+    }));
+
+  test("a dry run changes nothing, and a baseline emits nothing", () =>
+    withFolder(async ({ file, run }) => {
+      const extract = await file("extract.csv", [row(1)]);
+      const dry = await run(extract, "--dry-run", "--json");
+      expect(JSON.parse(dry.stdout)).toMatchObject({ inserted: 1, events: 2, dryRun: true });
+      const baseline = await run(extract, "--baseline", "--json");
+      expect(JSON.parse(baseline.stdout)).toMatchObject({ inserted: 1, events: 0 });
+    }));
+
+  test("ends with 2 and one line when the file could not be read", () =>
+    withFolder(async ({ file, run, folder, dataDir }) => {
+      const broken = await file("broken.csv", `${csv([row(1)])}"TR/2019/LA/2,Ada`);
+      for (const path of [broken, join(folder, "none.csv"), folder]) {
+        const { code, stderr } = await run(path);
+        expect(code).toBe(2);
+        expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+      }
+      expect((await run(broken)).stderr).toContain("line 3");
+      expect(existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name.startsWith("import-")) : []).toEqual([]);
+    }));
+
+  test("a report that cannot be written is noticed before anything is changed", () =>
+    withFolder(async ({ file, run, folder }) => {
+      const extract = await file("extract.csv", [row(1)]);
+      await mkdir(join(folder, "taken"));
+      expect((await run(extract, "--report", join(folder, "taken"))).code).toBe(1);
+      expect((await run(extract, "--report", extract)).code).toBe(2);
+      expect(JSON.parse((await run(extract, "--json")).stdout)).toMatchObject({ inserted: 1 });
+    }));
+
+  test("goes on after kill -9, and loses and doubles nothing", () =>
+    withFolder(async ({ file, run, dataDir }) => {
+      const count = 20_000;
+      const extract = await file("extract.csv", many(count));
+      await run(await file("first.csv", [row("first")]), "--baseline");
+      await killWhenBegun(extract, dataDir);
+      const { code, stdout, stderr } = await run(extract, "--json");
+      const result = JSON.parse(stdout);
+      expect({ code, ...result }).toMatchObject({ code: 0, rows: count, inserted: count, events: 2 * count });
+      expect(result.resumedAfterRow).toBeGreaterThan(0);
+      expect(stderr).toContain(`went on after row ${result.resumedAfterRow}`);
+      const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
+      try {
+        const [stored] = await driver.query(`SELECT (SELECT count(*) FROM teachers) AS teachers,
+          (SELECT count(*) FROM events) AS events, (SELECT count(DISTINCT body) FROM events) AS bodies`);
+        expect(Object.values(stored ?? {}).map(Number)).toEqual([count + 1, 2 * count, 2 * count]);
+      } finally {
+        await driver.close();
+      }
+      expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
+    }));
+});
+
+/** Starts an import and kills it as soon as its first commits are in the database. */
+async function killWhenBegun(extract: string, dataDir: string): Promise<void> {
+  const env = { ...process.env, TVS_DATA: dataDir };
+  const child = spawn(process.execPath, [main, "teachers", "import", extract], { env, stdio: "ignore" });
+  const ended = new Promise((done) => child.once("exit", done));
+  const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
+  try {
+    const sql = "SELECT applied FROM imports WHERE file = 'extract.csv' AND applied > 0";
+    while (child.exitCode === null && (await driver.query(sql)).length === 0) await Bun.sleep(1);
+  } finally {
+    child.kill("SIGKILL");
+    await ended;
+    await driver.close();
+  }
+}
