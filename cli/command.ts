@@ -29,7 +29,7 @@ type Definition<T extends ArgsDef> = {
   run(context: CommandContext<T & typeof commonArgs>): Promise<void>;
 };
 
-export type OurCommand = CommandDef<ArgsDef> & { example?: string };
+export type OurCommand = CommandDef<ArgsDef> & { example?: string; variadic?: boolean };
 
 /**
  * Defines one command. citty ignores flags and operands that it does not know; a mistyped `--dry-rum` must
@@ -41,6 +41,7 @@ export function command<const T extends ArgsDef>(definition: Definition<T>): Our
   return {
     meta: { name, description },
     example,
+    variadic,
     args,
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
     run: run as unknown as (context: CommandContext<ArgsDef>) => Promise<void>,

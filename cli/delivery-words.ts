@@ -9,7 +9,8 @@ import { note } from "./output.ts";
 
 /** What mends each failure; the receiver is nearly always the partner's to mend. */
 const remedies: Readonly<Record<DeliveryError, string>> = {
-  ENDPOINT_INVALID: "set a URL that can be used: tvs partners webhook set PARTNER URL",
+  ENDPOINT_INVALID:
+    "set a URL that can be used: tvs partners webhook set PARTNER URL (http and private addresses only when tvs serve has --allow-private-webhooks)",
   HOST_UNRESOLVED:
     "see that the host name is right and has an address; tvs partners webhook set PARTNER URL sets another",
   ADDRESS_REFUSED:

@@ -15,7 +15,7 @@ import {
   checkTls,
 } from "./doctor-machine.ts";
 import { checkSigning } from "./doctor-signing.ts";
-import { exitCodes, print, table } from "./output.ts";
+import { exitCodes, print, printable, table, terminalWidth, wrapped } from "./output.ts";
 
 export const doctorCommand = command({
   name: "doctor",
@@ -32,15 +32,21 @@ export const doctorCommand = command({
   async run({ args }) {
     const checks = await examine(configOf(args), checkConfiguration(args), args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    print(args, { ok: healthy, checks }, () =>
-      table(["RESULT", "CHECK", "FOUND", "WHAT TO DO"], checks.map(cells)),
-    );
+    print(args, { ok: healthy, checks }, () => report(checks));
     if (!healthy) process.exitCode = exitCodes.refused;
   },
 });
 
-function cells({ result, name, found, advice }: Check): (string | null)[] {
-  return [result, name, found, advice ?? ""];
+/** The advice stands below the table: beside it, no terminal is wide enough. */
+function report(checks: readonly Check[]): string {
+  const found = table(
+    ["RESULT", "CHECK", "FOUND"],
+    checks.map((check) => [check.result, check.name, check.found]),
+  );
+  const advice = checks.flatMap(({ name, advice }) =>
+    advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
+  );
+  return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }
 
 type Serving = { readonly check: Check; readonly tls: ServeConfig["tls"] };

@@ -23,7 +23,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   const groups = command.run === undefined ? ["COMMAND"] : [];
   return [
     `${wrapped(`${meta.description ?? ""}${title}`, terminalWidth())}\n`,
-    section("USAGE", usage([...path, ...groups], args)),
+    section("USAGE", usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args)),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(command))),
@@ -68,7 +68,7 @@ async function commandLines({ subCommands }: OurCommand): Promise<Line[]> {
     Object.entries(table).map(async ([name, load]): Promise<Line> => {
       const { description = "" } = (await load()).meta as { description?: string };
       // The list wants what it is for; how it does it is for its own help.
-      return [name, description.replace(/\. [A-Z].*$/s, "")];
+      return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );
 }

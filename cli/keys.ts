@@ -12,7 +12,7 @@ import {
 } from "../src/domain/keys.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { note, parseCount, parseTime, print, table } from "./output.ts";
+import { note, parseCount, parseTime, print, record, table } from "./output.ts";
 
 const bitsArg = {
   bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },
@@ -64,10 +64,8 @@ const rotateCommand = command({
         note(
           "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
         );
-      print(
-        args,
-        kids,
-        () => `active ${kids.activeKid}\nretired ${kids.previousKid}\npending ${kids.pendingKid}`,
+      print(args, kids, () =>
+        record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
       );
     });
   },

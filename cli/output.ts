@@ -38,7 +38,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
     head: head.map((title) => heading(title)),
   });
-  made.push(...rows.map((row) => row.map(cell)));
+  made.push(...rows.map((row) => row.map((one) => toSecond(cell(one)))));
   return made
     .toString()
     .split("\n")
@@ -74,6 +74,11 @@ export function wrapped(text: string, width: number, lineBreak = "\n"): string {
     else lines.push(word);
   }
   return lines.join(lineBreak);
+}
+
+/** In a table a time is for reading, and columns are dear; `--json` and single records have its milliseconds. */
+function toSecond(text: string): string {
+  return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
 
 function cell(value: Cell): string {

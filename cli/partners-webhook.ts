@@ -39,7 +39,7 @@ const setCommand = command({
     events: {
       type: "string",
       valueHint: "all|A,B",
-      description: `Which events: all (default), or some of ${eventTypes.join(",")}`,
+      description: `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
     },
     teachers: {
       type: "string",

@@ -25,7 +25,7 @@ const termsArgs = {
   scopes: {
     type: "string",
     valueHint: "all|A,B",
-    description: `What it may call: all, or some of ${scopes.join(",")}`,
+    description: `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`,
   },
   purposes: {
     type: "string",

@@ -196,7 +196,8 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
 
 export default command({
   name: "verify",
-  description: "Verify envelopes offline: files, a folder (the files in it), or - for standard input",
+  description:
+    "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
   example:
     "tvs verify --jwks jwks.json --issuer https://teachers.example --audience exam-body-a answers.ndjson",
   args,

@@ -40,7 +40,8 @@ export function parsePolicy(text: string): Policy {
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
   const place = v.getDotPath(issue) ?? "the document";
-  throw new TvsError("CONFIG_INVALID", `the policy is not valid: ${place}: ${issue.message}`);
+  const wrong = issue.received === "undefined" ? "missing" : issue.message;
+  throw new TvsError("CONFIG_INVALID", `the policy is not valid: ${place}: ${wrong}`);
 }
 
 export const defaultPolicy: Policy = parsePolicy(JSON.stringify(builtIn));

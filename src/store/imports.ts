@@ -19,7 +19,7 @@ import { openStaging } from "./staging.ts";
  */
 const checkpointPages: Readonly<Record<Company, number>> = { none: 32_000, quiet: 1_000, writing: 1_000 };
 const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
-const bulkCacheKib = 64_000;
+const bulkCacheKib = 64000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
 

@@ -9,6 +9,7 @@ import {
   hold,
   makeEvents,
   makeFolder,
+  noticeMs,
   openStores,
   type ServedRegister,
   serveRegister,
@@ -24,8 +25,6 @@ const teachers = 2_000;
 const claimLimit = 32;
 const claimsInRound = 200;
 const leaseMs = 60_000;
-/** The sender looks every 200 ms whether it is held. */
-const settleMs = 400;
 
 type Backlog = ServedRegister & { readonly operator: Operator };
 
@@ -34,7 +33,7 @@ export const backlogBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const pending = options.isQuick ? 50_000 : 500_000;
     const bare = await serveRegister(await makeFolder(cleanup), { teachers, cleanup });
-    const loaded = await serveBacklog(pending, cleanup);
+    const loaded = await serveBacklog(cleanup);
     for (let round = 0; round < options.rounds; round++) {
       await fillUp(loaded.operator, pending);
       await measureClaims(loaded.operator, pending, options);
@@ -42,7 +41,7 @@ export const backlogBench: Bench = (options) =>
     }
   });
 
-async function serveBacklog(pending: number, cleanup: Cleanup): Promise<Backlog> {
+async function serveBacklog(cleanup: Cleanup): Promise<Backlog> {
   const folder = await makeFolder(cleanup);
   const receiver = await startReceiver(cleanup);
   const operator = await openStores(dataDirIn(folder), cleanup);
@@ -75,15 +74,10 @@ async function measureClaims(
     if (claims.length === 0) throw new Error("nothing was left to claim");
     await outbox.release(claims, now);
   };
-  for (let n = 0; n < claimsInRound; n++) {
-    await claim([requestFor(n % endpoints, claimLimit)], one);
-    // The sender holds 512 at most; with every endpoint empty-handed, that is about ten for each.
-    if (n % 4 === 0)
-      await claim(
-        Array.from({ length: endpoints }, (_, index) => requestFor(index, 10)),
-        all,
-      );
-  }
+  for (let n = 0; n < claimsInRound; n++) await claim([requestFor(n % endpoints, claimLimit)], one);
+  // The sender holds 512 at most; with every endpoint empty-handed, that is about ten for each.
+  const ofAll = Array.from({ length: endpoints }, (_, index) => requestFor(index, 10));
+  for (let n = 0; n < claimsInRound / 4; n++) await claim(ofAll, all);
   const name = `claim of ${claimLimit} for an endpoint, ${pending.toLocaleString("en")} pending`;
   figures.add(`${name}, p50`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.5));
   figures.add(`${name}, p99`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.99));
@@ -109,10 +103,10 @@ async function measureChecks(
   const none = await p99Of(bare);
   const waiting = await p99Of(loaded);
   await hold(loaded.operator, false);
-  await sleep(settleMs);
+  await sleep(noticeMs);
   const draining = await p99Of(loaded);
   await hold(loaded.operator, true);
-  await sleep(settleMs);
+  await sleep(noticeMs);
   const backlog = `${pending.toLocaleString("en")} pending`;
   const name = "eligibility check at 200/s, p99";
   figures.add(`${name}, no backlog`, { unit: "ms" }, none);

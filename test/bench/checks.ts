@@ -11,7 +11,7 @@ const batchItems = 100;
 export const checksBench: Bench = ({ figures, rounds, isQuick }) =>
   withCleanup(async (cleanup) => {
     const { service, apiKey } = await serveRegister(await makeFolder(cleanup), { teachers, cleanup });
-    const seconds = { check: isQuick ? 1 : 3, other: isQuick ? 1 : 2 };
+    const seconds = { check: isQuick ? 1 : 2, other: 1 };
     const shared = { url: service.url, apiKey, teachers };
     await runLoad({ ...shared, kind: "check", connections, seconds: 1 });
     for (let round = 0; round < rounds; round++) {

@@ -8,6 +8,7 @@ import {
   hold,
   makeEvents,
   makeFolder,
+  noticeMs,
   openStores,
   serve,
   sleep,
@@ -45,6 +46,7 @@ export const drainBench: Bench = ({ figures, rounds, isQuick }) =>
     const { operator } = await serveEndpoints(Array(endpoints).fill("/hook"), cleanup);
     for (let round = 0; round < rounds; round++) {
       await hold(operator, true);
+      await sleep(noticeMs);
       await makeEvents(operator, events);
       const begun = Date.now();
       await hold(operator, false);

@@ -122,6 +122,9 @@ export async function makeEvents({ register, calendar }: Operator, count: number
   }
 }
 
+/** The sender looks every 200 ms whether it is held; after so long it knows. */
+export const noticeMs = 400;
+
 /** Holds all webhooks back, as a restored database does, or lets them go. */
 export function hold({ settings }: Operator, isHeld: boolean): Promise<void> {
   return settings.write({ hold_webhooks: String(isHeld) });

@@ -122,3 +122,21 @@ describe("text for people", () => {
     expect(record({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
   });
 });
+
+test("a table shows times to the second, a record in full", () => {
+  const time = "2026-01-31T12:00:00.123Z";
+  expect(table(["AT"], [[time]])).toBe("AT\n2026-01-31T12:00:00Z");
+  expect(record({ at: time })).toBe(`at  ${time}`);
+});
+
+test("a record's long list goes on below itself, and a word is never broken", () => {
+  const purposes = Array.from({ length: 8 }, (_, index) => `PURPOSE_NUMBER_${index}`);
+  const lines = record({ id: "x", purposes: purposes.join(", ") }).split("\n");
+  expect(lines.length).toBeGreaterThan(2);
+  for (const line of lines.slice(2)) expect(line).toMatch(/^ {10}PURPOSE_/);
+  const shown = lines
+    .slice(1)
+    .join(" ")
+    .matchAll(/PURPOSE_NUMBER_\d/g);
+  expect(Array.from(shown, ([name]) => name)).toEqual(purposes);
+});

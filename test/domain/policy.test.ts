@@ -67,6 +67,7 @@ describe("a policy document", () => {
   test.each<[string, string, RegExp]>([
     ["no JSON", "{", /^the policy is not valid JSON$/],
     ["no object", "[]", /^the policy is not valid: /],
+    ["an empty object", "{}", /^the policy is not valid: version: missing$/],
     ["no version", JSON.stringify({ purposes: {} }), /: version: /],
     ["an empty version", document({ version: "" }), /: version: must be 1 to 64/],
     ["a version with a space", document({ version: "a b" }), /: version: must be 1 to 64/],
