@@ -129,7 +129,7 @@ function fail(error: unknown, words: readonly string[]): number {
   if (words.includes("--json")) {
     process.stdout.write(`${JSON.stringify({ error: { code: known.code, message: known.message } })}\n`);
   }
-  if (process.env["TVS_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);
 }
 

@@ -94,7 +94,7 @@ export function printable(text: string): string {
 }
 
 function heading(title: string): string {
-  const colourful = process.stdout.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
+  const colourful = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }
 

@@ -73,7 +73,7 @@ type App = ReturnType<typeof createApp>;
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog(
     (line) => process.stderr.write(line),
-    environment["TVS_LOG_LEVEL"] === "debug" ? "debug" : "info",
+    environment.TVS_LOG_LEVEL === "debug" ? "debug" : "info",
   );
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();

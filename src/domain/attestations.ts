@@ -59,5 +59,8 @@ export type AttestationStore = {
   /** How many there are of a teacher. */
   countOfTeacher(teacherId: number): Promise<number>;
   /** Partners that were told VALID since a time, with the last time. */
-  toldValid(teacherId: number, since: number): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
+  toldValid(
+    teacherId: number,
+    since: number,
+  ): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
 };

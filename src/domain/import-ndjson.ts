@@ -68,7 +68,7 @@ function rowOf(members: Record<string, unknown>, line: number): RawRow {
       return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
     cells[field] = text;
   }
-  return { line, format: "ndjson", cells, profile: members["profile"] };
+  return { line, format: "ndjson", cells, profile: members.profile };
 }
 
 /** A number is taken for a teacher id alone: 01234567890 as a JSON number has lost its zero already. */

@@ -1,6 +1,6 @@
+import type { Calendar } from "./clock.ts";
 import type { Statuses, TeacherEvent } from "./events.ts";
 import { createEvents, statusesBefore, statusesOn } from "./events.ts";
-import type { Calendar } from "./clock.ts";
 import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
 
 /** A record with what only writers need: its version and its blind indexes. */

@@ -1,4 +1,11 @@
-import type { Certificate, CertificateStatus, License, LicenseStatus, Profile, Source } from "../partner/contract.ts";
+import type {
+  Certificate,
+  CertificateStatus,
+  License,
+  LicenseStatus,
+  Profile,
+  Source,
+} from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import { daysBetween } from "./clock.ts";
 
@@ -52,10 +59,7 @@ export function canonicalRegNo(text: string): string | null {
 /** The largest teacher id that JSON carries without loss. */
 export const maxTId = Number.MAX_SAFE_INTEGER;
 
-type LicenseFields = Pick<
-  Teacher,
-  "active" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
->;
+type LicenseFields = Pick<Teacher, "active" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn">;
 
 /**
  * The licence status on a date. A licence is VALID through its expiry day; without an expiry date there
@@ -95,7 +99,11 @@ export function licenseOn(teacher: LicenseFields, today: CalendarDate): License 
   };
 }
 
-function daysRemaining(status: LicenseStatus, expiry: CalendarDate | null, today: CalendarDate): number | null {
+function daysRemaining(
+  status: LicenseStatus,
+  expiry: CalendarDate | null,
+  today: CalendarDate,
+): number | null {
   if (expiry === null || (status !== "VALID" && status !== "EXPIRED")) return null;
   return Math.max(0, daysBetween(today, expiry));
 }

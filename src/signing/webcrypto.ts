@@ -20,13 +20,16 @@ export function createWebCryptoSigner(secrets: Secrets): LoadedSigner {
     async load(ring) {
       const wanted = [ring.active, ring.pending];
       const loaded = await Promise.all(
-        wanted.map(async (key) => [key.kid, keys.get(key.kid) ?? (await privateKeyOf(key, secrets))] as const),
+        wanted.map(
+          async (key) => [key.kid, keys.get(key.kid) ?? (await privateKeyOf(key, secrets))] as const,
+        ),
       );
       keys = new Map(loaded);
     },
     async sign(kid, input) {
       const key = keys.get(kid);
-      if (key === undefined) throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
+      if (key === undefined)
+        throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
       const signature = await crypto.subtle.sign(algorithm, key, new Uint8Array(Buffer.from(input)));
       return Buffer.from(signature).toString("base64url");
     },

@@ -141,7 +141,7 @@ function readHeader(file: string, name: string, header: Uint8Array): number {
 }
 
 function schemaOf(all: ReadAll): number {
-  const tables = all("SELECT name FROM sqlite_master WHERE type = 'table'").map((row) => row["name"]);
+  const tables = all("SELECT name FROM sqlite_master WHERE type = 'table'").map((row) => row.name);
   if (!tables.includes("schema_migrations")) throw new TvsError("STORE_CORRUPT", noBackup);
   const applied = all("SELECT version, sha256 FROM schema_migrations ORDER BY version");
   if (applied.length === 0) throw new TvsError("STORE_CORRUPT", noBackup);
@@ -156,7 +156,7 @@ function schemaOf(all: ReadAll): number {
 
 function checkIntegrity(all: ReadAll): void {
   const [row] = all("PRAGMA integrity_check(1)");
-  if (row?.["integrity_check"] !== "ok") throw new TvsError("STORE_CORRUPT", "the pages do not fit together");
+  if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages do not fit together");
 }
 
 function contentOf(all: ReadAll) {

@@ -75,7 +75,8 @@ const patterns: readonly [RegExp, StoreCode][] = [
 /** Translates a database's error, once, into one of ours; anything unrecognised means "unavailable". */
 export function storeError(error: unknown): TvsError {
   if (error instanceof TvsError) return error;
-  const text = error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);
+  const text =
+    error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);
   const code = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? "STORE_UNAVAILABLE";
   return new TvsError(code, explanations[code], { detail: text.trim(), cause: error });
 }

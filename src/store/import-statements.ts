@@ -88,11 +88,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   const places = columns.map((column) => contentColumns.indexOf(column));
   const rows = writes.map((write) => {
     const values = contentValues(write);
-    return [
-      write.id,
-      write.replaces?.version,
-      ...places.map((place) => jsonable(values[place] ?? null)),
-    ];
+    return [write.id, write.replaces?.version, ...places.map((place) => jsonable(values[place] ?? null))];
   });
   const sql = `UPDATE teachers SET ${columns.map((column, index) => `${column} = ${valueAt(column, index + 2)}`).join(", ")},
     version = CASE WHEN version = value ->> 1 THEN version + 1 END
@@ -114,9 +110,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
       [before?.certificate, after.certificate],
       [before?.active, after.active],
     ];
-    return [
-      [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))],
-    ];
+    return [[id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))]];
   });
   return rows.length === 0 ? [] : [{ sql: history, args: [JSON.stringify(rows)] }];
 }

@@ -82,7 +82,11 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     newId ??= await firstFreeId(driver);
     const look = embedded ? [statement("PRAGMA data_version")] : [];
     try {
-      const rows = await driver.batch([...look, ...chunkStatements(writes, newId), statement(advance, progress)]);
+      const rows = await driver.batch([
+        ...look,
+        ...chunkStatements(writes, newId),
+        statement(advance, progress),
+      ]);
       newId += writes.filter((write) => write.replaces === null).length;
       const others = othersWrote(embedded ? rows[0]?.[0] : undefined);
       return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns() };

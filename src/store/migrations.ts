@@ -26,7 +26,7 @@ export async function migrate(driver: Driver, now: number): Promise<void> {
 
 async function appliedMigrations(driver: Driver): Promise<Row[]> {
   const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
-  if (tables.some((table) => table["name"] === "schema_migrations")) {
+  if (tables.some((table) => table.name === "schema_migrations")) {
     return driver.query("SELECT version, sha256 FROM schema_migrations ORDER BY version");
   }
   if (tables.length > 0) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
@@ -52,7 +52,7 @@ export function refuseForeignSchema(applied: readonly Row[]): void {
     throw new TvsError("DATABASE_TOO_NEW", message);
   }
   for (const [index, row] of applied.entries()) {
-    if (row["sha256"] !== digest(migrations[index] ?? "")) {
+    if (row.sha256 !== digest(migrations[index] ?? "")) {
       throw new TvsError(
         "STORE_CORRUPT",
         `schema ${index + 1} of the database is not the one this program made`,

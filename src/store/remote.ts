@@ -77,7 +77,7 @@ export async function openRemote({
       const [row] = await query("SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ?", [
         Date.now(),
       ]);
-      return row !== undefined && !isDeadHere(String(row["holder"]));
+      return row !== undefined && !isDeadHere(String(row.holder));
     },
     async close() {
       await claim.release();
@@ -117,7 +117,7 @@ function createClaim(batch: Batch, renewMs: number): Claim {
 
   async function take(): Promise<void> {
     const current = await batch([{ sql: "SELECT holder FROM service_claim WHERE id = 1", args: [] }]);
-    const other = String(current[0]?.[0]?.["holder"] ?? "");
+    const other = String(current[0]?.[0]?.holder ?? "");
     const now = Date.now();
     const taken = await batch([upsert(isDeadHere(other) ? other : holder, now)]);
     if (taken[0]?.length === 0) {

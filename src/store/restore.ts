@@ -185,7 +185,7 @@ function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | nul
     db.exec("PRAGMA journal_mode = DELETE");
     db.exec("BEGIN EXCLUSIVE");
     // Between the two statements another process may have come and gone back to WAL.
-    if (all("PRAGMA journal_mode")[0]?.["journal_mode"] !== "delete")
+    if (all("PRAGMA journal_mode")[0]?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", "in use again");
     return null;
   } catch (error) {

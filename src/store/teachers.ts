@@ -157,7 +157,7 @@ function historyEntry(row: Row): HistoryEntry {
     action: text(row, "action") as HistoryEntry["action"],
     actor: text(row, "actor"),
     reason: textOrNull(row, "reason"),
-    before: row["license_from"] === null ? null : side("from"),
+    before: row.license_from === null ? null : side("from"),
     after: side("to"),
   };
 }

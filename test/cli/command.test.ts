@@ -72,7 +72,7 @@ describe("a command line", () => {
   test("of a variadic command may have any number of operands", async () => {
     const { seen, error } = await call(["a", "b", "c"], { variadic: true });
     expect(error).toBeUndefined();
-    expect(seen?.["_"]).toEqual(["a", "b", "c"]);
+    expect(seen?._).toEqual(["a", "b", "c"]);
     expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
   });
 });

@@ -76,7 +76,10 @@ describe("tvs teachers import", () => {
       const loss = await file("b.csv", [row(1, { license_expiry_date: "2020-01-01" })]);
       const braked = await run(loss, "--json");
       expect(braked.code).toBe(1);
-      expect(JSON.parse(braked.stdout)).toMatchObject({ updated: 0, stopped: { by: "brake", lost: 1, valid: 2 } });
+      expect(JSON.parse(braked.stdout)).toMatchObject({
+        updated: 0,
+        stopped: { by: "brake", lost: 1, valid: 2 },
+      });
       expect(braked.stderr).toContain("1 of 2 valid licences");
       expect(braked.stderr).toContain("--allow-change");
       expect((await run(loss, "--allow-change", "--json")).code).toBe(0);
@@ -103,7 +106,9 @@ describe("tvs teachers import", () => {
         expect(stderr.trimEnd().split("\n")).toHaveLength(1);
       }
       expect((await run(broken)).stderr).toContain("line 3");
-      expect(existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name.startsWith("import-")) : []).toEqual([]);
+      expect(
+        existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name.startsWith("import-")) : [],
+      ).toEqual([]);
     }));
 
   test("a report that cannot be written is noticed before anything is changed", () =>

@@ -13,14 +13,22 @@ describe("the sample extract", () => {
 
   test("is imported without a remark, and has teachers in every state", () =>
     withImports(async ({ add, register, driver }) => {
-      const { rows, inserted, rejected, warnings } = await add(committed, { pieceBytes: 65_536, baseline: true });
+      const { rows, inserted, rejected, warnings } = await add(committed, {
+        pieceBytes: 65_536,
+        baseline: true,
+      });
       expect({ rejected, warnings }).toEqual({ rejected: 0, warnings: 0 });
       expect(inserted).toBe(rows);
-      const regNos = (await driver.query("SELECT reg_no FROM teachers")).map((one) => String(one["reg_no"]));
+      const regNos = (await driver.query("SELECT reg_no FROM teachers")).map((one) => String(one.reg_no));
       const teachers = await register.findMany("regNo", regNos);
-      const seen = (of: (teacher: (typeof teachers)[number]) => string | boolean) => new Set(teachers.map(of));
-      expect(seen((one) => licenseStatusOn(one, "2026-03-10"))).toEqual(new Set(["VALID", "EXPIRED", "REVOKED", "NOT_FOUND"]));
-      expect(seen((one) => one.certificateStatus)).toEqual(new Set(["VERIFIED", "CLAIMED", "NOT_FOUND", "LEGACY_RECORD"]));
+      const seen = (of: (teacher: (typeof teachers)[number]) => string | boolean) =>
+        new Set(teachers.map(of));
+      expect(seen((one) => licenseStatusOn(one, "2026-03-10"))).toEqual(
+        new Set(["VALID", "EXPIRED", "REVOKED", "NOT_FOUND"]),
+      );
+      expect(seen((one) => one.certificateStatus)).toEqual(
+        new Set(["VERIFIED", "CLAIMED", "NOT_FOUND", "LEGACY_RECORD"]),
+      );
       expect(seen((one) => one.source)).toEqual(new Set(["new_system", "legacy"]));
       expect(seen((one) => one.active)).toEqual(new Set([true, false]));
     }));

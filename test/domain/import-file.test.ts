@@ -1,15 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { parse } from "csv-parse/sync";
 import { splitRecords } from "../../src/domain/import-csv.ts";
-import { canonicalPhone } from "../../src/domain/search-term.ts";
 import { readPhone } from "../../src/domain/import-values.ts";
+import { canonicalPhone } from "../../src/domain/search-term.ts";
 import { rejection } from "../rejection.ts";
 import { csv, row, withImports } from "./import-world.ts";
 
 describe("the lines of the report", () => {
   const bad = { nin: "x" };
   const spread = (newline: string) =>
-    csv([row(1, { ...bad, state: `a${newline}b${newline}c` }), row(2, bad), row(3, { ...bad, state: "x" }), row(4, bad)]);
+    csv([
+      row(1, { ...bad, state: `a${newline}b${newline}c` }),
+      row(2, bad),
+      row(3, { ...bad, state: "x" }),
+      row(4, bad),
+    ]);
 
   test.each([
     ["LF", (text: string) => text, "\n"],
@@ -34,7 +39,9 @@ describe("the lines of the report", () => {
   test("a row with too many or too few cells is rejected as a whole", () =>
     withImports(async ({ add }) => {
       const text = csv([row(1), row(2), row(3)]).split("\n");
-      const { report, inserted } = await add([text[0], `${text[1]},x`, text[2]?.replace(/,[^,]*$/, ""), text[3]].join("\n"));
+      const { report, inserted } = await add(
+        [text[0], `${text[1]},x`, text[2]?.replace(/,[^,]*$/, ""), text[3]].join("\n"),
+      );
       const code = "COLUMN_COUNT";
       expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
       expect(inserted).toBe(1);
@@ -48,7 +55,11 @@ describe("a file that could not be read", () => {
     ["has blank lines only", "\n\n", /no header/],
     ["lacks a column", "reg_no,name,source\nA/B/C/D,N,legacy\n", /line 1: .*certificate_status/],
     ["has a column twice", `name,${good}`, /line 1: .*name twice/],
-    ["is not UTF-8", Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]), /line 5: .*UTF-8/],
+    [
+      "is not UTF-8",
+      Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
+      /line 5: .*UTF-8/,
+    ],
     ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
     ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
     ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
@@ -94,12 +105,29 @@ function numbers(seed: number): (below: number) => number {
 describe("the CSV reader", () => {
   test("reads what another parser reads, however the text is cut", () => {
     const pick = numbers(1);
-    const cells = ["", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " "];
+    const cells = [
+      "",
+      "a",
+      "b c",
+      "\u00e9",
+      "x,y",
+      'say "yes"',
+      "two\nlines",
+      "two\r\nlines",
+      '"',
+      ",",
+      '""',
+      " ",
+    ];
     for (let round = 0; round < 300; round++) {
       const newline = pick(2) === 0 ? "\n" : "\r\n";
-      const quote = (cell: string) => (/[",\r\n]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell);
-      const records = Array.from({ length: 1 + pick(6) }, () => Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""));
-      const text = records.map((record) => record.map(quote).join(",")).join(newline) + (pick(2) === 0 ? newline : "");
+      const quote = (cell: string) =>
+        /[",\r\n]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+      const records = Array.from({ length: 1 + pick(6) }, () =>
+        Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+      );
+      const text =
+        records.map((record) => record.map(quote).join(",")).join(newline) + (pick(2) === 0 ? newline : "");
       const other = parse(text, { relax_column_count: true, record_delimiter: [newline] }) as string[][];
       expect(other).toEqual(records);
       expect(readInPieces(text, () => 1 + pick(5))).toEqual(records);
@@ -118,7 +146,9 @@ function readInPieces(text: string, size: () => number): string[][] {
     ({ rest, line } = read);
     at += length;
   }
-  return rest === "" ? found : [...found, ...splitRecords(rest, { line, final: true }).records.map((one) => [...one.cells])];
+  return rest === ""
+    ? found
+    : [...found, ...splitRecords(rest, { line, final: true }).records.map((one) => [...one.cells])];
 }
 
 describe("phone numbers", () => {

@@ -133,8 +133,18 @@ describe("what a row sets", () => {
 
   test("an empty cell clears, an absent column leaves", () =>
     withImports(async ({ add, find, blindIndex }) => {
-      const all = { t_id: "7", nin: "99900000001", email: "a@example.org", phone: "08031234567", state: "Oyo" };
-      const more = { category: "A", certificate_issue_date: "2018-01-01", photo_url: "https://p.example.org/1.jpg" };
+      const all = {
+        t_id: "7",
+        nin: "99900000001",
+        email: "a@example.org",
+        phone: "08031234567",
+        state: "Oyo",
+      };
+      const more = {
+        category: "A",
+        certificate_issue_date: "2018-01-01",
+        photo_url: "https://p.example.org/1.jpg",
+      };
       await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
       await add(csv([row(1)]));
       const kept = await find("TR/2019/LA/1");
@@ -142,7 +152,9 @@ describe("what a row sets", () => {
       expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
       expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
       expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
-      const empty = Object.fromEntries([...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]));
+      const empty = Object.fromEntries(
+        [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
+      );
       expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
       expect(await find("TR/2019/LA/1")).toMatchObject({
         ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
@@ -175,7 +187,12 @@ describe("what a row sets", () => {
 });
 
 describe("NDJSON", () => {
-  const member = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "new_system", certificateStatus: "VERIFIED" };
+  const member = {
+    regNo: "TR/2019/LA/1",
+    name: "Ada Obi",
+    source: "new_system",
+    certificateStatus: "VERIFIED",
+  };
   const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
   const ndjson = { name: "extract.ndjson" };
 
@@ -211,8 +228,14 @@ describe("NDJSON", () => {
     [{ name: "a\u0000b" }, { field: "name", code: "TEXT_INVALID" }],
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
     [{ profile: { qualifications: [{ title: "" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
-    [{ profile: { employment: [{ employer: "x@example.org" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
-    [{ profile: { employment: [{ employer: "x", from: "May" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
+    [
+      { profile: { employment: [{ employer: "x@example.org" }] } },
+      { field: "profile", code: "PROFILE_INVALID" },
+    ],
+    [
+      { profile: { employment: [{ employer: "x", from: "May" }] } },
+      { field: "profile", code: "PROFILE_INVALID" },
+    ],
     [{ name: undefined }, { field: "name", code: "NAME_MISSING" }],
     [{ certificateStatus: undefined }, { field: "certificateStatus", code: "CERTIFICATE_STATUS_INVALID" }],
   ])("rejects %j by its member's name", async (changes, issue) => {

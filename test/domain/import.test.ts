@@ -4,7 +4,8 @@ import type { ImportStore } from "../../src/domain/import-store.ts";
 import { rejection } from "../rejection.ts";
 import { type AddOptions, type Cells, csv, type ImportWorld, row, withImports } from "./import-world.ts";
 
-const rows = (count: number, changes: Cells = {}) => Array.from({ length: count }, (_, n) => row(n + 1, changes));
+const rows = (count: number, changes: Cells = {}) =>
+  Array.from({ length: count }, (_, n) => row(n + 1, changes));
 const noLicense = { license_issue_date: "", license_expiry_date: "" };
 const expired = { license_expiry_date: "2025-12-31" };
 const revoked = { license_revoked_on: "2026-01-02", license_revoked_reason: "forged" };
@@ -14,7 +15,15 @@ describe("counts", () => {
     withImports(async ({ add, count }) => {
       const extract = csv([...rows(3), row(4, { certificate_status: "CLAIMED" }), row(5, { nin: "x" })]);
       const first = await add(extract);
-      const expected = { rows: 5, inserted: 4, updated: 0, unchanged: 0, rejected: 1, warnings: 0, events: 7 };
+      const expected = {
+        rows: 5,
+        inserted: 4,
+        updated: 0,
+        unchanged: 0,
+        rejected: 1,
+        warnings: 0,
+        events: 7,
+      };
       expect(first).toMatchObject(expected);
       expect(first.sha256).toBe(new Bun.CryptoHasher("sha256").update(extract).digest("hex"));
       expect(await add(extract)).toMatchObject({ ...expected, inserted: 0, unchanged: 4, events: 0 });
@@ -36,14 +45,23 @@ describe("counts", () => {
 
   test("a file of nothing but a header changes nothing", () =>
     withImports(async ({ add }) => {
-      expect(await add(csv([row(1)]).split("\n")[0] ?? "")).toMatchObject({ rows: 0, inserted: 0, rejected: 0 });
+      expect(await add(csv([row(1)]).split("\n")[0] ?? "")).toMatchObject({
+        rows: 0,
+        inserted: 0,
+        rejected: 0,
+      });
     }));
 
   test("an extract without duplicates of many rows, more than are checked at a time", () =>
     withImports(async ({ add, count }) => {
-      const many = Array.from({ length: 1201 }, (_, n) => row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }));
+      const many = Array.from({ length: 1201 }, (_, n) =>
+        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
+      );
       expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
-      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({ unchanged: 1201, events: 0 });
+      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
+        unchanged: 1201,
+        events: 0,
+      });
       expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
     }));
 });
@@ -63,7 +81,12 @@ const transitions: [string, Cells, Cells, string[]][] = [
   ["NOT_FOUND to EXPIRED", noLicense, expired, []],
   ["certificate to VERIFIED", { certificate_status: "CLAIMED" }, {}, ["certificate.verified"]],
   ["certificate VERIFIED to other", {}, { certificate_status: "LEGACY_RECORD" }, ["certificate.revoked"]],
-  ["certificate CLAIMED to other", { certificate_status: "CLAIMED" }, { certificate_status: "NOT_FOUND" }, []],
+  [
+    "certificate CLAIMED to other",
+    { certificate_status: "CLAIMED" },
+    { certificate_status: "NOT_FOUND" },
+    [],
+  ],
   ["both", { ...noLicense, certificate_status: "CLAIMED" }, {}, ["license.verified", "certificate.verified"]],
   ["active to inactive", {}, { active: "no", certificate_status: "CLAIMED" }, ["teacher.deactivated"]],
   ["a name", {}, { name: "Another" }, []],
@@ -116,7 +139,14 @@ describe("duplicates", () => {
   test("in a file: the first stands", () =>
     withImports(async ({ add, find }) => {
       const { report, inserted } = await add(
-        csv([row(1, owner), row("1 ", owner), row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4), row(5)]),
+        csv([
+          row(1, owner),
+          row("1 ", owner),
+          row(2, { t_id: "7" }),
+          row(3, { nin: owner.nin }),
+          row(4),
+          row(5),
+        ]),
       );
       expect(inserted).toBe(3);
       expect(report.rejected).toEqual([
@@ -137,7 +167,9 @@ describe("duplicates", () => {
   test("against the register: a teacher id or NIN belongs to whoever has it", () =>
     withImports(async ({ add, find }) => {
       await add(csv([row(1, owner)]));
-      const { report, inserted } = await add(csv([row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4, { t_id: "8" })]));
+      const { report, inserted } = await add(
+        csv([row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4, { t_id: "8" })]),
+      );
       expect(inserted).toBe(1);
       expect(report.rejected).toEqual([
         { line: 2, field: "t_id", code: "DUPLICATE_T_ID" },
@@ -169,7 +201,9 @@ describe("what stops an import before anything is changed", () => {
   ])("the brake counts a %s", async (_name, change) => {
     await withImports(async ({ add }) => {
       await add(csv(rows(10)));
-      expect(await add(csv([row(1, change)]))).toMatchObject({ stopped: { by: "brake", lost: 1, valid: 10 } });
+      expect(await add(csv([row(1, change)]))).toMatchObject({
+        stopped: { by: "brake", lost: 1, valid: 10 },
+      });
     });
   });
 
@@ -222,7 +256,14 @@ describe("an import that was killed", () => {
       await kill(world);
       expect(await count("SELECT count(*) FROM teachers")).toBe(12);
       const result = await add(extract, small);
-      expect(result).toMatchObject({ rows: 40, inserted: 39, updated: 0, unchanged: 0, rejected: 1, events: 78 });
+      expect(result).toMatchObject({
+        rows: 40,
+        inserted: 39,
+        updated: 0,
+        unchanged: 0,
+        rejected: 1,
+        events: 78,
+      });
       expect(result.resumedAfterRow).toBe(13);
       expect(await count("SELECT count(*) FROM events")).toBe(78);
       expect(await count("SELECT count(*) FROM imports")).toBe(1);
@@ -246,7 +287,9 @@ describe("an import that was killed", () => {
       if (teacher === null) throw new Error("not applied");
       const { id, version, announcedStatus } = teacher;
       const content = { ...teacher, licenseRevokedOn: "2026-03-10" };
-      await register.apply([{ replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 }]);
+      await register.apply([
+        { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
+      ]);
       await add(extract, small);
       expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBe("2026-03-10");
     }));
@@ -302,12 +345,18 @@ describe("beside others", () => {
         if (teacher === null) throw new Error("not there");
         const { id, version, announcedStatus } = teacher;
         const content = { ...teacher, category: "B" };
-        await register.apply([{ replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 }]);
+        await register.apply([
+          { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
+        ]);
       };
       const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
       const result = await add(renewed, { through: meanwhile(imports, change) });
       expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
-      expect(await find("TR/2019/LA/3")).toMatchObject({ category: "B", certificateStatus: "CLAIMED", version: 3 });
+      expect(await find("TR/2019/LA/3")).toMatchObject({
+        category: "B",
+        certificateStatus: "CLAIMED",
+        version: 3,
+      });
       expect(await eventTypes("TR/2019/LA/3")).toEqual(["certificate.revoked"]);
     }));
 
@@ -323,13 +372,31 @@ describe("beside others", () => {
 
   /** Writes without being an import that others would see. */
   function quietly(imports: ImportStore): ImportStore {
-    return { ...imports, unfinished: async () => null, begin: beginQuietly, finish: async () => {}, tune: async () => {}, commit };
+    return {
+      ...imports,
+      unfinished: async () => null,
+      begin: beginQuietly,
+      finish: async () => {},
+      tune: async () => {},
+      commit,
+    };
     async function beginQuietly() {
-      return { id: 0, file: "", sha256: "", options: "", applied: 0, inserted: 0, updated: 0, unchanged: 0, events: 0 };
+      return {
+        id: 0,
+        file: "",
+        sha256: "",
+        options: "",
+        applied: 0,
+        inserted: 0,
+        updated: 0,
+        unchanged: 0,
+        events: 0,
+      };
     }
     async function commit(...[run, writes, next]: Parameters<ImportStore["commit"]>) {
       const current = await imports.unfinished();
-      if (current === null || writes.length === 0) return { outcome: "applied", othersWrote: false, serviceRuns: false } as const;
+      if (current === null || writes.length === 0)
+        return { outcome: "applied", othersWrote: false, serviceRuns: false } as const;
       return imports.commit(current, writes, { ...next, ...current, applied: run.applied });
     }
   }
@@ -337,7 +404,9 @@ describe("beside others", () => {
   test("two imports at once: the one that was overtaken stops, and says where", () =>
     withImports(async ({ add, imports, count }) => {
       const other = () => add(csv([row("X")]), { name: "other.csv" });
-      const error = await rejection(add(csv(rows(9)), { through: meanwhile(imports, other), maxChunkRows: 3 }));
+      const error = await rejection(
+        add(csv(rows(9)), { through: meanwhile(imports, other), maxChunkRows: 3 }),
+      );
       expect(error).toMatchObject({ code: "REFUSED" });
       expect((error as Error).message).toContain("after row 0");
       expect(await count("SELECT count(*) FROM teachers")).toBe(1);

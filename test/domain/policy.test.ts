@@ -47,7 +47,7 @@ describe("the default policy", () => {
   });
 
   test("GENERAL_PUBLIC_VERIFICATION takes any certificate of any source", () => {
-    const general = defaultPolicy.purposes["GENERAL_PUBLIC_VERIFICATION"];
+    const general = defaultPolicy.purposes.GENERAL_PUBLIC_VERIFICATION;
     expect(general).toMatchObject({ certificate: certificateStatuses, sources });
   });
 

@@ -21,7 +21,7 @@ function act(world: Pick<World, "register" | "clock">, action: TeacherAction, re
 /** The last event, as [type, licence, certificate, previous]. */
 async function told({ events }: World): Promise<unknown[] | undefined> {
   const last = (await events(regNo)).at(-1);
-  return last && [last.eventType, last.data["licenseStatus"], last.data["previousStatus"]];
+  return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
 
 describe("a revocation", () => {

@@ -127,7 +127,7 @@ describe("one question", () => {
         sub: envelope.verificationId,
         iat,
       });
-      expect(payload["result"]).toEqual(envelope.result);
+      expect(payload.result).toEqual(envelope.result);
       expect(protectedHeader.kid).toBe(world.active.kid);
       expect(envelope).toMatchObject({ verifiedAt: "2026-03-01T09:30:00Z", signatureKid: world.active.kid });
       expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
@@ -168,7 +168,7 @@ describe("one question", () => {
   test("about nobody is signed as well, once the register was asked", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
-      expect((await verified(world, envelope)).payload["result"]).toMatchObject({
+      expect((await verified(world, envelope)).payload.result).toMatchObject({
         found: false,
         reasons: ["TEACHER_NOT_FOUND"],
       });

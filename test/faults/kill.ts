@@ -159,15 +159,15 @@ function remember(
 async function compare(dataDir: string, load: Load, kills: number): Promise<Findings> {
   const db = await openConnection(join(dataDir, "tvs.db"));
   const stored = new Map(
-    db.all("SELECT verification_id AS id, jws FROM attestations").map((row) => [row["id"], row["jws"]]),
+    db.all("SELECT verification_id AS id, jws FROM attestations").map((row) => [row.id, row.jws]),
   );
   const twice = db.all("SELECT context FROM attestations GROUP BY partner_id, context HAVING count(*) > 1");
   const windows = db.all(
     "SELECT starts_at, used FROM quota_windows WHERE partner_id = 'small' AND kind = 'minute'",
   );
   const counted = windows.map((row) => ({
-    reset: Number(row["starts_at"]) / 1000 + 60,
-    used: Number(row["used"]),
+    reset: Number(row.starts_at) / 1000 + 60,
+    used: Number(row.used),
   }));
   const [check] = db.all("PRAGMA integrity_check");
   db.close();
@@ -182,7 +182,7 @@ async function compare(dataDir: string, load: Load, kills: number): Promise<Find
     replaysThatDiffer: load.replaysThatDiffer,
     quotaExceeded: [...load.smallAnswers.values()].filter((answers) => answers > smallPerMinute).length,
     answersNotCounted: counted.filter(({ reset, used }) => used < (load.smallAnswers.get(reset) ?? 0)).length,
-    integrity: String(check?.["integrity_check"]),
+    integrity: String(check?.integrity_check),
   };
 }
 

@@ -139,17 +139,17 @@ async function settle(dataDir: string): Promise<void> {
 async function compare(dataDir: string, { expected }: Changes, { received }: FaultyReceiver) {
   const db = await openConnection(join(dataDir, "tvs.db"));
   const events = db.all("SELECT event_id, event_type, body FROM events").map((row) => ({
-    eventId: String(row["event_id"]),
-    eventType: String(row["event_type"]),
-    body: String(row["body"]),
+    eventId: String(row.event_id),
+    eventType: String(row.event_type),
+    body: String(row.body),
   }));
   const deliveries = db
     .all("SELECT delivery_id, event_id, partner_id, state FROM deliveries JOIN events ON events.id = event")
     .map((row) => ({
-      deliveryId: String(row["delivery_id"]),
-      eventId: String(row["event_id"]),
-      partnerId: String(row["partner_id"]),
-      state: String(row["state"]),
+      deliveryId: String(row.delivery_id),
+      eventId: String(row.event_id),
+      partnerId: String(row.partner_id),
+      state: String(row.state),
     }));
   const twice = db.all(
     "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
@@ -157,7 +157,7 @@ async function compare(dataDir: string, { expected }: Changes, { received }: Fau
   const [check] = db.all("PRAGMA integrity_check");
   db.close();
   const findings = judge({ events, deliveries, received, subscribers, expected });
-  return { ...findings, finishedTwice: twice.length, integrity: String(check?.["integrity_check"]) };
+  return { ...findings, finishedTwice: twice.length, integrity: String(check?.integrity_check) };
 }
 
 if (import.meta.main) {

@@ -41,7 +41,7 @@ function withCommits(
       open: () => open(),
     };
     const keys = async () =>
-      (await driver.query("SELECT k FROM probe ORDER BY rowid")).map((row) => String(row["k"]));
+      (await driver.query("SELECT k FROM probe ORDER BY rowid")).map((row) => String(row.k));
     await act({ commit: createCommits(counting, limits), batches, gate, keys });
   });
 }
@@ -91,7 +91,7 @@ describe("each act", () => {
     withCommits(async ({ commit }) => {
       const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
       const rows = await Promise.all(acts);
-      expect(rows.map((act) => act.map((one) => one[0]?.["k"]))).toEqual(
+      expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
         names(20).map((key, i) => names(i % 3, key)),
       );
     }));

@@ -38,10 +38,10 @@ for (const kind of driverKinds) {
       const [rows] = await driver.batch([
         { sql: insert, args: ["types", 9_007_199_254_740_991, bytes, "é/\u{1F600}"] },
       ]);
-      expect(Number(rows?.[0]?.["n"])).toBe(9_007_199_254_740_991);
+      expect(Number(rows?.[0]?.n)).toBe(9_007_199_254_740_991);
       const [row] = await driver.query("SELECT * FROM probe WHERE k = ?", ["types"]);
-      expect(new Uint8Array(row?.["b"] as ArrayBuffer)).toEqual(bytes);
-      expect(row?.["t"]).toBe("é/\u{1F600}");
+      expect(new Uint8Array(row?.b as ArrayBuffer)).toEqual(bytes);
+      expect(row?.t).toBe("é/\u{1F600}");
     });
 
     test("binds an integer as an integer, not as 6.0", async () => {
@@ -51,7 +51,7 @@ for (const kind of driverKinds) {
 
     test("binds booleans and refuses text that would come back cut", async () => {
       const [row] = await driver.query("SELECT ? AS yes, ? AS no", [true, false]);
-      expect([Number(row?.["yes"]), Number(row?.["no"])]).toEqual([1, 0]);
+      expect([Number(row?.yes), Number(row?.no)]).toEqual([1, 0]);
       expect(await rejection(driver.query("SELECT ? AS t", ["a\0b"]))).toBeInstanceOf(Error);
     });
 
@@ -61,8 +61,7 @@ for (const kind of driverKinds) {
         { sql: insert, args: ["one", 1] },
         { sql: insert, args: ["two", 2] },
       ]);
-      const ask = async (key: string) =>
-        (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.["n"];
+      const ask = async (key: string) => (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.n;
       expect(
         [await ask("one"), await ask("none"), await ask("two"), await ask("none")].map((n) => n && Number(n)),
       ).toEqual([1, undefined, 2, undefined]);
@@ -91,7 +90,7 @@ for (const kind of driverKinds) {
         ...chain("nobody"),
       ]);
       const rows = await driver.query("SELECT k FROM probe WHERE k LIKE '%child of%' ORDER BY k");
-      expect(rows.map((row) => row["k"])).toEqual(["child of parent", "grandchild of parent"]);
+      expect(rows.map((row) => row.k)).toEqual(["child of parent", "grandchild of parent"]);
     });
 
     test("acts in flight share a commit, and a bad one fails alone", async () => {
@@ -113,7 +112,7 @@ for (const kind of driverKinds) {
       await Promise.all([write(driver, 0), write(other, 50)]);
       await other.close();
       const [row] = await driver.query("SELECT count(*) AS n FROM probe WHERE k LIKE 'side %'");
-      expect(Number(row?.["n"])).toBe(100);
+      expect(Number(row?.n)).toBe(100);
     });
 
     test("only one service at a time holds the database", async () => {

@@ -37,7 +37,7 @@ const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
 const byId = "SELECT name FROM person WHERE id = ?";
 const add = (connection: Connection, id: number, name: string) =>
   connection.transaction([statement(insert, [id, name])]);
-const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.["name"];
+const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.name;
 const codeOf = (act: () => unknown): string | undefined => {
   try {
     act();
@@ -85,7 +85,7 @@ describe("parameters of an earlier call", () => {
   test("null is given as a value, and unbinds what was there", () =>
     withConnection((connection) => {
       const one = "SELECT ? AS v";
-      expect([1, null, 2].map((value) => connection.all(one, [value])[0]?.["v"])).toEqual([1, null, 2]);
+      expect([1, null, 2].map((value) => connection.all(one, [value])[0]?.v)).toEqual([1, null, 2]);
     }));
 });
 
@@ -122,13 +122,13 @@ describe("after reading and failing", () => {
       codeOf(() => add(connection, 1, "again"));
       await withSecond(file, (second) => {
         const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
-        expect([row?.["busy"], row?.["log"]].map(Number)).toEqual([0, 0]);
+        expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
       });
     }));
 });
 
 describe("values", () => {
-  const back = (connection: Connection, value: Value) => connection.all("SELECT ? AS v", [value])[0]?.["v"];
+  const back = (connection: Connection, value: Value) => connection.all("SELECT ? AS v", [value])[0]?.v;
 
   test("booleans are 0 and 1: a raw one aborts the process", () =>
     withConnection((connection) => {
@@ -139,9 +139,9 @@ describe("values", () => {
     withConnection((connection) => {
       const sql = "SELECT json_array(?1) AS j, CAST(?1 AS TEXT) AS t, typeof(?1) AS k";
       expect(connection.all(sql, [6])).toEqual([{ j: "[6]", t: "6", k: "integer" }]);
-      expect(connection.all(sql, [Number.MAX_SAFE_INTEGER])[0]?.["t"]).toBe("9007199254740991");
-      expect(connection.all(sql, [-0])[0]?.["t"]).toBe("0");
-      expect(connection.all(sql, [1.5])[0]?.["k"]).toBe("real");
+      expect(connection.all(sql, [Number.MAX_SAFE_INTEGER])[0]?.t).toBe("9007199254740991");
+      expect(connection.all(sql, [-0])[0]?.t).toBe("0");
+      expect(connection.all(sql, [1.5])[0]?.k).toBe("real");
     }));
 
   test("bytes come back as they were, as the only value too", () =>
@@ -217,7 +217,7 @@ describe("the write lock", () => {
       const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
       for (let i = 0; i < 200; i++) connection.transaction([read, write]);
       expect((await ended)[0]).toBe(0);
-      expect(connection.all("SELECT flag FROM person WHERE id = 1")[0]?.["flag"]).toBe(400);
+      expect(connection.all("SELECT flag FROM person WHERE id = 1")[0]?.flag).toBe(400);
     }));
 });
 

@@ -29,7 +29,7 @@ describe("a database without tables", () => {
     withDriver(async (driver) => {
       await migrate(driver, 1_772_355_000_000);
       const rows = await applied(driver);
-      expect(rows.map((row) => Number(row["version"]))).toEqual(
+      expect(rows.map((row) => Number(row.version))).toEqual(
         Array.from({ length: schemaVersion }, (_, i) => i + 1),
       );
       const text = readFileSync(
@@ -40,7 +40,7 @@ describe("a database without tables", () => {
         sha256: createHash("sha256").update(text).digest("hex"),
         applied_at: 1_772_355_000_000,
       });
-      expect((await driver.query("SELECT count(*) AS n FROM teachers"))[0]?.["n"]).toBe(0);
+      expect((await driver.query("SELECT count(*) AS n FROM teachers"))[0]?.n).toBe(0);
     }));
 
   test("is migrated once, also when two programs start together", () =>
@@ -48,7 +48,7 @@ describe("a database without tables", () => {
       await Promise.all([migrate(one, 1), migrate(other, 2)]);
       expect(await applied(one)).toHaveLength(schemaVersion);
       expect(await schema(one)).toEqual(await schema(other));
-      expect((await one.query("SELECT value FROM revision"))[0]?.["value"]).toBe(1);
+      expect((await one.query("SELECT value FROM revision"))[0]?.value).toBe(1);
     }));
 
   test("is left as it is when it is up to date", () =>
@@ -66,7 +66,7 @@ describe("a database without tables", () => {
         batch: (all) => driver.batch(all.length < 3 ? all : [...all.slice(0, -3), statement("nonsense")]),
       };
       expect(await rejection(migrate(half, 1))).toMatchObject({ name: "TvsError" });
-      expect((await schema(driver)).map((row) => row["name"])).toEqual(["schema_migrations"]);
+      expect((await schema(driver)).map((row) => row.name)).toEqual(["schema_migrations"]);
       await migrate(driver, 2);
       expect(await applied(driver)).toHaveLength(schemaVersion);
     }));
@@ -102,6 +102,6 @@ describe("a database that is not this program's", () => {
     withDriver(async (driver) => {
       await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
       expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT" });
-      expect((await schema(driver)).map((row) => row["name"])).toEqual(["customers"]);
+      expect((await schema(driver)).map((row) => row.name)).toEqual(["customers"]);
     }));
 });

@@ -28,7 +28,7 @@ async function settings(file: string): Promise<Record<string, unknown>> {
   const rows = await driver.query("SELECT name, value FROM settings");
   expect(await driver.query("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   await driver.close();
-  return Object.fromEntries(rows.map((row) => [row["name"], row["value"]]));
+  return Object.fromEntries(rows.map((row) => [row.name, row.value]));
 }
 
 type Folder = { target: string; options: RestoreOptions; names(): string[] };
