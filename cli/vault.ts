@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
@@ -51,15 +51,22 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
+/**
+ * The file appears with its content in it, or not at all: of two first commands at once, the second finds the
+ * whole key and uses it.
+ */
 function createMasterKey(file: string): string {
   const text = newMasterKey();
+  const draft = `${file}.${process.pid}.new`;
   try {
-    writeFileSync(file, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true });
+    linkSync(draft, file);
     return text;
   } catch (cause) {
-    // Another first command was faster: its key is the one.
     if ((cause as { code?: string }).code === "EEXIST") return readFileSync(file, "utf8");
     throw new TvsError("STORE_READ_ONLY", `${file} cannot be written; check the data directory`, { cause });
+  } finally {
+    rmSync(draft, { force: true });
   }
 }
 

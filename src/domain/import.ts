@@ -9,8 +9,8 @@ import type { RegisterStore } from "./register.ts";
 
 /** The brake: the share of valid licences, in percent, that one import may end without being told to. */
 export const maxLostPercent = 2;
-/** Above this, a commit no longer gets cheaper by the row, and memory grows. */
-const defaultMaxChunkRows = 5_000;
+/** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
+const defaultMaxChunkRows = 3_000;
 
 export type ImportDependencies = {
   readonly register: RegisterStore;

@@ -33,7 +33,8 @@ const maxPrepared = 500;
 export async function openConnection(file: string): Promise<Connection> {
   const { default: Database } = await import("libsql");
   const db = new Database(file, { timeout: 5000 });
-  db.exec("PRAGMA journal_mode = WAL");
+  // No time-out applies to this one: of two first openings at once, one is told at once that it is locked.
+  untilUnlocked(() => db.exec("PRAGMA journal_mode = WAL"));
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA foreign_keys = ON");
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
@@ -94,23 +95,22 @@ function rollBack(db: Libsql.Database): void {
  * commit would fail at once, whatever the time-out. The wait is our own, in steps of a millisecond.
  */
 function beginImmediate(db: Libsql.Database): void {
-  const deadline = Date.now() + lockWaitMs;
   db.exec("PRAGMA busy_timeout = 0");
   try {
-    while (!tryBegin(db, deadline)) {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs);
-    }
+    untilUnlocked(() => db.exec("BEGIN IMMEDIATE"));
   } finally {
     db.exec("PRAGMA busy_timeout = 5000");
   }
 }
 
-function tryBegin(db: Libsql.Database, deadline: number): boolean {
-  try {
-    db.exec("BEGIN IMMEDIATE");
-    return true;
-  } catch (error) {
-    if (!/locked|BUSY/i.test(String(error)) || Date.now() > deadline) throw error;
-    return false;
+function untilUnlocked(act: () => void): void {
+  const deadline = Date.now() + lockWaitMs;
+  for (;;) {
+    try {
+      return act();
+    } catch (error) {
+      if (!/locked|BUSY/i.test(String(error)) || Date.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs);
+    }
   }
 }

@@ -3,6 +3,7 @@ import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Driver, type Row, type Statement, storeError } from "./driver.ts";
+import { readyId } from "./writer.ts";
 
 export type EmbeddedOptions = {
   readonly file: string;
@@ -121,7 +122,7 @@ function inPlace(connection: Connection): Writer {
 type Reply = { id: number; rows?: Row[][]; error?: { code: string; message: string } };
 type Waiting = { resolve(rows: Row[][]): void; reject(error: unknown): void };
 
-/** The other end of writer.ts. Batches are answered in the order in which they were sent. */
+/** The other end of writer.ts, which speaks first. Batches are answered in the order in which they were sent. */
 async function inThread(worker: Worker): Promise<Writer> {
   const waiting = new Map<number, Waiting>();
   let nextId = 0;
@@ -153,6 +154,7 @@ async function inThread(worker: Worker): Promise<Writer> {
   worker.on("message", settle);
   worker.on("error", (error) => fail(String(error)));
   worker.on("exit", () => fail("writer thread ended"));
+  await new Promise<Row[][]>((resolve, reject) => waiting.set(readyId, { resolve, reject }));
   await send({ open: true });
 
   return {

@@ -17,9 +17,9 @@ import { openStaging } from "./staging.ts";
  * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. A service
  * takes its turns at emptying the log, so beside one it stays as short as ever.
  */
-const checkpointPages: Readonly<Record<Company, number>> = { none: 32_000, quiet: 1_000, writing: 1_000 };
+const checkpointPages: Readonly<Record<Company, number>> = { none: 32_000, quiet: 8_000, writing: 1_000 };
 const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
-const bulkCacheKib = 64000;
+const bulkCacheKib = 64_000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
 

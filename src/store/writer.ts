@@ -4,6 +4,9 @@ import type { Row, Statement } from "./driver.ts";
 
 type Request = { id: number; statements?: readonly Statement[]; open?: true; close?: true };
 
+/** The number of the first message, by which the thread says that it listens. */
+export const readyId = -1;
+
 /**
  * The loop of the writing thread: one connection, one batch at a time, in order.
  *
@@ -34,4 +37,6 @@ export async function runWriter(file: string): Promise<void> {
       }
     });
   });
+  // What is sent before the listener stands may be lost on Deno, so the other side waits for this.
+  port.postMessage({ id: readyId });
 }

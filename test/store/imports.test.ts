@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { createCalendar, systemClock } from "../../src/domain/clock.ts";
+import { importRegister } from "../../src/domain/import.ts";
+import type { ImportStore } from "../../src/domain/import-store.ts";
+import type { RegisterStore } from "../../src/domain/register.ts";
+import { createBloom } from "../../src/store/bloom.ts";
+import type { Driver } from "../../src/store/driver.ts";
+import { createImportStore } from "../../src/store/imports.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { type Cells, csv, row } from "../domain/import-world.ts";
+import { driverKinds } from "./drivers.ts";
+import { aTeacherWrite } from "./samples.ts";
+
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`imports: ${kind.name}`, () => {
+    let database: Awaited<ReturnType<typeof kind.create>>;
+    let driver: Driver;
+    let imports: ImportStore;
+    let register: RegisterStore;
+    let folder: string;
+
+    beforeAll(async () => {
+      database = await kind.create();
+      driver = await database.open();
+      await migrate(driver, 1);
+      folder = await mkdtemp(join(tmpdir(), "tvs-staging-"));
+      imports = createImportStore(driver, folder);
+      register = createTeacherStore(driver);
+    });
+    afterAll(async () => {
+      await driver.close();
+      await database.destroy();
+      await rm(folder, { recursive: true });
+    });
+
+    const begin = (file: string) => imports.begin({ file, sha256: file, options: "{}", at: 1 });
+    const newTeacher = (regNo: string, tId: number | null = null) => ({
+      ...aTeacherWrite(regNo, { tId }),
+      changed: null,
+    });
+    const add = (rows: readonly Cells[]) =>
+      importRegister(
+        { name: "extract.csv", bytes: bytesOf(csv(rows)) },
+        {
+          register,
+          imports,
+          blindIndex: createBlindIndex(new Uint8Array(32)),
+          calendar: createCalendar("Africa/Lagos"),
+          clock: systemClock,
+          actor: "test",
+        },
+        { maxChunkRows: 50, allowChange: true },
+      );
+
+    test("imports, changes and leaves alone", async () => {
+      const rows = Array.from({ length: 120 }, (_, n) =>
+        row(`all/${n}`.replace("/", "-"), { nin: String(99_900_000_000 + n) }),
+      );
+      expect(await add(rows)).toMatchObject({ inserted: 120, events: 240 });
+      expect(await add(rows)).toMatchObject({ unchanged: 120, events: 0 });
+      const changed = rows.map((one, n) => (n % 2 === 0 ? { ...one, certificate_status: "CLAIMED" } : one));
+      expect(await add(changed)).toMatchObject({ updated: 60, unchanged: 60, events: 60 });
+      const teacher = await register.findStored({ by: "regNo", value: "TR/2019/LA/ALL-2" });
+      expect(teacher).toMatchObject({ certificateStatus: "CLAIMED", version: 2 });
+      const types = (await register.events(teacher?.id ?? 0)).map((event) => event.eventType);
+      expect(types).toEqual(["license.verified", "certificate.verified", "certificate.revoked"]);
+      expect(await register.history(teacher?.id ?? 0)).toHaveLength(2);
+    });
+
+    test("moves the progress with the rows, or neither", async () => {
+      const run = await begin("progress");
+      const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
+      const next = { ...run, applied: 2, inserted: 2 };
+      expect(await imports.commit(run, clash, next)).toMatchObject({ outcome: "conflict" });
+      expect(await imports.unfinished()).toMatchObject({ applied: 0, inserted: 0 });
+      expect(await register.findStored({ by: "regNo", value: "A/1/1/1" })).toBeNull();
+      expect(await imports.commit(run, [newTeacher("A/1/1/1", 5)], next)).toMatchObject({
+        outcome: "applied",
+      });
+      expect(await imports.unfinished()).toMatchObject({ applied: 2, inserted: 2 });
+    });
+
+    test("does not change a record that has moved on", async () => {
+      const run = await begin("moved on");
+      await imports.commit(run, [newTeacher("B/1/1/1")], { ...run, applied: 1 });
+      const stored = await register.findStored({ by: "regNo", value: "B/1/1/1" });
+      const change = (version: number) => ({
+        ...aTeacherWrite("B/1/1/1", { name: "Changed" }),
+        replaces: { id: stored?.id ?? 0, version },
+        changed: ["name"] as const,
+      });
+      const [now, next] = [
+        { ...run, applied: 1 },
+        { ...run, applied: 2 },
+      ];
+      expect(await imports.commit(now, [change(7)], next)).toMatchObject({ outcome: "conflict" });
+      expect(await imports.commit(now, [change(1)], next)).toMatchObject({ outcome: "applied" });
+      expect(await register.findStored({ by: "regNo", value: "B/1/1/1" })).toMatchObject({
+        name: "Changed",
+        version: 2,
+      });
+    });
+
+    test("stops an import that another one has overtaken, or that is done already", async () => {
+      const run = await begin("overtaken");
+      const other = await begin("other");
+      expect(await imports.commit(run, [], { ...run, applied: 1 })).toMatchObject({ outcome: "superseded" });
+      await imports.commit(other, [], { ...other, applied: 1 });
+      expect(await imports.commit(other, [], { ...other, applied: 1 })).toMatchObject({
+        outcome: "superseded",
+      });
+      await imports.finish({ ...other, applied: 1 }, { rejected: 0, warnings: 0, at: 2 });
+      expect(await imports.unfinished()).toBeNull();
+    });
+  });
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+describe("the filter of NINs", () => {
+  const index = createBlindIndex(new Uint8Array(32));
+
+  test("never calls one new that it has seen, and hardly ever the other way round", () => {
+    const filter = createBloom(1);
+    const all = Array.from({ length: 20_000 }, (_, n) => index.nin(String(99_900_000_000 + n)));
+    expect(all.filter((one) => filter.add(one)).length).toBeLessThan(5);
+    expect(all.every((one) => filter.add(one))).toBe(true);
+  });
+});
