@@ -103,7 +103,7 @@ function beginImmediate(db: Libsql.Database): void {
   }
 }
 
-function untilUnlocked(act: () => void): void {
+function untilUnlocked<T>(act: () => T): T {
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
     try {
