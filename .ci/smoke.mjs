@@ -21,6 +21,7 @@ const HTTP_TIMEOUT_MS = 10_000;
 const DRAIN_LIMIT_MS = 10_000;
 /** The service honours a command within a second; a busy machine gets more before it counts as broken. */
 const HONOUR_TIMEOUT_MS = 10_000;
+const BATCH_SIZE = 100;
 
 const binary = process.argv[2];
 if (!binary) {
@@ -99,15 +100,27 @@ async function get(url) {
   return body;
 }
 
-async function checkEligibility(url, { apiKey, regNo }) {
-  const response = await fetch(`${url}/v1/inter-agency/eligibility-check`, {
+async function post(address, apiKey, question) {
+  const response = await fetch(address, {
     method: "POST",
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
+    body: JSON.stringify(question),
     signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
   });
   const body = await response.text();
   assert.equal(response.status, 200, body);
+  return body;
+}
+
+const about = (regNo) => ({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
+
+function checkBatch(url, { apiKey, regNo }) {
+  const items = Array.from({ length: BATCH_SIZE }, () => about(regNo));
+  return post(`${url}/v1/inter-agency/batch`, apiKey, { items });
+}
+
+async function checkEligibility(url, { apiKey, regNo }) {
+  const body = await post(`${url}/v1/inter-agency/eligibility-check`, apiKey, about(regNo));
   const envelope = JSON.parse(body);
   assert.equal(envelope.result.found, true);
   return { body, envelope };
@@ -137,6 +150,7 @@ async function serveAndRotate(partner) {
     const { url } = service;
     const ask = () => checkEligibility(url, partner);
     const before = await ask();
+    writeFileSync(join(folder, "batch.json"), await checkBatch(url, partner));
     const rotated = runJson(["keys", "rotate", "--now"]);
     assert.equal(rotated.previousKid, before.envelope.signatureKid);
     const after = await firstEnvelopeBy(rotated.activeKid, ask);
@@ -174,6 +188,8 @@ function checkOffline(envelope) {
       verdicts.map(({ valid }) => valid),
       [true, true],
     );
+    const batch = runLines(["verify", "batch.json", ...keys, ...expected]);
+    assert.equal(batch.filter(({ valid }) => valid).length, BATCH_SIZE);
     assert.equal(verdicts[0].verificationId, envelope.verificationId);
   }
   const forged = { ...envelope, result: { ...envelope.result, eligible: !envelope.result.eligible } };
