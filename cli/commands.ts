@@ -38,7 +38,7 @@ const root: OurCommand = {
  */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
   setWorkerEntry(entry);
-  const words = commonFlagsLast(argv);
+  const words = kidsLast(commonFlagsLast(argv));
   try {
     if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
       process.stdout.write(`${version}\n`);
@@ -106,6 +106,16 @@ async function explain(words: readonly string[]): Promise<number> {
   ]);
   process.stdout.write(await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
+}
+
+/**
+ * One key id in sixty-four begins with a dash and would be read as options. No option is as long, so such a
+ * word is an operand: whoever has to declare a key compromised must not have to know of `--` first.
+ */
+function kidsLast(words: readonly string[]): string[] {
+  const kids = words.filter((word) => /^-[\w-]{42}$/.test(word));
+  if (kids.length === 0 || words.includes("--")) return [...words];
+  return [...words.filter((word) => !kids.includes(word)), "--", ...kids];
 }
 
 /** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */

@@ -119,10 +119,15 @@ export function row(number: number | string, changes: Cells = {}): Cells {
   return { ...plain, reg_no: `TR/2019/LA/${number}`, ...changes };
 }
 
+/** So many of them, numbered from 1. */
+export function rows(count: number, changes: Cells = {}): Cells[] {
+  return Array.from({ length: count }, (_, n) => row(n + 1, changes));
+}
+
 /** CSV with every column that any of the rows has. */
-export function csv(rows: readonly Cells[]): string {
-  const columns = [...new Set(rows.flatMap((one) => Object.keys(one)))];
-  const lines = rows.map((one) => columns.map((column) => quoted(one[column] ?? "")).join(","));
+export function csv(records: readonly Cells[]): string {
+  const columns = [...new Set(records.flatMap((one) => Object.keys(one)))];
+  const lines = records.map((one) => columns.map((column) => quoted(one[column] ?? "")).join(","));
   return `${[columns.join(","), ...lines].join("\n")}\n`;
 }
 
