@@ -3,16 +3,14 @@ import type { Operator } from "../../cli/open.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { quantile } from "./figures.ts";
 import { runLoad } from "./load.ts";
+import { makeRegister, type ServedRegister, serveRegister } from "./register.ts";
 import {
   type Cleanup,
-  dataDirIn,
   hold,
   makeEvents,
-  makeFolder,
   noticeMs,
   openStores,
-  type ServedRegister,
-  serveRegister,
+  serve,
   sleep,
   startReceiver,
   subscribe,
@@ -32,7 +30,7 @@ type Backlog = ServedRegister & { readonly operator: Operator };
 export const backlogBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const pending = options.isQuick ? 50_000 : 500_000;
-    const bare = await serveRegister(await makeFolder(cleanup), { teachers, cleanup });
+    const bare = await serveRegister(teachers, cleanup);
     const loaded = await serveBacklog(cleanup);
     for (let round = 0; round < options.rounds; round++) {
       await fillUp(loaded.operator, pending);
@@ -42,13 +40,12 @@ export const backlogBench: Bench = (options) =>
   });
 
 async function serveBacklog(cleanup: Cleanup): Promise<Backlog> {
-  const folder = await makeFolder(cleanup);
+  const register = await makeRegister(teachers, cleanup);
   const receiver = await startReceiver(cleanup);
-  const operator = await openStores(dataDirIn(folder), cleanup);
+  const operator = await openStores(register.dataDir, cleanup);
   await hold(operator, true);
-  const served = await serveRegister(folder, { teachers, cleanup });
   await subscribe(operator, Array(endpoints).fill(`${receiver}/hook`));
-  return { ...served, operator };
+  return { ...register, operator, service: await serve(register.dataDir, cleanup) };
 }
 
 /** Makes up for what the round before has sent. */

@@ -5,6 +5,8 @@ export type BenchOptions = {
   /** What is compared takes turns within each round. */
   readonly rounds: number;
   readonly isQuick: boolean;
+  /** Part of 5,000,000 teachers and 50,000,000 attestations that the growth bench makes. */
+  readonly growthScale: number;
 };
 
 export type Bench = (options: BenchOptions) => Promise<void>;

@@ -1,8 +1,9 @@
 import { fileURLToPath } from "node:url";
+import type { Kind } from "./requests.ts";
 
 export type LoadPlan = {
   readonly url: string;
-  readonly kind: "check" | "batch" | "lookup";
+  readonly kind: Kind;
   readonly apiKey: string;
   /** How many teachers there are to ask for. */
   readonly teachers: number;
@@ -13,6 +14,7 @@ export type LoadPlan = {
 };
 
 export type LoadResult = {
+  /** Answered ones. */
   readonly requests: number;
   readonly failed: number;
   readonly seconds: number;
@@ -20,20 +22,23 @@ export type LoadResult = {
   readonly p99Ms: number;
 };
 
-const driverFile = fileURLToPath(new URL("./driver.ts", import.meta.url));
-const wrkScript = fileURLToPath(new URL("./load.lua", import.meta.url));
+const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 export function driverName(): string {
-  return Bun.which("wrk") === null ? "this project's own driver (wrk is not installed)" : "wrk";
+  return Bun.which("wrk") === null ? "autocannon (wrk is not installed)" : "wrk";
 }
 
 /**
  * Sends requests for random teachers over connections that stay open, from another process.
+ * @param enough ends a load with a steady rate before its time
  * @throws Error when a request failed: figures of failures are not figures of the service
  */
-export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
-  const words = plan.perSecond === undefined && Bun.which("wrk") !== null ? wrkWords(plan) : ownWords(plan);
-  const child = Bun.spawn([...words], { stdout: "pipe", stderr: "pipe" });
+export async function runLoad(plan: LoadPlan, enough?: Promise<unknown>): Promise<LoadResult> {
+  const child = Bun.spawn(wordsFor(plan), { stdout: "pipe", stderr: "pipe" });
+  enough?.then(
+    () => child.kill(),
+    () => child.kill(),
+  );
   const [stdout, stderr] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -47,11 +52,10 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   return result;
 }
 
-function wrkWords({ url, kind, apiKey, teachers, connections, seconds }: LoadPlan): string[] {
+function wordsFor(plan: LoadPlan): string[] {
+  const { url, kind, apiKey, teachers, connections, seconds, perSecond } = plan;
+  if (perSecond !== undefined) return [process.execPath, fileOf("./steady.ts"), JSON.stringify(plan)];
+  if (Bun.which("wrk") === null) return [process.execPath, fileOf("./autocannon.ts"), JSON.stringify(plan)];
   const shape = ["-t", "1", "-c", String(connections), "-d", `${seconds}s`, "--timeout", "10s"];
-  return ["wrk", ...shape, "-s", wrkScript, url, "--", kind, String(teachers), apiKey];
-}
-
-function ownWords(plan: LoadPlan): string[] {
-  return [process.execPath, driverFile, JSON.stringify(plan)];
+  return ["wrk", ...shape, "-s", fileOf("./load.lua"), url, "--", kind, String(teachers), apiKey];
 }

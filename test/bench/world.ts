@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { type Operator, openOperator } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
 import { planWrite } from "../../src/domain/register.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
-import { runJson, type Service, startService } from "../blackbox/program.ts";
+import { type Service, startService } from "../blackbox/program.ts";
 import { anApiKey, aPartner, aTeacher } from "../store/samples.ts";
 
 /** Acts that are undone at the end of a benchmark, the last one first. */
@@ -31,43 +31,9 @@ export function dataDirIn(folder: string): string {
   return join(folder, "data");
 }
 
-const columns =
-  "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +
-  "license_issue_date,license_expiry_date";
-
-/** A made-up extract; every teacher has everything. @returns its path */
-export async function writeExtract(folder: string, rows: number): Promise<string> {
-  const line = (_: unknown, index: number) => {
-    const n = index + 1;
-    const contacts = `${20_000_000_000 + n},teacher${n}@example.com,+23480${30_000_000 + n}`;
-    return (
-      `TR/2020/LA/${String(n).padStart(6, "0")},${n},Teacher Number ${n},${contacts},Lagos,Secondary,` +
-      "new_system,VERIFIED,2020-03-01,2024-01-01,2099-12-31"
-    );
-  };
-  const file = join(folder, "extract.csv");
-  await writeFile(file, `${[columns, ...Array.from({ length: rows }, line)].join("\n")}\n`);
-  return file;
-}
-
-export type ServedRegister = { readonly service: Service; readonly apiKey: string };
-
-/** A register with a partner whose quota is out of the way, served by a process of its own. */
-export async function serveRegister(
-  folder: string,
-  { teachers, cleanup }: { teachers: number; cleanup: Cleanup },
-): Promise<ServedRegister> {
-  const dataDir = dataDirIn(folder);
-  const common = ["--data", dataDir];
-  await runJson(["teachers", "import", await writeExtract(folder, teachers), "--baseline", ...common]);
-  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "1000000", "--per-day", "100000000"];
-  const words = ["partners", "add", "caller", "--name", "Caller", ...terms, ...common];
-  const { apiKey } = await runJson<{ apiKey: string }>(words);
-  return { service: await serve(dataDir, cleanup), apiKey };
-}
-
+/** The service as a process of its own, with no limit on public look-ups that a driver would meet. */
 export async function serve(dataDir: string, cleanup: Cleanup): Promise<Service> {
-  const args = ["--allow-private-webhooks", "--public-per-minute", "1000000"];
+  const args = ["--allow-private-webhooks", "--public-per-minute", "100000000"];
   const service = await startService({ dataDir, args });
   cleanup(() => service.stop());
   return service;

@@ -1,0 +1,95 @@
+import { stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { programWords } from "../blackbox/program.ts";
+import type { Bench, BenchOptions } from "./bench.ts";
+import { writeExtract } from "./register.ts";
+import { dataDirIn, makeFolder, withCleanup } from "./world.ts";
+
+/** An import into an empty register, as a command of its own, and the sqlite3 shell's of the same rows. */
+export const importBench: Bench = (options) =>
+  withCleanup(async (cleanup) => {
+    const rows = options.isQuick ? 50_000 : 1_000_000;
+    const folder = await makeFolder(cleanup);
+    const extract = await writeExtract(folder, { rows });
+    let forShell: ShellImport | null = null;
+    for (let round = 0; round < options.rounds; round++) {
+      await withCleanup(async (inRound) => {
+        const dataDir = dataDirIn(await makeFolder(inRound));
+        const seconds = await measureImport(options, { extract, dataDir, rows });
+        if (Bun.which("sqlite3") === null) return;
+        forShell ??= await prepareShellImport(folder, join(dataDir, "tvs.db"));
+        const shellSeconds = await runShellImport(forShell, await makeFolder(inRound));
+        const name = `import of ${rows.toLocaleString("en")} rows`;
+        options.figures.add(`${name} by the sqlite3 shell, the same indexes`, { unit: "s" }, shellSeconds);
+        const terms = { unit: "times", goal: { atMost: 2.5 } };
+        options.figures.add(`${name} ÷ the sqlite3 shell's`, terms, seconds / shellSeconds);
+      });
+    }
+  });
+
+async function measureImport(
+  { figures }: BenchOptions,
+  { extract, dataDir, rows }: { extract: string; dataDir: string; rows: number },
+): Promise<number> {
+  const startMs = performance.now();
+  const child = Bun.spawn([...programWords, "teachers", "import", extract, "--data", dataDir, "--json"], {
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  if ((await child.exited) !== 0) throw new Error("the import failed");
+  const seconds = (performance.now() - startMs) / 1000;
+  const name = `import of ${rows.toLocaleString("en")} rows`;
+  figures.add(`${name}, checked, indexed, events included`, { unit: "s" }, seconds);
+  figures.add(`${name}, speed`, { unit: "rows/s" }, rows / seconds);
+  const peakMb = (child.resourceUsage()?.maxRSS ?? Number.NaN) / 1e6;
+  figures.add(`${name}, peak memory`, { unit: "MB" }, peakMb);
+  return seconds;
+}
+
+type ShellImport = { readonly schema: string; readonly csv: string };
+
+/**
+ * What the import above has stored, as a table and a CSV for the shell's `.import`: the same columns, rows and
+ * indexes. The shell imports no bytes, so the 16 bytes of a blind index become 16 characters.
+ */
+async function prepareShellImport(folder: string, database: string): Promise<ShellImport> {
+  const text = (sql: string) => shell(database, ["-noheader", "-list"], `${sql};`);
+  const statements = await text(
+    "SELECT sql || ';' FROM sqlite_master WHERE tbl_name = 'teachers' AND type IN ('table', 'index') AND sql IS NOT NULL ORDER BY type DESC",
+  );
+  const columns =
+    await text(`SELECT group_concat(CASE type WHEN 'BLOB' THEN 'substr(hex(' || name || '), 1, 16)' ELSE name END, ', ')
+    FROM pragma_table_info('teachers')`);
+  const csv = join(folder, "teachers.csv");
+  await shell(database, [], `.mode csv\n.once '${csv}'\nSELECT ${columns.trim()} FROM teachers ORDER BY id;`);
+  if ((await stat(csv)).size === 0) throw new Error("nothing to import was written");
+  return { schema: statements.replace(/\bBLOB\b/g, "TEXT"), csv };
+}
+
+async function runShellImport({ schema, csv }: ShellImport, folder: string): Promise<number> {
+  const database = join(folder, "shell.db");
+  await writeFile(join(folder, "schema.sql"), schema);
+  await shell(database, [], `PRAGMA journal_mode = WAL;\n.read '${join(folder, "schema.sql")}'`);
+  const startMs = performance.now();
+  await shell(database, ["-bail"], `.import --csv '${csv}' teachers`);
+  const seconds = (performance.now() - startMs) / 1000;
+  const count = Number(await shell(database, ["-noheader", "-list"], "SELECT count(*) FROM teachers;"));
+  if (!(count > 0)) throw new Error("the sqlite3 shell imported nothing");
+  return seconds;
+}
+
+/** @throws Error with what the shell complained of */
+async function shell(database: string, flags: readonly string[], input: string): Promise<string> {
+  const child = Bun.spawn(["sqlite3", ...flags, database], {
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (stderr !== "") throw new Error(`sqlite3: ${stderr.slice(0, 300)}`);
+  return stdout;
+}
