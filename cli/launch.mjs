@@ -17,14 +17,22 @@ const LOCK_POLL_MS = 200;
 
 /** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
 const BUN_TEST = ["test", "--only-failures", "--timeout=60000"];
+/** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
+const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
+
+/** The black-box files in which an envelope's signature matters. */
+const SIGNING = ["eligibility", "batch", "rotation"];
 
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
-  test: [{ bun: BUN_TEST }],
+  test: [{ bun: [...BUN_TEST, NO_BROWSER] }],
+  pages: [{ bun: [...BUN_TEST, "./test/pages"] }],
   blackbox: [{ bun: [...BUN_TEST, "./test/blackbox"] }],
+  signing: [{ bun: [...BUN_TEST, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
   build: [{ bun: ["cli/build.ts"] }],
+  release: [{ bun: ["cli/release.ts"] }],
   check: [
     { node: ["node_modules/typescript/bin/tsc", "-p", "."] },
     { node: biome("check", "--error-on-warnings") },

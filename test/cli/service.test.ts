@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readServeConfig } from "../../src/config.ts";
+import { run, runJson } from "../blackbox/program.ts";
+import { withTempDir } from "../harness.ts";
+
+type Report = { files: { path: string; state: string }[]; next: string[] };
+
+const words = (root: string, ...more: string[]) => [
+  "service",
+  "install",
+  "--executable",
+  "/usr/local/bin/tvs",
+  "--root",
+  root,
+  ...more,
+];
+const unitIn = (root: string) => join(root, "etc/systemd/system/tvs.service");
+const environmentIn = (root: string) => join(root, "etc/tvs/tvs.env");
+
+describe("service install", () => {
+  test("writes a unit, its user and its settings, and says what to do next", () =>
+    withTempDir(async (root) => {
+      const { files, next } = await runJson<Report>(words(root));
+      expect(files.map(({ state }) => state)).toEqual(["written", "written", "written"]);
+      expect(next).toContain("sudo systemctl enable --now tvs");
+      expect(statSync(unitIn(root)).mode & 0o777).toBe(0o644);
+      expect(statSync(environmentIn(root)).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(root, "etc/sysusers.d/tvs.conf"), "utf8")).toContain("u tvs - ");
+    }));
+
+  test("hardens the unit, and lets systemd make the data folder", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root));
+      const lines = readFileSync(unitIn(root), "utf8").split("\n");
+      for (const line of [
+        "ExecStart=/usr/local/bin/tvs serve",
+        "User=tvs",
+        "StateDirectory=tvs",
+        "StateDirectoryMode=0700",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "MemoryMax=1G",
+        "LimitNOFILE=65536",
+        "CapabilityBoundingSet=",
+      ]) {
+        expect(lines).toContain(line);
+      }
+    }));
+
+  test("gives settings that serve understands", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root));
+      const text = readFileSync(environmentIn(root), "utf8");
+      const pairs = text.split("\n").filter((line) => /^#?TVS_\w+=./.test(line));
+      const environment = Object.fromEntries(
+        pairs.map((line) => line.replace(/^#/, "").split("=", 2) as [string, string]),
+      );
+      const config = readServeConfig({}, environment);
+      expect(config).toMatchObject({ dataDir: "/var/lib/tvs", port: 8080, trustedProxies: ["127.0.0.1"] });
+      expect(config.issuer).toBe("https://verify.example.gov");
+      expect(config.adminPort).toBe(8081);
+    }));
+
+  test("keeps the operator's settings and renews the unit", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root));
+      writeFileSync(environmentIn(root), "TVS_PORT=9000\n");
+      const { files } = await runJson<Report>(words(root, "--data", "/srv/tvs"));
+      expect(files.map(({ state }) => state)).toEqual(["written", "kept", "written"]);
+      expect(readFileSync(environmentIn(root), "utf8")).toBe("TVS_PORT=9000\n");
+      expect(readFileSync(unitIn(root), "utf8")).toContain("ReadWritePaths=/srv/tvs");
+    }));
+
+  test("does not replace a unit that somebody else wrote", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root));
+      writeFileSync(unitIn(root), "[Unit]\n");
+      const { code, stderr } = await run(words(root));
+      expect(code).toBe(1);
+      expect(stderr).toContain("was not written by this command");
+      expect(readFileSync(unitIn(root), "utf8")).toBe("[Unit]\n");
+    }));
+
+  test.each([
+    [["--user", "Root user"], "--user must be"],
+    [["--data", "data"], "--data must be an absolute path"],
+    [["--data", "/srv/my data"], "--data must be an absolute path"],
+  ])("refuses %p", (more, message) =>
+    withTempDir(async (root) => {
+      const { code, stderr } = await run(words(root, ...more));
+      expect(code).toBe(2);
+      expect(stderr).toContain(message);
+    }),
+  );
+
+  test("prints the unit and writes nothing", () =>
+    withTempDir(async (root) => {
+      const { stdout } = await run(words(root, "--print"));
+      expect(stdout).toContain("[Service]");
+      expect(() => statSync(join(root, "etc"))).toThrow();
+    }));
+});
