@@ -1,6 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
+import { parseRetention } from "./domain/retention.ts";
 
 /** The environment, of which this file is the only reader. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -10,6 +11,10 @@ export type Flags = Readonly<Record<string, string | boolean | readonly string[]
 export type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
   | { readonly kind: "server"; readonly url: string; readonly token: string | undefined };
+
+const signingEngines = ["auto", "openssl", "webcrypto"] as const;
+/** Which engine signs; `auto` is decided at start by a test and a measurement. */
+export type SigningEngine = (typeof signingEngines)[number];
 
 /** What every command needs. */
 export type Config = {
@@ -24,6 +29,9 @@ export type Config = {
   readonly timeZone: string | undefined;
   readonly policyFile: string | undefined;
   readonly allowPrivateWebhooks: boolean | undefined;
+  /** How long attestations are kept, as it was given; remembered in the database. */
+  readonly keepAttestations: string | undefined;
+  readonly signingEngine: SigningEngine;
 };
 
 export type ServeConfig = Config & {
@@ -31,6 +39,8 @@ export type ServeConfig = Config & {
   readonly port: number;
   readonly publicPerMinute: number;
   readonly trustedProxies: readonly string[];
+  /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
+  readonly adminPort: number | undefined;
   readonly tls: { readonly port: number; readonly certFile: string; readonly keyFile: string } | undefined;
 };
 
@@ -79,13 +89,16 @@ const commonSchema = v.object({
   "time-zone": v.optional(timeZone),
   policy: v.optional(text),
   "allow-private-webhooks": v.optional(flag),
+  "keep-attestations": v.optional(text),
+  "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
-  "public-per-minute": v.optional(count(1_000_000), "60"),
+  "public-per-minute": v.optional(count(100_000_000), "60"),
   "trusted-proxy": v.optional(list, ""),
+  "admin-port": v.optional(count(65_535)),
   "tls-port": v.optional(count(65_535)),
   "tls-cert": v.optional(text),
   "tls-key": v.optional(text),
@@ -113,6 +126,8 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     timeZone: given["time-zone"],
     policyFile: given.policy,
     allowPrivateWebhooks: given["allow-private-webhooks"],
+    keepAttestations: keepAttestations(given["keep-attestations"]),
+    signingEngine: given["signing-engine"],
   });
 }
 
@@ -125,8 +140,14 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     port: given.port,
     publicPerMinute: given["public-per-minute"],
     trustedProxies: given["trusted-proxy"],
+    adminPort: given["admin-port"],
     tls: tlsOptions(given),
   });
+}
+
+function keepAttestations(given: string | undefined): string | undefined {
+  if (given !== undefined) parseRetention(given);
+  return given;
 }
 
 /** A setting's variable: `--time-zone` is `TVS_TIME_ZONE`. */

@@ -27,6 +27,8 @@ describe("what every command is told", () => {
       timeZone: undefined,
       policyFile: undefined,
       allowPrivateWebhooks: undefined,
+      keepAttestations: undefined,
+      signingEngine: "auto",
     });
   });
 
@@ -40,6 +42,8 @@ describe("what every command is told", () => {
     timeZone: "Pacific/Auckland",
     policyFile: "/etc/policy.json",
     allowPrivateWebhooks: true,
+    keepAttestations: "7y",
+    signingEngine: "webcrypto",
   } as const;
   const settings = {
     data: "/srv/tvs",
@@ -51,6 +55,8 @@ describe("what every command is told", () => {
     "time-zone": "Pacific/Auckland",
     policy: "/etc/policy.json",
     "allow-private-webhooks": "yes",
+    "keep-attestations": "7y",
+    "signing-engine": "webcrypto",
   };
 
   test("everything, by flags or by variables", () => {
@@ -69,6 +75,8 @@ describe("what every command is told", () => {
       "TVS_TIME_ZONE",
       "TVS_POLICY",
       "TVS_ALLOW_PRIVATE_WEBHOOKS",
+      "TVS_KEEP_ATTESTATIONS",
+      "TVS_SIGNING_ENGINE",
     ]);
   });
 
@@ -206,7 +214,7 @@ describe("what is wrong is named by flag and variable, in one line", () => {
     ["port", "65536", /must be at most 65535$/],
     ["port", "80.5", /must be a whole number$/],
     ["public-per-minute", "many", /must be a whole number$/],
-    ["public-per-minute", "1000001", /must be at most 1000000$/],
+    ["public-per-minute", "100000001", /must be at most 100000000$/],
     ["tls-port", "1e3", /must be a whole number$/],
     ["host", " ", /must not be empty$/],
   ])("--%s %j", (name, value, message) => {

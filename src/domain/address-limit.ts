@@ -14,6 +14,9 @@ export type AddressDecision = {
   retryAfterSeconds: number;
 };
 
+/** Counts one call of an address and says whether it may be made. */
+export type AddressLimit = (address: string) => AddressDecision;
+
 /**
  * A limit per source address and minute in a fixed two megabytes, whatever the number of addresses: a
  * count-min sketch (Cormode and Muthukrishnan, 2005). An address is never counted too low, so the limit
@@ -22,7 +25,7 @@ export type AddressDecision = {
  * so nobody can choose addresses that collide.
  * @param perMinute calls an address has in each minute of the clock
  */
-export function createAddressLimit(perMinute: number, clock: Clock): (address: string) => AddressDecision {
+export function createAddressLimit(perMinute: number, clock: Clock): AddressLimit {
   const counters = new Uint32Array(rows * countersPerRow);
   const key = randomBytes(16);
   let windowStart = 0;

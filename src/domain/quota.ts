@@ -46,17 +46,15 @@ export type Quota = {
  * `stored`, because every answer leaves only after what it cost is durable.
  */
 export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota {
-  const windows = new Map<string, QuotaWindow>(
-    stored.map((one) => [`${one.kind} ${one.partnerId}`, { ...one }]),
-  );
+  const windows = { minute: new Map<string, QuotaWindow>(), day: new Map<string, QuotaWindow>() };
+  for (const one of stored) windows[one.kind].set(one.partnerId, { ...one });
 
   function current(partnerId: string, kind: WindowKind): QuotaWindow {
     const startsAt = Math.floor(clock.now() / windowMs[kind]) * windowMs[kind];
-    const name = `${kind} ${partnerId}`;
-    const known = windows.get(name);
+    const known = windows[kind].get(partnerId);
     if (known !== undefined && !startsNewWindow(known.startsAt, startsAt, kind)) return known;
     const fresh: QuotaWindow = { partnerId, kind, startsAt, used: 0 };
-    windows.set(name, fresh);
+    windows[kind].set(partnerId, fresh);
     return fresh;
   }
 

@@ -1,47 +1,88 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { v7 as uuidv7 } from "uuid";
 import { TvsError } from "../domain/errors.ts";
 import type { AppEnv } from "./context.ts";
+import { createDemoOffer } from "./demo-offer.ts";
+import type { DirectRoutes } from "./direct.ts";
+import { problemResponse, routed } from "./hono-call.ts";
+import type { Endpoint } from "./http-call.ts";
+import { gettingStarted } from "./pages/getting-started.ts";
+import { publicPage } from "./pages/public-page.ts";
+import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
 import { partnerApi } from "./partner-api.ts";
-import { problem } from "./problem.ts";
-import { publicLookupRoute, serviceDocuments } from "./public-api.ts";
+import { problemReply } from "./problem.ts";
+import { publicLookup, serviceDocuments } from "./public-api.ts";
+import { createPublicLimit } from "./public-limit.ts";
 import { referencePage } from "./reference-page.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { createSourceAddress } from "./source-address.ts";
+import { createSourceAddress, type SourceOf } from "./source-address.ts";
 
 const partnerPrefix = "/v1/inter-agency";
 
 /** Documents that any site's script may read: they are public, and carry no credential. */
 const openToScripts = [
-  "/teacher/verify-license",
   `${partnerPrefix}/.well-known/jwks.json`,
   `${partnerPrefix}/.well-known/key-history`,
   `${partnerPrefix}/health`,
 ];
 
-/** The whole HTTP surface: what every response has, then the routes, then the one place for failures. */
-export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
-  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
-  const sourceOf = (c: Context<AppEnv>) => findSource(c.env.remoteAddress, c.req.header("X-Forwarded-For"));
+/** The whole HTTP surface, as Hono's app, and the endpoints that are also reached directly (direct.ts). */
+export type App = { readonly hono: Hono<AppEnv>; readonly direct: DirectRoutes };
 
-  const app = new Hono<AppEnv>();
-  app.onError(problem);
-  app.notFound((c) => problem(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
-  app.use(async (c, next) => {
+/** What every response has, then the routes, then the one place for failures. */
+export function createApp(service: Service, options: AppOptions): App {
+  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
+  const sourceOf: SourceOf = (call) =>
+    findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
+  const limit = createPublicLimit(service, sourceOf, options.publicPerMinute);
+  const lookup = openToAll(publicLookup(service, limit));
+  const partner = partnerApi(service, sourceOf);
+
+  const hono = new Hono<AppEnv>();
+  hono.onError(problemResponse);
+  hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
+  hono.use(async (c, next) => {
+    const beganMs = performance.now();
     c.set("requestId", uuidv7());
     await next();
     c.header("X-Request-Id", c.get("requestId"));
     c.header("X-Content-Type-Options", "nosniff");
+    service.metrics?.observe(c.req.path, c.req.method, c.res.status, performance.now() - beganMs);
   });
-  for (const path of openToScripts) app.use(path, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
+  for (const path of ["/teacher/verify-license", ...openToScripts])
+    hono.use(path, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
 
-  app.route("/", publicLookupRoute(service, sourceOf, options.publicPerMinute));
-  app.route(partnerPrefix, serviceDocuments(service));
-  app.route(partnerPrefix, partnerApi(service, sourceOf));
-  app.route(partnerPrefix, referencePage(service.live));
-  refuseOtherMethods(app);
-  return app;
+  hono.get("/teacher/verify-license", routed(lookup));
+  hono
+    .basePath(partnerPrefix)
+    .post("/eligibility-check", routed(partner.eligibilityCheck))
+    .get("/lookup/by-reg-no/:regNo{.+}", routed(partner.lookupByRegNo))
+    .get("/lookup/by-tid/:tId", routed(partner.lookupByTid))
+    .post("/lookup/by-nin", routed(partner.lookupByNin))
+    .post("/batch", routed(partner.batch));
+  hono.route(partnerPrefix, serviceDocuments(service));
+  const offer = createDemoOffer(options.demo);
+  hono.route(partnerPrefix, referencePage(service, offer));
+  hono.route(partnerPrefix, gettingStarted(service, offer));
+  hono.route("/", publicPage(service, limit));
+  hono.route("/", verifyEnvelopePage(service));
+  refuseOtherMethods(hono);
+  const direct = new Map([
+    ["GET /teacher/verify-license", lookup],
+    [`POST ${partnerPrefix}/eligibility-check`, partner.eligibilityCheck],
+    [`POST ${partnerPrefix}/batch`, partner.batch],
+  ]);
+  return { hono, direct };
+}
+
+/** Any site's script may read the answer: it is public, and asks for no credential. */
+function openToAll(endpoint: Endpoint): Endpoint {
+  return async (call) => {
+    const reply = await endpoint(call).catch((error) => problemReply(error, call));
+    reply.headers["Access-Control-Allow-Origin"] = "*";
+    return reply;
+  };
 }
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
@@ -57,7 +98,7 @@ function refuseOtherMethods(app: Hono<AppEnv>): void {
   for (const [path, methods] of allowed) {
     app.all(path, (c) => {
       c.header("Allow", [...methods].join(", "));
-      return problem(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
+      return problemResponse(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
     });
   }
 }

@@ -1,23 +1,25 @@
-import type { Context } from "hono";
 import * as v from "valibot";
 import { TvsError } from "../domain/errors.ts";
+import type { HttpCall } from "./http-call.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and checks it.
  * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError BODY_INVALID naming the first member that is wrong, never its value
+ * @throws TvsError BODY_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
  */
 export async function readBody<Schema extends v.GenericSchema>(
-  c: Context,
+  call: HttpCall,
   schema: Schema,
 ): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
-  const raw = parse(await c.req.arrayBuffer());
+  const raw = parse(await call.body());
   return { value: check(schema, raw), raw };
 }
 
-function parse(bytes: ArrayBuffer): unknown {
+function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return JSON.parse(utf8.decode(bytes));
   } catch {
     throw new TvsError("BODY_INVALID", "the body must be JSON in UTF-8");
   }

@@ -1,6 +1,7 @@
 /** The service's sockets: plain HTTP, HTTPS with client certificates, limits on both, and an orderly end. */
 import { lookup } from "node:dns/promises";
 import type { AddressInfo, Server } from "node:net";
+import type { DirectListener } from "./direct.ts";
 import { closeEndpoint, createPlainEndpoint, createTlsEndpoint, type Endpoint } from "./endpoint.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { DEFAULT_LIMITS, type ListenLimits, sweepIntervalMs } from "./listen-limits.ts";
@@ -15,6 +16,8 @@ export interface ListenOptions {
   /** A second listener that speaks TLS, on the same host; port 0 picks a free one. */
   tls?: TlsCredentials & { port: number };
   limits?: Partial<ListenLimits>;
+  /** Takes the requests it knows before `fetch` sees them. */
+  direct?: DirectListener;
   /** Told of what the handler throws, for the log. */
   onError?: (error: unknown) => void;
 }
@@ -41,7 +44,7 @@ export async function listen(fetch: Fetch, options: ListenOptions): Promise<List
   const { host, port, tls } = options;
   const limits: ListenLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const onError = options.onError ?? (() => {});
-  const listener = createRequestListener(fetch, onError);
+  const listener = createRequestListener(fetch, { onError, direct: options.direct });
   const address = await resolveHost({ host, port });
   const endpoints = [createPlainEndpoint(listener, limits)];
   if (tls !== undefined) endpoints.push(createTlsEndpoint(listener, limits, tls));

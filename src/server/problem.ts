@@ -1,11 +1,10 @@
-import type { Context } from "hono";
-import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
 import { QuotaExceeded } from "../domain/verification.ts";
 import { log } from "../log.ts";
+import { jsonReply, type Reply } from "./reply.ts";
 
 /** The one place where a failure gets its HTTP status. What is not named here is 500. */
-const statuses: Readonly<Partial<Record<ErrorCode, ContentfulStatusCode>>> = {
+const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   BODY_INVALID: 400,
   CREDENTIAL_REQUIRED: 401,
   SCOPE_MISSING: 403,
@@ -30,15 +29,15 @@ const statuses: Readonly<Partial<Record<ErrorCode, ContentfulStatusCode>>> = {
 const retryAfterSeconds = "1";
 
 /** Answers a failure in the contract's shape, `{statusCode, message}`. */
-export function problem(error: Error, c: Context): Response {
+export function problemReply(error: unknown, call: { requestId: string; method: string }): Reply {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const status = statuses[known.code] ?? 500;
-  if (status >= 500) logFailure(known, c);
-  if (error instanceof QuotaExceeded) return quotaExceeded(error, c);
-  if (status === 503 || status === 409) c.header("Retry-After", retryAfterSeconds);
-  if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
-  c.header("Cache-Control", "no-store");
-  return c.json({ statusCode: status, message: publicMessage(known, status) }, status);
+  if (status >= 500) logFailure(known, call);
+  const headers: Record<string, string> = { "Cache-Control": "no-store" };
+  if (known instanceof QuotaExceeded) return quotaExceeded(known, headers);
+  if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
+  if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="tvs"';
+  return jsonReply(status, { statusCode: status, message: publicMessage(known, status) }, headers);
 }
 
 /** What the operator must mend is no business of the caller's. */
@@ -49,18 +48,18 @@ function publicMessage(error: TvsError, status: number): string {
     : error.message;
 }
 
-function quotaExceeded({ refusal, message }: QuotaExceeded, c: Context): Response {
-  c.header("Retry-After", String(refusal.retryAfterSeconds));
-  c.header("Cache-Control", "no-store");
-  return c.json({ statusCode: 429, message, retryAfterSeconds: refusal.retryAfterSeconds }, 429);
+function quotaExceeded({ refusal, message }: QuotaExceeded, headers: Record<string, string>): Reply {
+  const { retryAfterSeconds } = refusal;
+  headers["Retry-After"] = String(retryAfterSeconds);
+  return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
-function logFailure(error: TvsError, c: Context): void {
+function logFailure(error: TvsError, { requestId, method }: { requestId: string; method: string }): void {
   const cause = error.cause instanceof Error ? error.cause.stack : undefined;
   log.error("request failed", {
     code: error.code,
     detail: error.detail ?? cause ?? error.message,
-    requestId: c.get("requestId"),
-    route: c.req.method,
+    requestId,
+    route: method,
   });
 }

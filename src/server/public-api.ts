@@ -1,36 +1,36 @@
-import { type Context, Hono } from "hono";
-import { createAddressLimit } from "../domain/address-limit.ts";
+import { Hono } from "hono";
+import type { AddressDecision } from "../domain/address-limit.ts";
 import { log } from "../log.ts";
 import { check } from "./body.ts";
 import type { AppEnv } from "./context.ts";
 import { publicDocument, sendDocument } from "./document.ts";
-import { setRateLimitHeaders } from "./middleware/partner-call.ts";
+import type { Endpoint } from "./http-call.ts";
+import type { PublicLimit } from "./public-limit.ts";
+import { jsonReply, type Reply, setRateLimitHeaders } from "./reply.ts";
 import { searchTermSchema } from "./schemas.ts";
 import type { Service } from "./service.ts";
-import { rateLimitKey } from "./source-address.ts";
-
-type SourceOf = (c: Context<AppEnv>) => { address: string };
 
 /** The public look-up (contract, A). */
-export function publicLookupRoute(service: Service, sourceOf: SourceOf, perMinute: number): Hono<AppEnv> {
-  const limit = createAddressLimit(perMinute, service.clock);
-
-  return new Hono<AppEnv>().get("/teacher/verify-license", async (c) => {
-    const decision = limit(rateLimitKey(sourceOf(c).address));
-    if (!decision.allowed) return tooMany(c, decision);
-    const term = check(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
+export function publicLookup(service: Service, limit: PublicLimit): Endpoint {
+  return async (call) => {
+    const decision = limit(call);
+    if (!decision.allowed) return tooMany(decision);
+    const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
     const answer = await service.publicLookup(term);
-    c.header("Cache-Control", answer.found ? "private, max-age=86400" : "no-store");
-    return c.json(answer);
-  });
+    const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
+    return jsonReply(200, answer, headers);
+  };
 }
 
-function tooMany(c: Context, decision: ReturnType<ReturnType<typeof createAddressLimit>>): Response {
-  setRateLimitHeaders(c, decision);
-  c.header("Retry-After", String(decision.retryAfterSeconds));
-  c.header("Cache-Control", "no-store");
+function tooMany(decision: AddressDecision): Reply {
+  const { retryAfterSeconds } = decision;
+  const headers: Record<string, string> = {
+    "Cache-Control": "no-store",
+    "Retry-After": String(retryAfterSeconds),
+  };
+  setRateLimitHeaders(headers, decision);
   const message = "too many look-ups from this address; try again later";
-  return c.json({ statusCode: 429, message, retryAfterSeconds: decision.retryAfterSeconds }, 429);
+  return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
 /** The key set, the key history and the health probe: public, and the same for everybody. */

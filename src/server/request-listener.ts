@@ -2,20 +2,28 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
+import type { DirectListener } from "./direct.ts";
 import { refusal } from "./refusal.ts";
 
 /** What answers requests: `app.fetch` of Hono fits. */
 export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
 
-export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Promise<void>;
 
 /**
  * Turns a fetch handler into a listener for node:http requests. A request target or a `Host` that is no URL is 400
  * and never reaches the handler; what the handler throws is 500.
  *
- * @param onError told of what the handler throws, unless the client had left by then
+ * @param options.onError told of what the handler throws, unless the client had left by then
+ * @param options.direct takes the requests it knows before they become objects of the fetch handler
  */
-export function createRequestListener(fetch: Fetch, onError: (error: unknown) => void): RequestListener {
+export function createRequestListener(
+  fetch: Fetch,
+  {
+    onError,
+    direct = () => false,
+  }: { onError: (error: unknown) => void; direct?: DirectListener | undefined },
+): RequestListener {
   function fail(error: unknown, socket?: Socket): Response {
     if (error instanceof RequestError) return refusal(400);
     // A body that breaks off because the client left is thrown by the handler, yet no failure of it.
@@ -23,7 +31,7 @@ export function createRequestListener(fetch: Fetch, onError: (error: unknown) =>
     return refusal(500);
   }
 
-  return getRequestListener(
+  const listener = getRequestListener(
     (request, { incoming }) => {
       // HTTP/1.1 requires the header (RFC 9112, 3.2). A health probe in HTTP/1.0 may leave it out.
       if (incoming.headers.host === undefined && incoming.httpVersion !== "1.0") return refusal(400);
@@ -33,4 +41,5 @@ export function createRequestListener(fetch: Fetch, onError: (error: unknown) =>
     },
     { overrideGlobalObjects: false, hostname: "localhost", errorHandler: (error) => fail(error) },
   );
+  return (incoming, outgoing) => (direct(incoming, outgoing) ? undefined : listener(incoming, outgoing));
 }

@@ -5,6 +5,8 @@ import type { PublicLookup } from "../domain/public-lookup.ts";
 import type { Quota, QuotaStore } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Verification } from "../domain/verification.ts";
+import type { RequestObserver } from "../metrics/requests.ts";
+import type { Demo } from "./demo-offer.ts";
 
 /** Everything the HTTP layer calls; cli/open-service.ts makes it. */
 export type Service = {
@@ -18,9 +20,13 @@ export type Service = {
   readonly clock: Clock;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
+  /** Told of each answer once. */
+  readonly metrics?: RequestObserver;
 };
 
 export type AppOptions = {
   readonly publicPerMinute: number;
   readonly trustedProxies: readonly string[];
+  /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
+  readonly demo?: Demo | undefined;
 };

@@ -3,9 +3,13 @@
  * the public lookup counts (decisions, Credentials and quotas).
  */
 import ipaddr from "ipaddr.js";
+import type { HttpCall } from "./http-call.ts";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = [Address, number];
+
+/** Addresses whose reading is kept; then it begins anew. */
+const maxRemembered = 4_096;
 
 /** A `--trusted-proxy` value that is neither an address nor a CIDR block. */
 export class TrustedProxyError extends Error {
@@ -27,6 +31,9 @@ export interface SourceAddress {
   readonly viaTrustedProxy: boolean;
 }
 
+/** Finds where a call comes from. */
+export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => SourceAddress;
+
 /**
  * Makes the function that finds a request's source address.
  *
@@ -41,11 +48,28 @@ export function createSourceAddress(options: {
   trustedProxies: readonly string[];
 }): (remoteAddress: string, xForwardedFor: string | null | undefined) => SourceAddress {
   const networks = options.trustedProxies.map(parseNetwork);
-  return (remoteAddress, xForwardedFor) => {
+  const peerOf = remembered((remoteAddress) => {
     const peer = parseAddress(remoteAddress);
-    if (peer === null) return { address: remoteAddress, viaTrustedProxy: false };
-    if (!isInside(peer, networks)) return { address: peer.toString(), viaTrustedProxy: false };
-    return { address: walk(peer, xForwardedFor ?? "", networks).toString(), viaTrustedProxy: true };
+    const source = { address: peer?.toString() ?? remoteAddress, viaTrustedProxy: false };
+    return { source, proxy: peer !== null && isInside(peer, networks) ? peer : null };
+  });
+  return (remoteAddress, xForwardedFor) => {
+    const { source, proxy } = peerOf(remoteAddress);
+    if (proxy === null) return source;
+    return { address: walk(proxy, xForwardedFor ?? "", networks).toString(), viaTrustedProxy: true };
+  };
+}
+
+/** Reading an address costs more than a look-up's other checks together, and a caller has many calls. */
+function remembered<T>(compute: (address: string) => T): (address: string) => T {
+  const known = new Map<string, T>();
+  return (address) => {
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    if (known.size >= maxRemembered) known.clear();
+    const value = compute(address);
+    known.set(address, value);
+    return value;
   };
 }
 
@@ -55,11 +79,11 @@ export function createSourceAddress(options: {
  *
  * @param address as `createSourceAddress` returns it; text that is no address is its own key
  */
-export function rateLimitKey(address: string): string {
+export const rateLimitKey: (address: string) => string = remembered((address) => {
   const parsed = parseAddress(address);
   if (parsed === null || parsed.kind() === "ipv4") return parsed?.toString() ?? address;
   return `${new ipaddr.IPv6([...(parsed as ipaddr.IPv6).parts.slice(0, 4), 0, 0, 0, 0])}/64`;
-}
+});
 
 function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]): Address {
   let current = peer;

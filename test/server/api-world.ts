@@ -58,7 +58,7 @@ export async function openWorld(options: { publicPerMinute?: number } = {}) {
     keys.set(name, text);
   }
   await service.live.refresh();
-  const app = createApp(service, {
+  const { hono: app, direct } = createApp(service, {
     publicPerMinute: options.publicPerMinute ?? 1_000_000,
     trustedProxies: [],
   });
@@ -85,5 +85,5 @@ export async function openWorld(options: { publicPerMinute?: number } = {}) {
     await rm(folder, { recursive: true, force: true });
   }
 
-  return { app, call, close, operator, service };
+  return { app, direct, keyOf: (name: PartnerName) => keys.get(name), call, close, operator, service };
 }

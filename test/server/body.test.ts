@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { check, readBody } from "../../src/server/body.ts";
+import type { AppEnv } from "../../src/server/context.ts";
+import { honoCall } from "../../src/server/hono-call.ts";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/server/schemas.ts";
 
 /** What the reader makes of the bytes of a request, through the real router. */
 async function read(body: BodyInit | null, headers: Record<string, string> = {}): Promise<unknown> {
-  const app = new Hono();
-  app.post("/", async (c) => c.json(await readBody(c, ninLookupSchema)));
+  const app = new Hono<AppEnv>();
+  app.post("/", async (c) => c.json(await readBody(honoCall(c), ninLookupSchema)));
   app.onError((error, c) => c.json({ code: (error as { code?: string }).code, message: error.message }, 400));
   return (await app.request("/", { method: "POST", body, headers })).json();
 }

@@ -1,0 +1,108 @@
+/**
+ * The short way for the endpoints that are called most: from the socket's request to the endpoint and back, without
+ * the Request, Response and stream objects in between, which cost more than a look-up. It takes only plain requests;
+ * whatever is unusual goes the long way through Hono, and gets the same answer from the same endpoint.
+ */
+import { Buffer } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { getQueryParam } from "hono/utils/url";
+import { v7 as uuidv7 } from "uuid";
+import { TvsError } from "../domain/errors.ts";
+import type { RequestObserver } from "../metrics/requests.ts";
+import { connectionInfo } from "./connection-info.ts";
+import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
+import type { Reply } from "./reply.ts";
+
+/** Endpoints by method and path, for example `POST /v1/inter-agency/batch`. */
+export type DirectRoutes = ReadonlyMap<string, Endpoint>;
+
+/** Takes a request, or returns false and leaves it untouched. */
+export type DirectListener = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+
+/** Characters of a plain authority (RFC 3986, 3.2): the long way finds out what is wrong with others. */
+const plainHost = /^[\w.:[\]-]+$/;
+
+/** @param metrics told of each answer that was given here */
+export function createDirectListener(routes: DirectRoutes, metrics?: RequestObserver): DirectListener {
+  return (incoming, outgoing) => {
+    const { method = "", url = "" } = incoming;
+    const queryAt = url.indexOf("?");
+    const path = queryAt < 0 ? url : url.slice(0, queryAt);
+    const endpoint = routes.get(`${method} ${path}`);
+    if (endpoint === undefined || !isPlain(incoming)) return false;
+    void answer(endpoint, { incoming, outgoing, path, metrics });
+    return true;
+  };
+}
+
+function isPlain({ method, url = "", headers }: IncomingMessage): boolean {
+  const { host, expect, "transfer-encoding": coding, "content-length": length } = headers;
+  const hasPlainBody =
+    method === "GET" ? length === undefined : length !== undefined && Number(length) <= maxBodyBytes;
+  const isOdd = expect !== undefined || coding !== undefined || url.includes("#");
+  return hasPlainBody && !isOdd && host !== undefined && plainHost.test(host);
+}
+
+type Exchange = {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly path: string;
+  readonly metrics: RequestObserver | undefined;
+};
+
+async function answer(endpoint: Endpoint, { incoming, outgoing, path, metrics }: Exchange): Promise<void> {
+  const beganMs = performance.now();
+  const call = createCall(incoming);
+  const reply = await replyTo(endpoint, call);
+  send(reply, outgoing);
+  metrics?.observe(path, call.method, reply.status, performance.now() - beganMs);
+  // A body that nobody wanted must still pass, or the connection's next request would not be seen.
+  if (!call.bodyTaken) incoming.resume();
+}
+
+function createCall(incoming: IncomingMessage): HttpCall & { bodyTaken: boolean } {
+  const { method = "", url = "", headers } = incoming;
+  return {
+    method,
+    requestId: uuidv7(),
+    connection: connectionInfo(incoming.socket as Socket),
+    header: (name) => textOf(headers[name]),
+    query: (name) => textOf(getQueryParam(url, name)),
+    pathPart: () => "",
+    bodyTaken: method === "GET",
+    body() {
+      this.bodyTaken = true;
+      return readBody(incoming);
+    },
+  };
+}
+
+/** What is asked for by one name is one text; only `Set-Cookie`, which no endpoint reads, comes as a list. */
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The body of a request whose length was declared, most often in one piece. */
+function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    incoming.on("data", (part: Uint8Array) => {
+      bytes += part.length;
+      if (bytes > maxBodyBytes) reject(bodyTooLarge());
+      else parts.push(part);
+    });
+    incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)));
+    const breakOff = () => reject(new TvsError("BODY_INVALID", "the body broke off"));
+    incoming.on("error", breakOff);
+    incoming.on("close", breakOff);
+  });
+}
+
+function send({ status, headers, body }: Reply, outgoing: ServerResponse): void {
+  if (outgoing.destroyed) return;
+  headers["Content-Length"] = String(Buffer.byteLength(body));
+  outgoing.writeHead(status, headers);
+  outgoing.end(body);
+}

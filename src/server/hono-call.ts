@@ -1,0 +1,70 @@
+import { Buffer } from "node:buffer";
+import type { Context, Handler } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { TvsError } from "../domain/errors.ts";
+import type { AppEnv } from "./context.ts";
+import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
+import { problemReply } from "./problem.ts";
+
+/** An endpoint as a handler of a Hono route. */
+export function routed(endpoint: Endpoint): Handler<AppEnv> {
+  return async (c) => {
+    const { status, headers, body } = await replyTo(endpoint, honoCall(c));
+    return new Response(body, { status, headers });
+  };
+}
+
+/** A failure outside the endpoints: no such path, no such method. */
+export function problemResponse(error: Error, c: Context<AppEnv>): Response {
+  const reply = problemReply(error, { method: c.req.method, requestId: c.get("requestId") });
+  setHeaders(c, reply.headers);
+  return c.body(reply.body, reply.status as ContentfulStatusCode);
+}
+
+/** Sets headers that an endpoint would have put into its reply. */
+export function setHeaders(c: Context<AppEnv>, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+}
+
+export function honoCall(c: Context<AppEnv>): HttpCall {
+  return {
+    method: c.req.method,
+    requestId: c.get("requestId"),
+    connection: c.env,
+    header: (name) => c.req.header(name),
+    query: (name) => c.req.query(name),
+    pathPart: (name) => decodablePart(c, name),
+    body: () => readBody(c),
+  };
+}
+
+/** What cannot be decoded reaches a handler as it is, and would be attested as a number that nobody has. */
+function decodablePart(c: Context<AppEnv>, name: string): string {
+  try {
+    decodeURIComponent(new URL(c.req.url).pathname);
+  } catch {
+    throw new TvsError("BODY_INVALID", `${name} must be percent-encoded UTF-8`);
+  }
+  return c.req.param(name) ?? "";
+}
+
+async function readBody(c: Context<AppEnv>): Promise<Uint8Array> {
+  const length = c.req.header("content-length");
+  if (length !== undefined && c.req.header("transfer-encoding") === undefined) {
+    if (Number(length) > maxBodyBytes) throw bodyTooLarge();
+    return new Uint8Array(await c.req.arrayBuffer());
+  }
+  return readAtMost(c.req.raw.body, maxBodyBytes);
+}
+
+/** Nobody says how long a body in pieces is, so it is counted while it arrives. */
+async function readAtMost(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes > maxBytes) throw bodyTooLarge();
+    parts.push(part);
+  }
+  return Buffer.concat(parts, bytes);
+}

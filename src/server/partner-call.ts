@@ -1,0 +1,99 @@
+import type { PresentedCertificate } from "../domain/certificates.ts";
+import { type Authenticated, authenticate, type Presented } from "../domain/credentials.ts";
+import { TvsError } from "../domain/errors.ts";
+import type { Scope } from "../domain/partners.ts";
+import type { QuotaCall, QuotaState } from "../domain/quota.ts";
+import { type Caller, QuotaExceeded } from "../domain/verification.ts";
+import { parseClientCertHeader } from "./client-certificate.ts";
+import type { Endpoint, HttpCall } from "./http-call.ts";
+import { problemReply } from "./problem.ts";
+import { type Reply, setRateLimitHeaders } from "./reply.ts";
+import type { Service } from "./service.ts";
+import type { SourceOf } from "./source-address.ts";
+
+/** The endpoint's own work: what is in the body, purpose, idempotency and day quota. */
+type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;
+
+/**
+ * What every partner endpoint does before its own work, in the order that is decided: credential (401), scope
+ * (403), minute quota (429); the work begins with the body (413, 400). Nobody's body is read before we know who
+ * it is.
+ */
+export function partnerEndpoint(
+  service: Service,
+  options: { sourceOf: SourceOf; scope: Scope; work: Work },
+): Endpoint {
+  return async (call) => {
+    const authenticated = authenticateCall(service, call, options.sourceOf);
+    let state: QuotaState | undefined;
+    const reply = await withinQuota(service, { authenticated, call, ...options }).catch((error) => {
+      if (error instanceof QuotaExceeded) state = error.refusal;
+      return problemReply(error, call);
+    });
+    setRateLimitHeaders(reply.headers, state ?? service.quota.state(authenticated.partner));
+    reply.headers["Cache-Control"] ??= "no-store";
+    return reply;
+  };
+}
+
+/** @throws TvsError CREDENTIAL_REQUIRED, STORE_UNAVAILABLE */
+function authenticateCall(
+  { live, secrets, keyKind: kind, clock }: Service,
+  call: HttpCall,
+  sourceOf: SourceOf,
+): Authenticated {
+  if (live.isStale()) {
+    throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+  }
+  const presented = presentedCredentials(call, sourceOf(call).viaTrustedProxy);
+  const caller = authenticate(presented, live.current().credentials, { kind, secrets, now: clock.now() });
+  if (caller === null) {
+    const message = "a valid client certificate, Bearer key or x-agency-api-key is required";
+    throw new TvsError("CREDENTIAL_REQUIRED", message);
+  }
+  return caller;
+}
+
+/**
+ * Takes the minute token, and sees to it that nothing is answered before what it cost is durable: work
+ * commits its own charges, all else (a refused body, a replay) is charged here.
+ */
+async function withinQuota(
+  { quota: quotas, quotaStore }: Service,
+  asked: { authenticated: Authenticated; call: HttpCall; scope: Scope; work: Work },
+): Promise<Reply> {
+  const { authenticated, call, scope } = asked;
+  if (!authenticated.partner.scopes.includes(scope)) {
+    throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
+  }
+  const quota = quotas.open(authenticated.partner);
+  if ("retryAfterSeconds" in quota) throw new QuotaExceeded(quota);
+  const caller: Caller = { ...authenticated, requestId: call.requestId, quota };
+  try {
+    return await asked.work(call, caller);
+  } finally {
+    await chargeRest(quotaStore, quota);
+  }
+}
+
+async function chargeRest(store: Service["quotaStore"], quota: QuotaCall): Promise<void> {
+  const charges = quota.takeCharges();
+  if (charges.length > 0) await store.charge(charges);
+}
+
+/** The client certificate counts from the TLS layer, or from a proxy that is trusted to have checked it. */
+function presentedCredentials(call: HttpCall, viaTrustedProxy: boolean): Presented {
+  const forwarded = viaTrustedProxy ? parseClientCertHeader(call.header("client-cert")) : null;
+  return {
+    certificate: identityOf(call.connection.clientCertificate),
+    forwardedCertificate: identityOf(forwarded),
+    bearer: /^Bearer +(\S+) *$/i.exec(call.header("authorization") ?? "")?.[1] ?? null,
+    headerKey: call.header("x-agency-api-key")?.trim() ?? null,
+  };
+}
+
+function identityOf(certificate: PresentedCertificate | null): Presented["certificate"] {
+  if (certificate === null) return null;
+  const { fingerprint256: fingerprint, validFrom, validTo } = certificate;
+  return { fingerprint, validFrom: validFrom.getTime(), validTo: validTo.getTime() };
+}
