@@ -6,7 +6,7 @@ import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 export const ninPattern = /^\d{11}$/;
 
 /** Far above any e-mail address or registration number; a longer term names nobody. */
-const maxTermLength = 320;
+export const maxTermLength = 320;
 
 /**
  * The keys that a public search term may mean, in the order in which they are tried.
@@ -40,6 +40,24 @@ export function canonicalPhone(text: string): string | null {
   const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
   const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
   return parsed?.isPossible() ? parsed.number : null;
+}
+
+/** What a term is taken for; eleven digits may be a NIN, a phone number or a teacher id. */
+export type TermKind = "regNo" | "tId" | "email" | "phone" | "elevenDigits";
+
+/**
+ * What {@link searchKeys} takes a term for, for those who have to speak about it. Only a registration number and a
+ * teacher id are no personal data, and may stand in a link.
+ * @param term the trimmed term
+ * @returns null when the term can name nobody
+ */
+export function termKind(term: string): TermKind | null {
+  if (term.length > maxTermLength) return null;
+  if (term.includes("@")) return "email";
+  if (term.includes("/")) return canonicalRegNo(term) === null ? null : "regNo";
+  if (ninPattern.test(term)) return "elevenDigits";
+  if (/^(\+|234|0)/.test(term) && canonicalPhone(term) !== null) return "phone";
+  return /^\d+$/.test(term) && Number(term) <= maxTId ? "tId" : null;
 }
 
 function regNoKeys(term: string): TeacherKey[] {

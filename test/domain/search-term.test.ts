@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { canonicalPhone, searchKeys } from "../../src/domain/search-term.ts";
+import { canonicalPhone, searchKeys, termKind } from "../../src/domain/search-term.ts";
 import { maxTId, type TeacherKey } from "../../src/domain/teachers.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
@@ -72,5 +72,34 @@ describe("a phone number in its one form", () => {
 
   test.each(["", "0", "007", "+12", "hello", "+999123456789012345", "0803"])("%j is none", (text) => {
     expect(canonicalPhone(text)).toBeNull();
+  });
+});
+
+describe("what a search term is taken for", () => {
+  test.each([
+    ["ada@example.com", "email"],
+    ["LA/2019/PRI/04417", "regNo"],
+    ["LA/2019/PRI", null],
+    ["12345678901", "elevenDigits"],
+    ["08031234567", "elevenDigits"],
+    ["+2348031234567", "phone"],
+    ["234", "tId"],
+    ["204417", "tId"],
+    ["+12", null],
+    ["Ada Obi", null],
+    ["", null],
+  ])("%p: %p", (term, kind) => {
+    expect(termKind(term)).toBe(kind as "tId" | null);
+  });
+
+  test("agrees with what it is looked up by, and calls nothing personal a number that may be shown", () => {
+    const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
+    const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
+    for (const term of terms) {
+      const keys = searchKeys(term, index);
+      const kind = termKind(term);
+      expect([term, kind === null]).toEqual([term, keys.length === 0]);
+      if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
+    }
   });
 });

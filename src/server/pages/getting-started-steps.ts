@@ -1,0 +1,172 @@
+import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
+
+/** What the commands are written for. */
+export type Surroundings = {
+  /** The service's public address, without a slash at its end. */
+  readonly issuer: string;
+  readonly sandbox: boolean;
+  /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
+  readonly apiKey: string;
+  readonly partnerId: string;
+};
+
+/** Commands to paste into one shell, one after the other: later ones use what earlier ones have set and saved. */
+export type Commands = {
+  readonly id: string;
+  readonly lines: (at: Surroundings) => string;
+};
+
+const [valid, expired] = sandboxTeachers;
+const regNo = valid?.regNo ?? "";
+const api = (issuer: string) => `${issuer}/v1/inter-agency`;
+const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+const item = (identifier: object) => ({ identifier, purpose });
+const json = "Content-Type: application/json";
+
+/** A secret for trying out the receiver; it is nobody's. */
+const trySecret = "whsec_try_it_yourself";
+
+export const key = {
+  id: "key",
+  lines: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
+export PARTNER_ID='${partnerId}'
+curl -fsS ${api(issuer)}/health`,
+} satisfies Commands;
+
+export const firstCall = {
+  id: "first-call",
+  lines: ({ issuer }) => `curl -fsS ${api(issuer)}/eligibility-check \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "${json}" \\
+  -H "Idempotency-Key: $(date +%s)-first" \\
+  -d '${JSON.stringify(item({ regNo }))}' \\
+  > envelope.json
+cat envelope.json`,
+} satisfies Commands;
+
+export const otherCalls = {
+  id: "other-calls",
+  lines: ({ issuer }) => `curl -fsS -H "Authorization: Bearer $API_KEY" \\
+  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}
+
+curl -fsS -H "Authorization: Bearer $API_KEY" \\
+  ${api(issuer)}/lookup/by-tid/${valid?.tId}
+
+curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'
+
+curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+  -H "Idempotency-Key: $(date +%s)-batch" \\
+  ${api(issuer)}/batch \\
+  -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'`,
+} satisfies Commands;
+
+export const keep = {
+  id: "keep",
+  lines: ({ issuer }) => `curl -fsS ${api(issuer)}/.well-known/jwks.json > jwks.json
+curl -fsS ${api(issuer)}/.well-known/key-history > key-history.jose`,
+} satisfies Commands;
+
+export const verifyWithTvs = {
+  id: "verify-tvs",
+  lines: ({ issuer }) => `tvs verify envelope.json --key-history key-history.jose \\
+  --issuer ${issuer} --audience "$PARTNER_ID"`,
+} satisfies Commands;
+
+/** Fetches a package, which the test of this page leaves to the project's own. */
+export const installJose = { id: "install-jose", lines: () => "npm install jose" } satisfies Commands;
+
+export const verifyWithJose = {
+  id: "verify-jose",
+  lines: ({ issuer }) => `cat > verify.mjs <<'END'
+import { readFileSync } from "node:fs";
+import { env } from "node:process";
+import { createLocalJWKSet, jwtVerify } from "jose";
+
+const envelope = JSON.parse(readFileSync("envelope.json", "utf8"));
+const keys = createLocalJWKSet(JSON.parse(readFileSync("jwks.json", "utf8")));
+const { payload } = await jwtVerify(envelope.signature, keys, {
+  algorithms: ["RS256"],
+  issuer: "${issuer}",
+  audience: env.PARTNER_ID,
+  requiredClaims: ["sub", "iat", "result"],
+});
+if (payload.sub !== envelope.verificationId) throw new Error("the signature is of another verification");
+const { status, eligible, reasons } = payload.result; // and not envelope.result
+console.log({ status, eligible, reasons });
+END
+node verify.mjs`,
+} satisfies Commands;
+
+export const receiver = {
+  id: "receiver",
+  lines: () => `cat > receiver.mjs <<'END'
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+import { env } from "node:process";
+
+const secret = env.WEBHOOK_SECRET; // the whole text, whsec_ included
+const handled = new Set();
+
+function genuine(header, rawBody) {
+  const parts = header.split(",").map((part) => part.split("="));
+  const times = parts.filter(([name]) => name === "t").map(([, value]) => value);
+  if (times.length !== 1 || !/^[0-9]+$/.test(times[0])) return false;
+  if (Math.abs(Date.now() / 1000 - Number(times[0])) > 300) return false;
+  const expected = createHmac("sha256", secret).update(times[0] + ".").update(rawBody).digest();
+  return parts.some(([name, value = ""]) => {
+    const given = Buffer.from(value, "hex");
+    return name === "v1" && given.length === 32 && timingSafeEqual(given, expected);
+  });
+}
+
+createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const rawBody = Buffer.concat(chunks);
+  if (!genuine(request.headers["x-agency-signature"] ?? "", rawBody)) {
+    response.writeHead(400).end();
+    return;
+  }
+  const event = JSON.parse(rawBody);
+  if (!handled.has(event.eventId)) console.log(event.eventType, event.data.regNo);
+  handled.add(event.eventId);
+  response.writeHead(204).end();
+}).listen(9876, "127.0.0.1");
+END
+export WEBHOOK_SECRET='${trySecret}'
+node receiver.mjs & RECEIVER=$!
+sleep 1`,
+} satisfies Commands;
+
+export const delivery = {
+  id: "delivery",
+  lines: () => `cat > send.mjs <<'END'
+import { createHmac } from "node:crypto";
+import { env } from "node:process";
+
+const body = JSON.stringify({
+  eventId: "try-1", eventType: "license.revoked", occurredAt: new Date().toISOString(),
+  data: { tId: 1003, regNo: "TR/2019/LA/000003", licenseStatus: "REVOKED",
+    certificateStatus: "VERIFIED", previousStatus: "VALID" },
+});
+const t = Math.floor(Date.now() / 1000);
+const v1 = createHmac("sha256", env.WEBHOOK_SECRET).update(t + "." + body).digest("hex");
+for (const signature of [\`t=\${t},v1=\${v1}\`, \`t=\${t},v1=\${"0".repeat(64)}\`]) {
+  const answer = await fetch("http://127.0.0.1:9876", {
+    method: "POST", body, headers: { "X-AGENCY-Signature": signature },
+  });
+  console.log(answer.status);
+}
+END
+node send.mjs
+kill $RECEIVER`,
+} satisfies Commands;
+
+/** Made-up teachers to try each answer with. */
+export const teachers = sandboxTeachers.map(({ regNo: number, tId, nin, shows }) => ({
+  regNo: number,
+  tId,
+  nin,
+  shows,
+}));

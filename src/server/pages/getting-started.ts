@@ -1,0 +1,166 @@
+import { Hono } from "hono";
+import { html } from "hono/html";
+import type { AppEnv } from "../context.ts";
+import type { DemoOffer } from "../demo-offer.ts";
+import type { Service } from "../service.ts";
+import * as steps from "./getting-started-steps.ts";
+import { type Markup, pageFrame, protectPage } from "./shell.ts";
+import { english } from "./texts-en.ts";
+
+/** Where the page stands below the partner prefix. */
+const path = "/getting-started";
+const fullPath = `/v1/inter-agency${path}`;
+
+/**
+ * How a partner's engineer gets from a key to going live, with commands for this very server (decisions, HTTP
+ * details). It is written for engineers, and in English only.
+ */
+export function gettingStarted(service: Service, offer: DemoOffer): Hono<AppEnv> {
+  const sandbox = service.keyKind === "test";
+  return new Hono<AppEnv>().get(path, (c) => {
+    const demo = offer(c);
+    const at: steps.Surroundings = {
+      issuer: service.live.current().settings.issuer,
+      sandbox,
+      apiKey: demo?.apiKey ?? (sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY"),
+      partnerId: demo?.partnerId ?? "YOUR_PARTNER_ID",
+    };
+    protectPage(c);
+    // With a key in it, it is for one reader; and the issuer may change.
+    c.header("Cache-Control", "no-store");
+    const title = "Getting started for partner agencies";
+    const language = { tag: "en", texts: english };
+    return c.html(
+      pageFrame({
+        language,
+        path: fullPath,
+        title,
+        main: guide(at, demo !== null),
+        sandbox,
+        languages: false,
+      }),
+    );
+  });
+}
+
+function commands(step: steps.Commands, at: steps.Surroundings): Markup {
+  const label = `Commands: ${step.id.replaceAll("-", " ")}`;
+  return html`<pre id="run-${step.id}" tabindex="0" role="region" aria-label="${label}"><code>${step.lines(at)}</code></pre>`;
+}
+
+function guide(at: steps.Surroundings, offered: boolean): Markup {
+  const run = (step: steps.Commands) => commands(step, at);
+  return html`<h1>Getting started for partner agencies</h1>
+<p class="lead">From your key to a verified envelope in five minutes, then webhooks, then going live.</p>
+<p>The commands are written for this server, <code>${at.issuer}</code>, and for one shell: paste them one after the
+other into an empty folder. You need <code>curl</code>, and Node 20 or later for the scripts.</p>
+${place(at)}
+${gettingKey(at, offered, run)}
+${calling(at, run)}
+${verifying(run)}
+${webhooks(run)}
+${live}`;
+}
+
+type Run = (step: steps.Commands) => Markup;
+
+function place({ sandbox }: steps.Surroundings): Markup {
+  return sandbox
+    ? html`<p>This is a <strong>sandbox</strong>: the same program as the live service, with made-up teachers and test
+keys. Nothing you do here touches anything real.</p>`
+    : html`<div class="notice warn"><p><strong>This is the live service.</strong> Every partner call counts against your
+quota and is kept as evidence of what was attested to you. Integrate against a sandbox first: the operator names you
+one, or you run your own with <code>tvs serve --sandbox</code> and open this page there.</p></div>`;
+}
+
+function gettingKey({ sandbox }: steps.Surroundings, offered: boolean, run: Run): Markup {
+  return html`<h2 id="key">1. Your key</h2>
+<p>The operator makes your partner record and hands you a partner id and an API key. The key is shown once: keep it
+where you keep passwords, never in code, a link or a log.
+${
+  offered
+    ? html`This sandbox has made one for you, which you see because you sit at the same machine.`
+    : html`Put yours in place of the capitals.`
+}</p>
+${run(steps.key)}
+<p>Healthy is <code>"status":"ok"</code>. ${
+    sandbox ? html`A <code>tvs_test_</code> key opens nothing that is live.` : ""
+  }</p>`;
+}
+
+function calling({ sandbox }: steps.Surroundings, run: Run): Markup {
+  return html`<h2 id="call">2. Your first call</h2>
+<p>Is this teacher eligible for a purpose? ${
+    sandbox
+      ? ""
+      : html`Put a registration number that you know and one of your purposes in place of those below; with a number that
+nobody has, you get <code>"found":false</code>, which is an answer and no error.`
+  }</p>
+${run(steps.firstCall)}
+<p>What comes back is an <strong>envelope</strong>. <code>result</code> is for reading; <code>signature</code> is the
+proof. Send a new <code>Idempotency-Key</code> with each new question and the same one with each retry: a retry gets the
+first answer again and costs no day quota.</p>
+<h3>The other look-ups, and a batch</h3>
+${run(steps.otherCalls)}
+<p>A NIN goes in the body, never in an address. A batch has up to 100 items, and an answer for each or none at all.</p>
+${sandbox ? teacherTable : ""}`;
+}
+
+const teacherTable = html`<h3>Teachers to try</h3>
+<div class="scroll" tabindex="0" role="region" aria-label="Teachers to try"><table>
+<thead><tr><th scope="col">Registration number</th><th scope="col">Teacher id</th><th scope="col">NIN</th><th scope="col">Shows</th></tr></thead>
+<tbody>${steps.teachers.map(
+  ({ regNo, tId, nin, shows }) =>
+    html`<tr><td><code>${regNo}</code></td><td><code>${tId}</code></td><td><code>${nin}</code></td><td>${shows}</td></tr>
+`,
+)}</tbody></table></div>`;
+
+function verifying(run: Run): Markup {
+  return html`<h2 id="verify">3. Verify it</h2>
+<p>Verify every envelope you rely on, and read only what is signed. Save the public keys; verifying needs no network
+after that.</p>
+${run(steps.keep)}
+<p>With the program itself, or by dropping the file on the page <a href="../../verify-envelope">Verify an envelope</a>:</p>
+${run(steps.verifyWithTvs)}
+<p>With any library for JWS (RFC 7515), for example <code>jose</code>:</p>
+${run(steps.installJose)}
+${run(steps.verifyWithJose)}
+<p>Whatever you use, check all of this:</p>
+<ul>
+<li>The header’s <code>alg</code> is <code>RS256</code>, set by you and not taken from the token; refuse <code>crit</code>, <code>jwk</code>, <code>jku</code>, <code>x5u</code> and <code>x5c</code>.</li>
+<li>The header’s <code>kid</code> is in the key set of this service. Unknown: fetch the key set again, once, then refuse.</li>
+<li>The signature is good for that key.</li>
+<li><code>iss</code> is this service and <code>aud</code> is your partner id, exactly.</li>
+<li><code>sub</code> is the envelope’s <code>verificationId</code>, and <code>iat</code> is not in the future.</li>
+<li>Decide by the signed <code>result</code>. If the one outside differs, someone has changed it.</li>
+<li>For an old envelope: its key was not compromised when it signed. The signed key history says so; <code>tvs verify</code> checks it.</li>
+</ul>
+<p>Keep the envelope together with the key history. Both suffice to prove, years later, what was attested to you.</p>`;
+}
+
+function webhooks(run: Run): Markup {
+  return html`<h2 id="webhook">4. Webhooks</h2>
+<p>When a licence or certificate changes, the service POSTs an event to you. Ask the operator to set your endpoint
+(<code>https</code>, a public address); you get a secret, <code>whsec_…</code>, shown once. A receiver without any
+package:</p>
+${run(steps.receiver)}
+<p>Try it with a delivery that you sign yourself. It prints 204 for the genuine one and 400 for the forged one:</p>
+${run(steps.delivery)}
+<ul>
+<li>Sign and compare the bytes as they came, before anything parses them. During a rotation there are two <code>v1</code>: one that matches suffices.</li>
+<li>Answer 2xx within 15 seconds, and work afterwards. Anything else is tried again, ten times over three days.</li>
+<li>An event comes at least once, and not always in order: remember each <code>eventId</code>, and go by <code>occurredAt</code>.</li>
+</ul>`;
+}
+
+const live = html`<h2 id="live">5. Going live</h2>
+<ol>
+<li>Ask the operator for your live record: scopes, purposes, quotas, and a key that begins with <code>tvs_live_</code>, or register a client certificate.</li>
+<li>Change the base address, the expected <code>iss</code> and <code>aud</code>, and the key. Nothing else differs.</li>
+<li>Cache the key set for at most a day and honour a <code>kid</code> you have not seen. Keys rotate without notice.</li>
+<li>Retry 5xx after 1 second, doubling, three times at most, with the same <code>Idempotency-Key</code>. On 429 wait <code>retryAfterSeconds</code>.</li>
+<li>Treat a failure as no answer. Only a signed <code>"found":false</code> says that nobody was found.</li>
+<li>Keep your clock right: webhook signatures are good for 300 seconds.</li>
+<li>If a key or secret may be known to others, tell the operator at once. Two keys can be live while you change over.</li>
+</ol>
+<p>Everything else stands in the <a href="docs">API reference</a> and in the <a href="openapi.json">OpenAPI document</a>.</p>`;

@@ -1,0 +1,168 @@
+import { html, raw } from "hono/html";
+import type { PublicAnswer } from "../../domain/public-lookup.ts";
+import { type TermKind, termKind } from "../../domain/search-term.ts";
+import { dateInWords, timeInWords } from "./dates.ts";
+import { type FormState, lookupForm } from "./lookup-form.ts";
+import { linkTo } from "./lookup-term.ts";
+import type { Markup } from "./shell.ts";
+import type { Texts } from "./texts-en.ts";
+
+type Lookup = Texts["lookup"];
+type Found = Extract<PublicAnswer, { found: true }>;
+type Mood = "good" | "warn" | "bad" | "none";
+
+/** An answer, and all that it takes to put it into words. */
+export type Answered = {
+  readonly answer: PublicAnswer;
+  readonly asked: { readonly term: string; readonly kind: TermKind };
+  readonly texts: Texts;
+  readonly timeZone: string;
+  /** The service's public address, for paper. */
+  readonly address: string;
+  readonly form: FormState;
+};
+
+type Verdict = {
+  readonly word: string;
+  readonly mood: Mood;
+  readonly summary: string;
+  readonly means: readonly string[];
+};
+
+/** The answer in a word and a sentence. It never says of a licence more than the public look-up does. */
+export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
+  if (!answer.found) {
+    return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
+  }
+  const { name, license } = answer;
+  const words = (date: string | null) => (date === null ? texts.unknown : dateInWords(date, locale));
+  if (license.status === "VALID") {
+    const summary = texts.licensedSummary(name, words(license.expiryDate));
+    return { word: texts.licensed, mood: "good", summary, means: texts.licensedMeans };
+  }
+  if (license.status === "EXPIRED") {
+    const summary = texts.expiredSummary(name, words(license.expiryDate));
+    return { word: texts.expired, mood: "warn", summary, means: texts.expiredMeans };
+  }
+  const summary =
+    license.issueDate === null
+      ? texts.notLicensedSummary(name)
+      : texts.notYetSummary(name, words(license.issueDate));
+  return { word: texts.notLicensed, mood: "bad", summary, means: texts.notLicensedMeans };
+}
+
+const signs: Readonly<Record<Mood, string>> = {
+  good: '<path d="m5 12.5 4.5 4.5L19 7"/>',
+  warn: '<path d="M12 6v7m0 4.2v.1"/>',
+  bad: '<path d="m7 7 10 10M17 7 7 17"/>',
+  none: '<path d="M8.5 9a3.5 3.5 0 1 1 5 3.2c-1 .5-1.5 1-1.5 2.3m0 3v.1"/>',
+};
+
+/** Colour alone would not reach everybody: there is the word, and a sign. */
+function sign(mood: Mood): Markup {
+  const strokes = 'fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"';
+  return raw(
+    `<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false" ${strokes}><circle cx="12" cy="12" r="10.7" stroke-width="1.8"/>${signs[mood]}</svg>`,
+  );
+}
+
+/** The page after an answer. */
+export function lookupAnswer(answered: Answered): Markup {
+  const { answer, texts, form } = answered;
+  const { lookup } = texts;
+  const { word, mood, summary, means } = verdictOf(answer, texts);
+  return html`<section class="verdict ${mood}" aria-labelledby="verdict">
+<h1 id="verdict">${sign(mood)}${word}</h1>
+<p class="lead">${summary}</p>
+</section>
+<h2>${answer.found ? lookup.facts : lookup.thisLookup}</h2>
+<dl class="facts">
+${answer.found ? factsOf(answer, texts) : ""}
+${given(answered)}
+</dl>
+<h2>${lookup.means}</h2>
+${list(means)}
+<h2>${lookup.meansNot}</h2>
+${list(answer.found ? lookup.foundMeansNot : lookup.nobodyMeansNot)}
+<p class="paper">${lookup.onPaper(answered.address)}</p>
+<div class="screen">
+<h2>${lookup.keep}</h2>
+<p>${lookup.keepHow}</p>
+${sharing(answered)}
+<h2>${lookup.again}</h2>
+${lookupForm(lookup, answer.found ? { action: form.action } : form)}
+</div>`;
+}
+
+function list(sentences: readonly string[]): Markup {
+  return html`<ul>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ul>`;
+}
+
+function fact(term: string, value: Markup | string): Markup {
+  return html`<div><dt>${term}</dt><dd>${value}</dd></div>
+`;
+}
+
+function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
+  const { name, tId, state, teacher, certificate, license } = answer;
+  const date = (iso: string | null) => (iso === null ? lookup.unknown : dateInWords(iso, locale));
+  return [
+    fact(lookup.name, name),
+    fact(lookup.regNo, certificate.regNo ?? lookup.unknown),
+    ...(tId === null ? [] : [fact(lookup.tId, tId)]),
+    fact(lookup.state, state ?? lookup.unknown),
+    fact(lookup.category, teacher.category ?? lookup.unknown),
+    ...licenseFacts(license, lookup, date),
+    fact(lookup.certificate, certificateWord(certificate.status, lookup)),
+    ...(certificate.issueDate === null ? [] : [fact(lookup.certificateIssued, date(certificate.issueDate))]),
+    ...(teacher.photoUrl === undefined ? [] : photoFact(teacher.photoUrl, lookup)),
+  ];
+}
+
+function licenseFacts(
+  { status, issueDate, expiryDate, daysRemaining }: Found["license"],
+  lookup: Lookup,
+  date: (iso: string | null) => string,
+): Markup[] {
+  if (issueDate === null && expiryDate === null) return [fact(lookup.license, lookup.noLicense)];
+  const left = status === "VALID" && daysRemaining !== null ? ` (${lookup.daysLeft(daysRemaining)})` : "";
+  return [
+    fact(lookup.licenseIssued, date(issueDate)),
+    fact(lookup.licenseExpires, `${date(expiryDate)}${left}`),
+  ];
+}
+
+function certificateWord(status: string, { certificates, unknown }: Lookup): string {
+  return (certificates as Readonly<Record<string, string>>)[status] ?? unknown;
+}
+
+/** A link and no picture: a picture would tell another website who is being looked up, before anybody chose to. */
+function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
+  const url = URL.parse(photoUrl);
+  if (url?.protocol !== "https:") return [];
+  const link = html`<a href="${url.href}" rel="external noreferrer noopener">${lookup.photoLink(url.host)}</a>`;
+  return [fact(lookup.photo, html`${link}<br><small>${lookup.photoHint}</small>`)];
+}
+
+/** When the answer was given, and to what; it belongs to every answer, on paper too. */
+function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
+  const { lookup, locale } = texts;
+  const { verifiedAt } = answer;
+  const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
+  const by = lookup.kinds[asked.kind];
+  const shown = linkTo(asked.term, asked.kind) === null ? by : `${by} ${asked.term}`;
+  return [fact(lookup.asked, shown), fact(lookup.answered, time)];
+}
+
+/**
+ * The link that asks the same again. Who was found by something personal has one only by the teacher id, which the
+ * answer shows anyway.
+ */
+function sharing({ answer, asked, texts }: Answered): Markup {
+  const { lookup } = texts;
+  const tId = answer.found ? answer.tId : null;
+  const byId = tId === null ? null : linkTo(tId, termKind(tId));
+  const href = linkTo(asked.term, asked.kind) ?? byId;
+  if (href === null) return html`<p>${lookup.noLink}</p>`;
+  return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
+}

@@ -1,0 +1,151 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { html } from "hono/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { TermKind } from "../../domain/search-term.ts";
+import type { AppEnv } from "../context.ts";
+import { publicDocument, sendDocument } from "../document.ts";
+import { honoCall, problemResponse, setHeaders } from "../hono-call.ts";
+import type { PublicLimit } from "../public-limit.ts";
+import { setRateLimitHeaders } from "../reply.ts";
+import type { Service } from "../service.ts";
+import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
+import { type FormState, lookupForm, lookupQuestion } from "./lookup-form.ts";
+import { type Asked, readTerm } from "./lookup-term.ts";
+import { icon, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
+import type { Texts } from "./texts-en.ts";
+
+/** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
+const maxFormBytes = 16 * 1024;
+
+type PageContext = Context<AppEnv>;
+
+/**
+ * The public look-up for people (decisions, Pages): the same question to the same domain as `/teacher/verify-license`,
+ * under the same limit. It works without a script.
+ */
+export function publicPage(service: Service, limit: PublicLimit): Hono<AppEnv> {
+  const page = createPage(service, limit);
+  const size = bodyLimit({
+    maxSize: maxFormBytes,
+    onError: (c) => page.ask(c, 413, ({ formWrong }) => formWrong),
+  });
+  const iconFile = publicDocument(icon, "image/svg+xml");
+  return new Hono<AppEnv>()
+    .onError((error, c) => page.failed(error, c))
+    .get("/icon.svg", (c) => sendDocument(c, iconFile))
+    .get("/", (c) => {
+      const regNo = c.req.query("regNo");
+      const tId = c.req.query("tId");
+      if (regNo !== undefined) return page.answerLink(c, regNo, "regNo");
+      if (tId !== undefined) return page.answerLink(c, tId, "tId");
+      return page.ask(c, 200);
+    })
+    .post("/", size, async (c) => {
+      if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
+        return page.ask(c, 415, ({ formWrong }) => formWrong);
+      }
+      return page.answer(c, readTerm(new URLSearchParams(await c.req.text()).get("searchTerm") ?? ""));
+    });
+}
+
+function createPage(service: Service, limit: PublicLimit) {
+  const sandbox = service.keyKind === "test";
+
+  /** Sends a page that nobody keeps a copy of. */
+  function send(c: PageContext, status: ContentfulStatusCode, part: (texts: Texts) => [string, Markup]) {
+    const language = languageOf(c);
+    protectPage(c);
+    c.header("Cache-Control", "no-store");
+    const [title, main] = part(language.texts);
+    return c.html(pageFrame({ language, path: "/", title, main, sandbox }), status);
+  }
+
+  function ask(
+    c: PageContext,
+    status: ContentfulStatusCode,
+    problemIn?: (texts: Texts["lookup"]) => string,
+    term = "",
+  ) {
+    return send(c, status, ({ lookup, shell }) => {
+      const error = problemIn?.(lookup);
+      const title = error === undefined ? lookup.title : `${shell.errorPrefix} ${lookup.title}`;
+      return [
+        title,
+        lookupQuestion(lookup, { ...formOf(c), term, ...(error === undefined ? {} : { error }) }),
+      ];
+    });
+  }
+
+  async function answer(c: PageContext, asked: Asked) {
+    if ("problem" in asked) return ask(c, 400, asked.problem, asked.term);
+    const decision = limit(honoCall(c));
+    const headers = {};
+    setRateLimitHeaders(headers, decision);
+    setHeaders(c, headers);
+    if (!decision.allowed) return tooMany(c, decision.retryAfterSeconds);
+    const found = await service.publicLookup(asked.term);
+    const { settings } = service.live.current();
+    return send(c, 200, (texts) => [
+      verdictOf(found, texts).word,
+      lookupAnswer({
+        answer: found,
+        asked,
+        texts,
+        timeZone: settings.timeZone,
+        address: settings.issuer,
+        form: { ...formOf(c), term: asked.term },
+      }),
+    ]);
+  }
+
+  /** A link may carry nothing personal, so a number that may be a NIN is not looked up from one. */
+  function answerLink(c: PageContext, text: string, expected: TermKind) {
+    const asked = readTerm(text);
+    if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
+    return answer(c, asked);
+  }
+
+  /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
+  function noAnswer(
+    c: PageContext,
+    status: ContentfulStatusCode,
+    words: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
+  ) {
+    return send(c, status, ({ lookup, shell }) => {
+      const { title, text, note } = words(lookup);
+      const main = html`<h1>${title}</h1>
+<div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
+<h2>${lookup.retry}</h2>
+${lookupForm(lookup, formOf(c))}`;
+      return [`${shell.errorPrefix} ${title}`, main];
+    });
+  }
+
+  function tooMany(c: PageContext, seconds: number) {
+    c.header("Retry-After", String(seconds));
+    return noAnswer(c, 429, (texts) => ({
+      title: texts.tooMany,
+      text: texts.tooManyText(seconds),
+      note: texts.noAnswer,
+    }));
+  }
+
+  /** The status, the headers and the log are those of every failure; only the body is for people. */
+  function failed(error: Error, c: PageContext) {
+    const { status } = problemResponse(error, c);
+    return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
+      title: status >= 500 ? texts.failed : texts.refused,
+      text: texts.failedText,
+      note: texts.noAnswerFailed,
+    }));
+  }
+
+  return { ask, answer, answerLink, failed };
+}
+
+/** The language that was asked for in the link stays asked for. */
+function formOf(c: PageContext): FormState {
+  const lang = c.req.query("lang");
+  return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };
+}

@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openService } from "../../cli/open-service.ts";
+import { prepareSandbox } from "../../cli/sandbox.ts";
+import { readServeConfig } from "../../src/config.ts";
+import { createApp } from "../../src/server/app.ts";
+import { listen } from "../../src/server/listen.ts";
+import type { AppOptions } from "../../src/server/service.ts";
+
+export type Site = Awaited<ReturnType<typeof openSite>>;
+
+/**
+ * The sandbox as `serve --sandbox` composes it, with its teachers and its demo key, listening on a free port. In this
+ * process, so that a test can take a part away.
+ * @param options those of the app, to replace `serve`'s own
+ */
+export async function openSite(options: Partial<AppOptions> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-site-"));
+  const config = readServeConfig({ data: folder, sandbox: true, "public-per-minute": "100000" }, {});
+  const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
+  const listener = await listen(async (request, info) => (await opening.promise).hono.fetch(request, info), {
+    host: "127.0.0.1",
+    port: 0,
+    onError: (error) => console.error(error),
+  });
+  const opened = await openService(config, { defaultIssuer: listener.url });
+  const { operator, service } = opened;
+  const { demo } = await prepareSandbox(operator, listener.url);
+  await service.live.refresh();
+  const app = createApp(service, { ...config, demo, ...options });
+  opening.resolve(app);
+
+  async function close() {
+    await listener.close();
+    await opened.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  return { url: listener.url, app, operator, service, demo, close };
+}

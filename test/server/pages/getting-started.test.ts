@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openWorld, type World } from "../api-world.ts";
+
+const path = "/v1/inter-agency/getting-started";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+/** Every address that the page links to, as the browser would ask for it. */
+function linksOf(html: string): string[] {
+  const hrefs = [...html.matchAll(/href="([^"#]+)"/g)].map(([, href = ""]) => href);
+  return hrefs.map((href) => new URL(href, `http://service.test${path}`).pathname);
+}
+
+describe("the getting-started page of a live service", () => {
+  test("is written for the service's own address, which may change", async () => {
+    const html = await (await world.call(path)).text();
+    expect(html).toContain("curl -fsS https://teachers.example/v1/inter-agency/health");
+    expect(html).toContain("--issuer https://teachers.example ");
+    await world.operator.settings.write({ issuer: "https://moved.example" });
+    await world.service.live.refresh();
+    expect(await (await world.call(path)).text()).toContain("curl -fsS https://moved.example/v1/");
+  });
+
+  test("warns that calls count, and holds no key and no made-up teachers", async () => {
+    const response = await world.call(path);
+    const html = await response.text();
+    expect(html).toContain("This is the live service.");
+    expect(html).toContain("API_KEY=&#39;tvs_live_YOUR_KEY&#39;");
+    expect(html).not.toContain("Teachers to try");
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("needs no script, and allows none", async () => {
+    const response = await world.call(path);
+    expect(response.headers.get("Content-Security-Policy")).toStartWith(
+      "default-src 'none'; style-src 'sha256-",
+    );
+    expect(await response.text()).not.toContain("<script");
+  });
+
+  test("is found from every other page, and finds them", async () => {
+    const html = await (await world.call(path)).text();
+    for (const link of new Set(linksOf(html))) {
+      expect([link, (await world.call(link)).status]).toEqual([link, 200]);
+    }
+    for (const other of ["/", "/v1/inter-agency/docs"]) {
+      expect(await (await world.call(other)).text()).toMatch(/href="[^"]*getting-started"/);
+    }
+  });
+});
