@@ -6,6 +6,7 @@ import { scopes } from "../src/domain/partners.ts";
 import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { purposes } from "../src/partner/contract.ts";
+import type { Demo } from "../src/server/demo-offer.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import type { Operator } from "./open.ts";
 
@@ -16,11 +17,15 @@ const demoKeyName = "sandbox_demo_key";
 /**
  * Fills a sandbox at its first start, and says how to use it.
  * @param url where the sandbox listens
- * @returns the lines to print, with the demo partner's key and `curl` commands to paste
+ * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
  */
-export async function prepareSandbox(operator: Operator, url: string): Promise<string> {
+export async function prepareSandbox(
+  operator: Operator,
+  url: string,
+): Promise<{ introduction: string; demo: Demo }> {
   await importSample(operator);
-  return describe(url, await demoKey(operator));
+  const apiKey = await demoKey(operator);
+  return { introduction: describe(url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
 /** An unfinished import goes on, and one that is done changes nothing: only the first start costs time. */
@@ -85,7 +90,9 @@ Try:
   curl ${api}/lookup/by-tid/${sandboxTeachers[2]?.tId} -H 'x-agency-api-key: ${apiKey}'
   curl ${api}/.well-known/jwks.json
 
-API reference: ${api}/docs
+Look a teacher up: ${url}/
+Getting started:   ${api}/getting-started
+API reference:     ${api}/docs
 
 `;
 }

@@ -1,6 +1,7 @@
 /**
  * The examples of the OpenAPI document. They are real answers: the envelopes were signed with the key of the example
- * key set, so an engineer can try a verifier on them before having a credential. A test signs them anew and compares.
+ * key set, so an engineer can try a verifier on them before having a credential. Tests sign them anew and compare, and
+ * ask the real app for every one of them.
  */
 import type { PublicAnswer } from "../domain/public-lookup.ts";
 import type { EligibilityResult, SignedEnvelope, WebhookEvent } from "../partner/contract.ts";
@@ -174,6 +175,26 @@ export const keyHistory = [
 ].join("");
 
 export const health = { status: "ok", service: "tvs", issuer, activeKid: kid };
+export const unavailable = { ...health, status: "unavailable" };
+
+export const errors = {
+  badRequest: { statusCode: 400, message: "items[3].identifier.nin must be 11 digits" },
+  minuteSpent: {
+    statusCode: 429,
+    message: "per-minute quota exceeded; retry after 23 s",
+    retryAfterSeconds: 23,
+  },
+  daySpent: {
+    statusCode: 429,
+    message: "per-day quota exceeded; retry after 52200 s",
+    retryAfterSeconds: 52_200,
+  },
+  addressSpent: {
+    statusCode: 429,
+    message: "too many look-ups from this address; try again later",
+    retryAfterSeconds: 23,
+  },
+} as const;
 
 export const webhookEvent: WebhookEvent = {
   eventId: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3",
@@ -187,3 +208,8 @@ export const webhookEvent: WebhookEvent = {
     previousStatus: "VALID",
   },
 };
+
+/** Nobody's secret, and the header that the example event is sent with under it, over its compact JSON. */
+export const webhookSecret = "whsec_5f4dcc3b5aa765d61d8327deb882cf99";
+export const webhookSignature =
+  "t=1772357999,v1=a5931eb811af8d0dffe04e4e8070febfae3e077616e834460e5b463fb3dc249d";

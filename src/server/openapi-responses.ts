@@ -111,6 +111,11 @@ export const namedExamples = {
   PublicNotFound: { summary: "Nobody matched", value: examples.publicNotFound },
   EnvelopeFound: { summary: "An eligible teacher", value: examples.foundEnvelope },
   EnvelopeNotFound: { summary: "Nobody matched", value: examples.notFoundEnvelope },
+  HealthOk: { summary: "Working", value: examples.health },
+  HealthUnavailable: { summary: "Not working", value: examples.unavailable },
+  MinuteSpent: { summary: "The partner's minute is spent", value: examples.errors.minuteSpent },
+  DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
+  AddressSpent: { summary: "The address's minute is spent", value: examples.errors.addressSpent },
 } as const satisfies Record<string, Json>;
 
 type ExampleName = keyof typeof namedExamples;
@@ -159,17 +164,19 @@ export const responses = {
     description: "Database and signer answer.",
     schema: "Health",
     headers: ["Cache-Control"],
+    examples: { ok: "HealthOk" },
   }),
   Unhealthy: answer({
     description: "Database or signer does not answer; `status` is `unavailable`.",
     schema: "Health",
     headers: ["Retry-After", "Cache-Control"],
+    examples: { unavailable: "HealthUnavailable" },
   }),
   PublicInvalid: failure(400, "`searchTerm` is missing or empty.", "searchTerm is required", []),
   Invalid: failure(
     400,
     "Malformed: a member is missing or wrong. The message names the first such member, never its value.",
-    "items[3].identifier.nin must be 11 digits",
+    examples.errors.badRequest.message,
     rateLimit,
   ),
   Unauthorized: failure(
@@ -215,6 +222,7 @@ export const responses = {
     description: "The minute or the day is spent; the message says which. Wait `retryAfterSeconds`.",
     schema: "RateLimitError",
     headers: [...rateLimit, "Retry-After", "Cache-Control"],
+    examples: { minute: "MinuteSpent", day: "DaySpent", address: "AddressSpent" },
   }),
   InternalError: internalError([]),
   PartnerInternalError: internalError(rateLimit),

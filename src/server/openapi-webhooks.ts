@@ -13,7 +13,8 @@ const signatureRule =
   "`t=<unix_seconds>,v1=<hex_digest>`. `v1` is the lower-case hexadecimal HMAC-SHA256 of `<t>.<rawBody>` (t, a dot, the " +
   "body's bytes as received) under the webhook signing secret, whose text is used whole, `whsec_` included. Compare in " +
   "constant time, and reject when now and `t` are more than 300 seconds apart. While a secret is being rotated there " +
-  "are two `v1`, the new one first: accept when either matches. Each attempt is signed afresh.";
+  "are two `v1`, the new one first: accept when either matches. Each attempt is signed afresh. The example is that of the " +
+  `example event, written as compact JSON, under the secret \`${examples.webhookSecret}\`.`;
 
 /** What the service calls at a subscribed partner's endpoint (contract, Events). */
 export const webhooks: Json = {
@@ -31,7 +32,7 @@ export const webhooks: Json = {
         header("X-AGENCY-Signature", signatureRule, {
           type: "string",
           pattern: "^t=[0-9]+(,v1=[0-9a-f]{64}){1,2}$",
-          examples: [`t=1772357999,v1=${"5d41402abc4b2a76b9719d911017c592".repeat(2)}`],
+          examples: [examples.webhookSignature],
         }),
         header("X-AGENCY-Event-Id", "The body's `eventId`.", uuid(examples.webhookEvent.eventId)),
         header("X-AGENCY-Event-Type", "The body's `eventType`.", schemaRef("EventType")),

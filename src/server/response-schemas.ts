@@ -160,6 +160,7 @@ export const healthSchema = documented(
   }),
   "Whether database and signer answer.",
   examples.health,
+  examples.unavailable,
 );
 
 export const errorSchema = documented(
@@ -174,7 +175,7 @@ export const errorSchema = documented(
     message: text("What is wrong and what to do, for people. It names a member, never its value."),
   }),
   "Body of every error.",
-  { statusCode: 400, message: "items[3].identifier.nin must be 11 digits" },
+  examples.errors.badRequest,
 );
 
 export const rateLimitErrorSchema = documented(
@@ -184,7 +185,9 @@ export const rateLimitErrorSchema = documented(
     retryAfterSeconds: v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Seconds to wait.")),
   }),
   "Body of a 429.",
-  { statusCode: 429, message: "per-minute quota exceeded; retry after 23 s", retryAfterSeconds: 23 },
+  examples.errors.minuteSpent,
+  examples.errors.daySpent,
+  examples.errors.addressSpent,
 );
 
 export const eventTypeSchema = documented(

@@ -71,8 +71,9 @@ async function expectDocumented(response: Response, path: string, method: string
 }
 
 describe("routes and operations", () => {
-  /** The reference page and its files are for people; every other address under these is the contract's. */
-  const isContract = (path: string) => /^\/(teacher|v1)\//.test(path) && !path.startsWith(`${prefix}/docs`);
+  /** Some pages and their files are for people; every other address under these is the contract's. */
+  const isContract = (path: string) =>
+    /^\/(teacher|v1)\//.test(path) && !/^\/(docs|getting-started)\b/.test(path.slice(prefix.length));
 
   test("are the same", () => {
     const routes = world.app.routes

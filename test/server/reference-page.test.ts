@@ -94,6 +94,16 @@ describe("the reference page", () => {
   });
 });
 
+describe("the page of a live service", () => {
+  test("says that what is tried is real, and holds no key", async () => {
+    const html = await pageOf();
+    expect(html).toContain("This is the live service.");
+    expect(html).toContain("counts against your quota, and is recorded");
+    expect(html).toContain('data-sandbox="false" data-key=""');
+    expect(html).not.toContain("tvs_");
+  });
+});
+
 describe("the served document", () => {
   const serverOf = async () => {
     const document = (await (await world.call("/v1/inter-agency/openapi.json")).json()) as {

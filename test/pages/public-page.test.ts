@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { english } from "../../src/server/pages/texts-en.ts";
+import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
+import { openSite, type Site } from "./site.ts";
+
+setDefaultTimeout(patienceMs);
+
+const { lookup } = english;
+/** What the sandbox's teachers show, by what is asked. */
+const asked = [
+  ["TR/2019/LA/000001", lookup.licensed],
+  ["1002", lookup.expired],
+  ["99900000003", lookup.notLicensed],
+  ["teacher05@example.org", lookup.notLicensed],
+  ["XX/2019/LA/999999", lookup.nobody],
+] as const;
+
+let site: Site;
+let noScript: Browser;
+beforeAll(async () => {
+  [site, noScript] = await Promise.all([openSite(), startBrowser({ javaScriptEnabled: false })]);
+});
+afterAll(() => Promise.all([noScript.close(), site.close()]));
+
+/** Opens the page in a browser and asks, as a person would. */
+async function ask(browser: Browser, term: string): Promise<Tab> {
+  const tab = await browser.open();
+  await tab.page.goto(site.url);
+  await tab.page.getByLabel(lookup.field).fill(term);
+  await tab.page.getByRole("button", { name: lookup.button }).click();
+  await tab.page.waitForLoadState();
+  return tab;
+}
+
+const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).textContent();
+
+describe("without JavaScript", () => {
+  test.each(asked)("%s is answered: %s", async (term, verdict) => {
+    const tab = await ask(noScript, term);
+    expect(await headline(tab)).toBe(verdict);
+    // What was asked is in no address, and nothing was asked of anybody else.
+    expect(tab.page.url()).toBe(`${site.url}/`);
+    for (const address of tab.requested) expect(address).toStartWith(site.url);
+    expect(tab.complaints).toEqual([]);
+    await tab.page.close();
+  });
+
+  test("the whole visit weighs under 30 kB", async () => {
+    const tab = await noScript.open();
+    let bytes = 0;
+    tab.page.on("response", async (response) => {
+      bytes += (await response.body()).length;
+    });
+    await tab.page.goto(site.url, { waitUntil: "networkidle" });
+    await tab.page.getByLabel(lookup.field).fill("TR/2019/LA/000001");
+    await Promise.all([tab.page.waitForEvent("load"), tab.page.getByRole("button").click()]);
+    await tab.page.waitForLoadState("networkidle");
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(30_000);
+    await tab.page.close();
+  });
+
+  test("an answer can be shared by a link that asks again", async () => {
+    const tab = await ask(noScript, "99900000002");
+    await tab.page.getByRole("link", { name: lookup.linkBefore }).click();
+    expect(tab.page.url()).toBe(`${site.url}/?tId=1002`);
+    expect(await headline(tab)).toBe(lookup.expired);
+    await tab.page.close();
+  });
+
+  test("a way back from a mistake is one link", async () => {
+    const tab = await ask(noScript, "Adaeze Okafor");
+    const notice = tab.page.getByRole("alert");
+    expect(await notice.textContent()).toContain(lookup.unreadable);
+    await notice.getByRole("link").click();
+    expect(new URL(tab.page.url()).hash).toBe("#term");
+    await tab.page.close();
+  });
+
+  test("on paper stands the answer and no form", async () => {
+    const tab = await ask(noScript, "TR/2019/LA/000001");
+    await tab.page.emulateMedia({ media: "print" });
+    for (const shown of [
+      lookup.licensed,
+      english.shell.sandbox,
+      "Adaeze Okafor",
+      "Africa/Lagos",
+      `Asked at ${site.url}.`,
+    ]) {
+      expect([shown, await tab.page.getByText(shown).first().isVisible()]).toEqual([shown, true]);
+    }
+    expect(await tab.page.locator("form").isVisible()).toBe(false);
+    expect(await tab.page.locator("footer").isVisible()).toBe(false);
+    expect((await tab.page.pdf()).subarray(0, 5).toString()).toBe("%PDF-");
+    await tab.page.close();
+  });
+});
+
+describe.each([
+  ["a phone, light", { viewport: { width: 375, height: 812 }, colorScheme: "light" }],
+  ["a phone, dark", { viewport: { width: 375, height: 812 }, colorScheme: "dark" }],
+  ["a small phone, light", { viewport: { width: 320, height: 568 }, colorScheme: "light" }],
+  ["a desktop, light", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
+  ["a desktop, dark", { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
+] as const)("on %s", (_, options) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser(options);
+  });
+  afterAll(() => browser.close());
+
+  test.each([...asked.map(([term]) => term), "", "A/B/C"])("axe finds nothing after %p", async (term) => {
+    const tab = await ask(browser, term);
+    expect(await axeFindings(tab.page)).toEqual([]);
+    expect(await overflowPx(tab.page)).toBe(0);
+    await tab.page.close();
+  });
+});
+
+describe("by keyboard", () => {
+  test("the first stop skips to the main part, the next ones are the field and the button", async () => {
+    const { page } = await noScript.open();
+    await page.goto(site.url);
+    const focused = page.locator(":focus");
+    await page.keyboard.press("Tab");
+    expect(await focused.textContent()).toBe(english.shell.skip);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    expect(await focused.getAttribute("name")).toBe("searchTerm");
+    await page.keyboard.type("1001");
+    await page.keyboard.press("Tab");
+    expect(await focused.textContent()).toBe(lookup.button);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: lookup.licensed }).waitFor();
+    await page.close();
+  });
+});
+
+describe("no answer", () => {
+  test("above the limit is a page of its own, which axe finds nothing in", async () => {
+    const limited = await openSite({ publicPerMinute: 0 });
+    const browser = await startBrowser();
+    const { page } = await browser.open();
+    const response = await page.goto(`${limited.url}/?tId=1001`);
+    expect(response?.status()).toBe(429);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(lookup.tooMany);
+    expect(await page.getByText(lookup.noAnswer).isVisible()).toBe(true);
+    expect(await axeFindings(page)).toEqual([]);
+    await Promise.all([browser.close(), limited.close()]);
+  });
+});
