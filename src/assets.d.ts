@@ -24,3 +24,18 @@ declare module "swagger-ui-dist/swagger-ui-bundle.js" {
   const text: string;
   export default text;
 }
+
+declare module "*.client.js" {
+  const text: string;
+  export default text;
+}
+
+declare module "uplot/dist/uPlot.iife.min.js" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.bundle.js" {
+  const text: string;
+  export default text;
+}

@@ -17,8 +17,8 @@ const tagBytes = 16;
 export type Secrets = {
   /** Key of the blind indexes, 32 bytes. */
   readonly blindIndexKey: Uint8Array;
-  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, source addresses. */
-  mac(use: "api-key" | "idempotency", text: string): Uint8Array;
+  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console. */
+  mac(use: "api-key" | "idempotency" | "console-link", text: string): Uint8Array;
   /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
   seal(plain: Uint8Array, name: string): Uint8Array;
   /** @throws TvsError MASTER_KEY_WRONG */
@@ -45,7 +45,11 @@ export function deriveSecrets(text: string): Secrets {
   }
   const derive = (use: string) => new Uint8Array(hkdfSync("sha256", master, "", `tvs/${use}/v1`, 32));
   const sealingKey = derive("sealing");
-  const macKeys = { "api-key": derive("api-key"), idempotency: derive("idempotency") };
+  const macKeys = {
+    "api-key": derive("api-key"),
+    idempotency: derive("idempotency"),
+    "console-link": derive("console-link"),
+  };
   return {
     blindIndexKey: derive("blind-index"),
     mac: (use, value) => new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),

@@ -1,0 +1,123 @@
+import type { Clock } from "./clock.ts";
+import type { PartnerBacklog } from "./deliveries.ts";
+import type { Partner } from "./partners.ts";
+import { type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota.ts";
+import type { DisabledReason, WebhookStore } from "./webhooks.ts";
+
+/** A run of an import. Times are milliseconds since the epoch. */
+export type ImportRecord = {
+  readonly file: string;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+  /** When another import took its place before it was finished. */
+  readonly abandonedAt: number | null;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly events: number;
+};
+
+export type ImportHistory = {
+  /** Newest first. */
+  latest(limit: number): Promise<ImportRecord[]>;
+};
+
+/** A partner's use of its quotas, in the windows that are open now. */
+export type QuotaReading = {
+  readonly partner: Partner;
+  readonly use: Readonly<Record<WindowKind, QuotaUse>>;
+};
+
+/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
+export type EndpointReading = {
+  readonly partnerId: string;
+  readonly host: string;
+  readonly disabledReason: DisabledReason | null;
+  readonly failingSince: number | null;
+  readonly lastError: string | null;
+};
+
+/** What the database says of everything that an operator watches. */
+export type Readings = {
+  readonly readAt: number;
+  readonly quotas: readonly QuotaReading[];
+  readonly backlog: readonly PartnerBacklog[];
+  readonly endpoints: readonly EndpointReading[];
+  readonly imports: readonly ImportRecord[];
+};
+
+/** The last readings, and whether they could not be renewed; null before the first. */
+export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
+
+export type ReadingsDependencies = {
+  readonly quotaStore: Pick<QuotaStore, "windows">;
+  readonly partners: { partners(): Promise<Partner[]> };
+  readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
+  readonly imports: ImportHistory;
+  readonly clock: Clock;
+  /** Told when readings could not be renewed, once until they can be again. */
+  readonly onError?: (error: unknown) => void;
+};
+
+const shownImports = 12;
+/** Readings are renewed at most so often, and take at most one part in so many of the service's time. */
+const leastAgeMs = 1_500;
+const shareOfTime = 50;
+
+/**
+ * Reads for however many ask: a console in three windows and a scraper cost what one costs. Counting a long backlog
+ * takes time on the thread that answers callers, so the longer a reading took, the longer it serves.
+ */
+export function createReadings(dependencies: ReadingsDependencies): () => Promise<ReadingsNow> {
+  let last: ReadingsNow = { readings: null, hasFailed: false };
+  let freshUntilMs = Number.NEGATIVE_INFINITY;
+  let reading: Promise<ReadingsNow> | undefined;
+
+  async function renew(): Promise<ReadingsNow> {
+    const beganMs = performance.now();
+    try {
+      last = { readings: await read(dependencies), hasFailed: false };
+    } catch (error) {
+      if (!last.hasFailed) dependencies.onError?.(error);
+      last = { ...last, hasFailed: true };
+    }
+    const endedMs = performance.now();
+    freshUntilMs = endedMs + Math.max(leastAgeMs, (endedMs - beganMs) * shareOfTime);
+    return last;
+  }
+
+  return async () => {
+    if (performance.now() < freshUntilMs) return last;
+    reading ??= renew().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+}
+
+async function read(dependencies: ReadingsDependencies): Promise<Readings> {
+  const { quotaStore, partners, webhooks, imports, clock } = dependencies;
+  const now = clock.now();
+  const [windows, known, endpoints, backlog, latest] = await Promise.all([
+    quotaStore.windows(),
+    partners.partners(),
+    webhooks.endpoints(),
+    webhooks.backlog(now),
+    imports.latest(shownImports),
+  ]);
+  return {
+    readAt: now,
+    quotas: known.map((partner) => ({ partner, use: quotaUse(partner, windows, now) })),
+    backlog,
+    endpoints: endpoints.map(({ partnerId, url, disabledReason, failingSince, lastError }) => ({
+      partnerId,
+      host: URL.canParse(url) ? new URL(url).host : "",
+      disabledReason,
+      failingSince,
+      lastError,
+    })),
+    imports: latest,
+  };
+}

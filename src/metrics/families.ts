@@ -1,0 +1,128 @@
+import type { KeyRing } from "../domain/keys.ts";
+import { licenseStatuses } from "../partner/contract.ts";
+import { exposedBuckets, upperBoundMs } from "./latency.ts";
+import type { RequestCounters } from "./requests.ts";
+import { methods, routes } from "./routes.ts";
+import { answerEndpoints, deliveryOutcomes, groupBounds, type WorkCounters } from "./work.ts";
+
+/** One number under its labels. `suffix` is `_bucket`, `_sum` or `_count` of a histogram. */
+export type Sample = {
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string | number>>;
+  readonly suffix?: string;
+};
+
+/** One metric: its name says unit and kind as Prometheus asks for it, and is documented in the README. */
+export type Family<Sources> = {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  read(sources: Sources): readonly Sample[];
+};
+
+export type CounterSources = { readonly requests: RequestCounters; readonly work: WorkCounters };
+export type KeySources = { readonly keys: KeyRing; readonly now: number };
+
+/** What is counted in memory: the traffic and the work done for it. */
+export const counterFamilies: readonly Family<CounterSources>[] = [
+  {
+    name: "tvs_http_requests_total",
+    type: "counter",
+    help: "Requests answered, by route pattern, method and HTTP status",
+    read: ({ requests }) =>
+      requests.counts().map(({ route, method, status, count }) => ({
+        value: count,
+        labels: { route: routeName(route), method: methods[method] ?? "other", status },
+      })),
+  },
+  {
+    name: "tvs_http_request_duration_seconds",
+    type: "histogram",
+    help: "Time from a request's arrival to its answer, by route pattern",
+    read: ({ requests }) => routes.flatMap((_, route) => durationSamples(requests, route)),
+  },
+  {
+    name: "tvs_answers_total",
+    type: "counter",
+    help: "Teachers answered for, by endpoint and licence status; each item of a batch is one",
+    read: ({ work }) =>
+      answerEndpoints.flatMap((endpoint) =>
+        licenseStatuses.map((status) => ({
+          value: work.answers(endpoint, status),
+          labels: { endpoint, status },
+        })),
+      ),
+  },
+  {
+    name: "tvs_signatures_total",
+    type: "counter",
+    help: "Signatures made with the private key",
+    read: ({ work }) => [{ value: work.signatures().made }],
+  },
+  {
+    name: "tvs_signature_failures_total",
+    type: "counter",
+    help: "Signatures that were asked for and not made",
+    read: ({ work }) => [{ value: work.signatures().failed }],
+  },
+  {
+    name: "tvs_signing_queue_length",
+    type: "gauge",
+    help: "Signatures that are asked for and not made yet",
+    read: ({ work }) => [{ value: work.signatures().underWay }],
+  },
+  {
+    name: "tvs_commit_group_size",
+    type: "histogram",
+    help: "Acts that shared one commit to the disk",
+    read: ({ work }) => groupSamples(work),
+  },
+  {
+    name: "tvs_webhook_deliveries_total",
+    type: "counter",
+    help: "Attempts to deliver a webhook, by outcome; dead is a failure after which none is tried again",
+    read: ({ work }) =>
+      deliveryOutcomes.map((outcome) => ({ value: work.deliveries(outcome), labels: { outcome } })),
+  },
+];
+
+function routeName(route: number): string {
+  return routes[route]?.route ?? "other";
+}
+
+function durationSamples(requests: RequestCounters, route: number): Sample[] {
+  const counts = requests.buckets(route);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return [];
+  const labels = { route: routeName(route) };
+  let bucket = 0;
+  let below = 0;
+  const upTo = (last: number) => {
+    for (; bucket <= last; bucket++) below += counts[bucket] ?? 0;
+    return below;
+  };
+  return [
+    ...exposedBuckets.map((last) => ({
+      value: upTo(last),
+      labels: { ...labels, le: upperBoundMs(last) / 1000 },
+      suffix: "_bucket",
+    })),
+    { value: total, labels: { ...labels, le: "+Inf" }, suffix: "_bucket" },
+    { value: requests.totalMs(route) / 1000, labels, suffix: "_sum" },
+    { value: total, labels, suffix: "_count" },
+  ];
+}
+
+function groupSamples(work: WorkCounters): Sample[] {
+  const { groups, acts, buckets } = work.commits();
+  let below = 0;
+  return [
+    ...groupBounds.map((le, index) => {
+      below += buckets[index] ?? 0;
+      return { value: below, labels: { le }, suffix: "_bucket" };
+    }),
+    { value: groups, labels: { le: "+Inf" }, suffix: "_bucket" },
+    { value: acts, suffix: "_sum" },
+    { value: groups, suffix: "_count" },
+  ];
+}

@@ -1,0 +1,167 @@
+import { bucketCount, percentileMs } from "./latency.ts";
+import { readProcessUse } from "./process-figures.ts";
+import type { RequestCounters } from "./requests.ts";
+import { routes, type Traffic } from "./routes.ts";
+import type { WorkCounters } from "./work.ts";
+
+/** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
+export type Point = {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly publicRate: number;
+  readonly partnerRate: number;
+  readonly otherRate: number;
+  readonly refusedRate: number;
+  readonly failedRate: number;
+  readonly partnerP50: number | null;
+  readonly partnerP99: number | null;
+  readonly publicP50: number | null;
+  readonly publicP99: number | null;
+  readonly signatureRate: number;
+  /** The most that were waited for at once. */
+  readonly signingPeak: number;
+  /** Acts in a commit, on average. */
+  readonly groupSize: number | null;
+  readonly deliveredRate: number;
+  readonly undeliveredRate: number;
+  readonly cpuPercent: number;
+  readonly residentBytes: number;
+  /** The longest that the event loop made a timer wait. */
+  readonly lagMs: number;
+};
+
+export type History = {
+  /** Points younger than a time, oldest first. */
+  points(since: number): Point[];
+  /** Latency of one kind of traffic over all that is kept. */
+  percentiles(traffic: Traffic): { p50: number | null; p99: number | null };
+  /** Takes a point now; the timer does it by itself. */
+  sample(): void;
+  stop(): void;
+};
+
+export const sampleMs = 2_000;
+/** A quarter of an hour. */
+export const maxPoints = 450;
+const lagProbeMs = 250;
+/** Percentiles in words are of the last five minutes. */
+const percentilePoints = 150;
+
+type Totals = ReturnType<typeof readTotals>;
+
+/**
+ * Keeps the last quarter of an hour for the console. A request pays nothing for it: every two seconds
+ * the counters are read and what they grew by is a point.
+ */
+export function startHistory(dependencies: {
+  requests: RequestCounters;
+  work: WorkCounters;
+  clock: { now(): number };
+}): History {
+  const { clock, work } = dependencies;
+  const points: Point[] = [];
+  const recent: Totals["histograms"][] = [];
+  let before = readTotals(dependencies);
+  let lagMs = 0;
+  let probedAtMs = performance.now();
+
+  function sample(): void {
+    const now = readTotals(dependencies);
+    const { point, histograms } = difference(before, now);
+    points.push({ ...point, at: clock.now(), signingPeak: work.takeQueuePeak(), lagMs });
+    recent.push(histograms);
+    if (points.length > maxPoints) points.shift();
+    if (recent.length > percentilePoints) recent.shift();
+    before = now;
+    lagMs = 0;
+  }
+
+  function probeLag(): void {
+    const nowMs = performance.now();
+    lagMs = Math.max(lagMs, nowMs - probedAtMs - lagProbeMs);
+    probedAtMs = nowMs;
+  }
+
+  const timers = [setInterval(sample, sampleMs), setInterval(probeLag, lagProbeMs)];
+  for (const timer of timers) timer.unref?.();
+
+  return {
+    points: (since) => points.filter(({ at }) => at > since),
+    percentiles(traffic) {
+      const sum = addUp(recent.map((one) => one[traffic]));
+      return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
+    },
+    sample,
+    stop() {
+      for (const timer of timers) clearInterval(timer);
+    },
+  };
+}
+
+function readTotals({ requests, work }: { requests: RequestCounters; work: WorkCounters }) {
+  const counts: Record<Traffic | "refused" | "failed", number> = {
+    public: 0,
+    partner: 0,
+    other: 0,
+    refused: 0,
+    failed: 0,
+  };
+  for (const { route, status, count } of requests.counts()) {
+    counts[routes[route]?.traffic ?? "other"] += count;
+    if (status >= 500) counts.failed += count;
+    else if (status >= 400) counts.refused += count;
+  }
+  const histogramOf = (traffic: Traffic) =>
+    addUp(routes.flatMap((one, index) => (one.traffic === traffic ? [requests.buckets(index)] : [])));
+  return {
+    atMs: performance.now(),
+    counts,
+    histograms: {
+      public: histogramOf("public"),
+      partner: histogramOf("partner"),
+      other: histogramOf("other"),
+    },
+    signatures: work.signatures().made,
+    commits: { groups: work.commits().groups, acts: work.commits().acts },
+    delivered: work.deliveries("delivered"),
+    undelivered: work.deliveries("failed") + work.deliveries("dead"),
+    process: readProcessUse(),
+  };
+}
+
+function difference(before: Totals, now: Totals) {
+  const seconds = Math.max(0.001, (now.atMs - before.atMs) / 1000);
+  const rate = (pick: (totals: Totals) => number) => (pick(now) - pick(before)) / seconds;
+  const grown = (traffic: Traffic) =>
+    now.histograms[traffic].map((count, bucket) => count - (before.histograms[traffic][bucket] ?? 0));
+  const histograms = { public: grown("public"), partner: grown("partner"), other: grown("other") };
+  const groups = now.commits.groups - before.commits.groups;
+  const point = {
+    publicRate: rate((totals) => totals.counts.public),
+    partnerRate: rate((totals) => totals.counts.partner),
+    otherRate: rate((totals) => totals.counts.other),
+    refusedRate: rate((totals) => totals.counts.refused),
+    failedRate: rate((totals) => totals.counts.failed),
+    partnerP50: percentileMs(histograms.partner, 0.5),
+    partnerP99: percentileMs(histograms.partner, 0.99),
+    publicP50: percentileMs(histograms.public, 0.5),
+    publicP99: percentileMs(histograms.public, 0.99),
+    signatureRate: rate((totals) => totals.signatures),
+    groupSize: groups === 0 ? null : (now.commits.acts - before.commits.acts) / groups,
+    deliveredRate: rate((totals) => totals.delivered),
+    undeliveredRate: rate((totals) => totals.undelivered),
+    cpuPercent: rate((totals) => totals.process.cpuSeconds) * 100,
+    residentBytes: now.process.residentBytes,
+  };
+  return { point, histograms };
+}
+
+function addUp(histograms: readonly Float64Array[]): Float64Array {
+  const sum = new Float64Array(bucketCount);
+  for (const histogram of histograms) {
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      sum[bucket] = (sum[bucket] as number) + (histogram[bucket] ?? 0);
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,185 @@
+import type { PartnerBacklog } from "../domain/deliveries.ts";
+import type { KeyRing } from "../domain/keys.ts";
+import type { EndpointReading, Readings } from "../domain/readings.ts";
+import { rotationOf } from "../domain/rotation.ts";
+import type { Family, Sample } from "./families.ts";
+import { readDescriptors, readProcessUse } from "./process-figures.ts";
+
+/** What is read when a scrape comes: the process, the keys, and what the database says. */
+export type StateSources = {
+  readonly readings: Readings | null;
+  readonly storeAnswers: boolean;
+  readonly keys: KeyRing;
+  readonly now: number;
+  readonly startedAt: number;
+  readonly lagMs: number;
+  readonly engine: string;
+  readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
+};
+
+const windows = ["minute", "day"] as const;
+
+export const stateFamilies: readonly Family<StateSources>[] = [
+  {
+    name: "tvs_webhook_backlog",
+    type: "gauge",
+    help: "Deliveries that were not acknowledged, by partner: pending, held (pending, and nothing is sent) and dead",
+    read: ({ readings }) => (readings?.backlog ?? []).flatMap(backlogSamples),
+  },
+  {
+    name: "tvs_webhook_oldest_due_seconds",
+    type: "gauge",
+    help: "How long the delivery that has waited longest is due, by partner",
+    read: ({ readings, now }) =>
+      (readings?.backlog ?? []).map(({ partnerId, oldestDueAt }) => ({
+        value: oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
+        labels: { partner: partnerId },
+      })),
+  },
+  {
+    name: "tvs_webhook_endpoint_failing",
+    type: "gauge",
+    help: "1 while every attempt to reach the partner's endpoint fails",
+    read: ({ readings }) => endpointSamples(readings, (one) => one.failingSince !== null),
+  },
+  {
+    name: "tvs_webhook_endpoint_disabled",
+    type: "gauge",
+    help: "1 while nothing is sent to the partner's endpoint",
+    read: ({ readings }) => endpointSamples(readings, (one) => one.disabledReason !== null),
+  },
+  {
+    name: "tvs_quota_used",
+    type: "gauge",
+    help: "Calls that the partner has used of the window that is open now",
+    read: ({ readings }) => quotaSamples(readings, "used"),
+  },
+  {
+    name: "tvs_quota_limit",
+    type: "gauge",
+    help: "Calls that the partner may make in the window",
+    read: ({ readings }) => quotaSamples(readings, "limit"),
+  },
+  {
+    name: "tvs_key_age_seconds",
+    type: "gauge",
+    help: "How long the active key has signed, and the pending key has been published",
+    read: ({ keys, now }) => keySamples(keys, now),
+  },
+  {
+    name: "tvs_key_rotation_due",
+    type: "gauge",
+    help: "1 when the active key has signed for longer than 90 days",
+    read: ({ keys, now }) => [{ value: Number(rotationOf(keys, now).isDue) }],
+  },
+  {
+    name: "tvs_import_last_finished_timestamp_seconds",
+    type: "gauge",
+    help: "When the newest finished import of the register ended",
+    read: ({ readings }) => lastImportSamples(readings, (one) => (one.finishedAt ?? 0) / 1000),
+  },
+  {
+    name: "tvs_import_last_rejected_rows",
+    type: "gauge",
+    help: "Rows that the newest finished import rejected",
+    read: ({ readings }) => lastImportSamples(readings, (one) => one.rejected),
+  },
+  {
+    name: "tvs_store_up",
+    type: "gauge",
+    help: "1 when the database answered what this scrape asked it; 0 leaves the figures before",
+    read: ({ storeAnswers }) => [{ value: Number(storeAnswers) }],
+  },
+  {
+    name: "tvs_event_loop_lag_seconds",
+    type: "gauge",
+    help: "The longest that the event loop made a timer wait in the last 16 seconds",
+    read: ({ lagMs }) => [{ value: lagMs / 1000 }],
+  },
+  {
+    name: "tvs_signing_engine_info",
+    type: "gauge",
+    help: "Always 1; what signs just now is its label",
+    read: ({ engine }) => [{ value: 1, labels: { engine } }],
+  },
+  {
+    name: "tvs_build_info",
+    type: "gauge",
+    help: "Always 1; version, runtime and environment (live or sandbox) are its labels",
+    read: ({ build }) => [{ value: 1, labels: build }],
+  },
+  {
+    name: "process_cpu_seconds_total",
+    type: "counter",
+    help: "CPU time that the process has used, user and system",
+    read: () => [{ value: readProcessUse().cpuSeconds }],
+  },
+  {
+    name: "process_resident_memory_bytes",
+    type: "gauge",
+    help: "Resident memory of the process",
+    read: () => [{ value: readProcessUse().residentBytes }],
+  },
+  {
+    name: "process_open_fds",
+    type: "gauge",
+    help: "Open files and sockets",
+    read: () => known(readDescriptors().open),
+  },
+  {
+    name: "process_max_fds",
+    type: "gauge",
+    help: "Files and sockets that may be open",
+    read: () => known(readDescriptors().max),
+  },
+  {
+    name: "process_start_time_seconds",
+    type: "gauge",
+    help: "When the service started, since the Unix epoch",
+    read: ({ startedAt }) => [{ value: startedAt / 1000 }],
+  },
+];
+
+function known(value: number | null): Sample[] {
+  return value === null ? [] : [{ value }];
+}
+
+function backlogSamples({ partnerId, pending, dead, heldBy }: PartnerBacklog): Sample[] {
+  const held = heldBy === null ? 0 : pending;
+  return Object.entries({ pending, held, dead }).map(([state, value]) => ({
+    value,
+    labels: { partner: partnerId, state },
+  }));
+}
+
+function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {
+  return (readings?.endpoints ?? []).map((one) => ({
+    value: Number(holds(one)),
+    labels: { partner: one.partnerId },
+  }));
+}
+
+function quotaSamples(readings: Readings | null, figure: "used" | "limit"): Sample[] {
+  return (readings?.quotas ?? []).flatMap(({ partner, use }) =>
+    windows.map((window) => ({
+      value: use[window][figure],
+      labels: { partner: partner.partnerId, window },
+    })),
+  );
+}
+
+function keySamples({ active, pending }: KeyRing, now: number): Sample[] {
+  const seconds = (since: number) => Math.max(0, now - since) / 1000;
+  return [
+    { value: seconds(active.activatedAt ?? active.createdAt), labels: { state: "active" } },
+    { value: seconds(pending.publishedAt), labels: { state: "pending" } },
+  ];
+}
+
+function lastImportSamples(
+  readings: Readings | null,
+  figure: (one: Readings["imports"][number]) => number,
+): Sample[] {
+  const last = readings?.imports.find((one) => one.finishedAt !== null);
+  return last === undefined ? [] : [{ value: figure(last) }];
+}

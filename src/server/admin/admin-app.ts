@@ -1,0 +1,100 @@
+import { type Context, Hono } from "hono";
+import { getCookie, setCookie } from "hono/cookie";
+import { html } from "hono/html";
+import { log } from "../../log.ts";
+import type { Exposition } from "../../metrics/exposition.ts";
+import { sendDocument } from "../document.ts";
+import { pointColumns } from "./charts.ts";
+import { consoleFiles } from "./console-files.ts";
+import { consolePage, type PlainWords, plainPage, renderSections } from "./console-page.ts";
+import { type ConsoleSources, lookAt } from "./console-state.ts";
+import { type Door, type Entry, sessionLifeMs } from "./door.ts";
+import { type AdminEnv, guarded } from "./guard.ts";
+
+export type AdminOptions = {
+  readonly sources: ConsoleSources;
+  readonly exposition: Exposition;
+  readonly door: Door;
+  /** The port of the console: cookies do not know ports, so the cookie's name has it. */
+  readonly port: () => number;
+};
+
+/**
+ * The operator's console and the metrics (decisions, Pages). The metrics are open to whoever is on this machine, as a
+ * scraper can open no link; the console wants a session, which a one-time link begins.
+ */
+export function createAdminApp({ sources, exposition, door, port }: AdminOptions): Hono<AdminEnv> {
+  const cookieName = () => `tvs_console_${port()}`;
+  const isSignedIn = (c: Context<AdminEnv>) => door.isOpenTo(getCookie(c, cookieName()));
+  const command = sources.commandLine("console");
+
+  const app = new Hono<AdminEnv>();
+  app.onError((error, c) => {
+    log.error("the console failed", { detail: String(error) });
+    return c.json({ statusCode: 500, message: "internal error" }, 500);
+  });
+  app.use(guarded());
+  app.notFound((c) => c.json({ statusCode: 404, message: "there is nothing at this address" }, 404));
+
+  app.get("/open", async (c) => {
+    const entry = door.enter(c.req.query("token") ?? "");
+    if (entry.verdict === "good") {
+      const maxAge = sessionLifeMs / 1000;
+      setCookie(c, cookieName(), entry.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
+      return c.redirect("/", 303);
+    }
+    return c.html(refusalPage(entry.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
+  });
+
+  app.get("/", async (c) => {
+    if (!isSignedIn(c)) return c.html(refusalPage("no session", { command, isSignedIn: false }), 401);
+    return c.html(consolePage(await lookAt(sources)));
+  });
+
+  app.get("/live.json", async (c) => {
+    if (!isSignedIn(c)) {
+      return c.json(
+        { statusCode: 401, message: `this session has ended; ${command} prints a new link` },
+        401,
+      );
+    }
+    const since = Number(c.req.query("since") ?? 0);
+    const state = await lookAt(sources);
+    const points = pointColumns(state.history.points(Number.isFinite(since) ? since : 0));
+    return c.json({ at: state.now, points, sections: await renderSections(state) });
+  });
+
+  app.get("/metrics", async (c) =>
+    c.body(await exposition.text(), 200, { "Content-Type": exposition.contentType }),
+  );
+
+  for (const [path, load] of Object.entries(consoleFiles())) {
+    app.get(path, async (c) => sendDocument(c, await load()));
+  }
+  return app;
+}
+
+type Refusal = Exclude<Entry["verdict"], "good"> | "no session";
+
+function refusalPage(refusal: Refusal, { command, isSignedIn }: { command: string; isSignedIn: boolean }) {
+  const [title, text] = refusals[refusal];
+  const words: PlainWords = {
+    text: `${text} To get a new link, run this on the machine of the service:`,
+    command,
+  };
+  const more = html`<p>This browser is signed in: <a href="/">go to the console</a></p>`;
+  return plainPage(title, isSignedIn ? { ...words, more } : words);
+}
+
+const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {
+  used: [
+    "This link was used already",
+    "A link opens the console once, so that nobody who finds it later gets in. If it was not you who used it, find out who can read this machine's terminal or log.",
+  ],
+  expired: ["This link is too old", "A link waits five minutes to be opened."],
+  unknown: [
+    "This link is not valid",
+    "It is incomplete, or the service has been started anew since it was printed.",
+  ],
+  "no session": ["The console opens with a link", "This browser is not signed in, or its session has ended."],
+};

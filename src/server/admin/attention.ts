@@ -1,0 +1,104 @@
+import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
+import { rotationOf } from "../../domain/rotation.ts";
+import type { ConsoleState } from "./console-state.ts";
+import { count, moment, percent, span } from "./words.ts";
+
+/** Something that an operator should see to, and the command that does it or shows more. */
+export type Concern = {
+  readonly level: "bad" | "warn";
+  readonly text: string;
+  readonly command: string | null;
+};
+
+/** From this share of a quota on, its partner is about to be refused. */
+const nearlySpent = 0.9;
+/** A delivery that is due for so long shows that something is stuck: the sender looks five times a second. */
+const overdueMs = 5 * 60_000;
+
+/** What needs seeing to, the worst first. */
+export function concernsOf(state: ConsoleState): Concern[] {
+  const { readings } = state;
+  const found = [...databaseConcerns(state), ...keyConcerns(state), ...trafficConcerns(state)];
+  if (readings !== null) {
+    found.push(...readings.endpoints.flatMap((one) => endpointConcerns(one, state)));
+    found.push(...backlogConcerns(readings, state));
+    found.push(...readings.quotas.flatMap((one) => quotaConcerns(one, state)));
+    found.push(...importConcerns(readings, state));
+  }
+  return [...found.filter(({ level }) => level === "bad"), ...found.filter(({ level }) => level === "warn")];
+}
+
+function databaseConcerns({ hasFailed, readings, commandLine, now }: ConsoleState): Concern[] {
+  if (!hasFailed) return [];
+  const since = readings === null ? "" : `; what stands below is ${span(now - readings.readAt)} old`;
+  return [{ level: "bad", text: `The database does not answer${since}.`, command: commandLine("doctor") }];
+}
+
+function keyConcerns({ snapshot, now, commandLine }: ConsoleState): Concern[] {
+  const { dueAt, isDue, isPossible, possibleAt } = rotationOf(snapshot.keys, now);
+  if (!isDue) return [];
+  const { timeZone } = snapshot.settings;
+  const when = isPossible ? "" : `, possible from ${moment(possibleAt, timeZone)} on`;
+  const text = `The signing key is due to be rotated since ${moment(dueAt, timeZone)}${when}.`;
+  return [{ level: "warn", text, command: commandLine("keys rotate") }];
+}
+
+function trafficConcerns({ history, now, commandLine }: ConsoleState): Concern[] {
+  const recent = history.points(now - 60_000);
+  const failed = recent.reduce((sum, { failedRate }) => sum + failedRate, 0);
+  if (failed === 0) return [];
+  const text = "Requests were answered with 5xx in the last minute; the log says why.";
+  return [{ level: "bad", text, command: commandLine("doctor") }];
+}
+
+function endpointConcerns(endpoint: EndpointReading, state: ConsoleState): Concern[] {
+  const { partnerId, disabledReason, failingSince, lastError } = endpoint;
+  const { commandLine, explainError, now } = state;
+  const why = lastError === null ? "" : ` Last error: ${lastError}. ${explainError(lastError)}`;
+  if (disabledReason === "operator") return [];
+  if (disabledReason !== null) {
+    const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
+    const text = `Nothing is sent to ${partnerId}: its endpoint was disabled, because ${cause}.${why}`;
+    return [{ level: "bad", text, command: commandLine(`partners webhook enable ${partnerId}`) }];
+  }
+  if (failingSince === null) return [];
+  const text = `${partnerId}'s endpoint has failed for ${span(now - failingSince)}.${why}`;
+  return [
+    { level: "warn", text, command: commandLine(`webhooks list --partner ${partnerId} --state pending`) },
+  ];
+}
+
+function backlogConcerns(readings: Readings, { commandLine, now }: ConsoleState): Concern[] {
+  const concerns: Concern[] = [];
+  if (readings.backlog.some(({ heldBy }) => heldBy === "restore")) {
+    const text = "All webhooks are held, because the database was restored with --hold-webhooks.";
+    concerns.push({ level: "warn", text, command: commandLine("webhooks release") });
+  }
+  for (const { partnerId, dead, heldBy, oldestDueAt } of readings.backlog) {
+    if (dead > 0) {
+      const text = `${count(dead)} ${dead === 1 ? "delivery" : "deliveries"} to ${partnerId} were given up.`;
+      const command = commandLine(`webhooks retry --dead --partner ${partnerId}`);
+      concerns.push({ level: "warn", text, command });
+    }
+    if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
+      const text = `A delivery to ${partnerId} is due for ${span(now - oldestDueAt)} and was not sent.`;
+      concerns.push({ level: "warn", text, command: commandLine(`webhooks list --partner ${partnerId}`) });
+    }
+  }
+  return concerns;
+}
+
+function quotaConcerns({ partner, use }: QuotaReading, { commandLine }: ConsoleState): Concern[] {
+  const { used, limit } = use.day;
+  if (partner.disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
+  const text = `${partner.partnerId} has used ${percent(used / limit)} of today's quota (UTC).`;
+  const command = commandLine(`partners set ${partner.partnerId} --per-day ${limit * 2}`);
+  return [{ level: used >= limit ? "bad" : "warn", text, command }];
+}
+
+function importConcerns(readings: Readings, { commandLine, now }: ConsoleState): Concern[] {
+  const [last] = readings.imports;
+  if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null) return [];
+  const text = `The last import began ${span(now - last.startedAt)} ago and is not finished; the same command goes on with it.`;
+  return [{ level: "warn", text, command: commandLine("teachers import FILE") }];
+}

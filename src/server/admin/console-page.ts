@@ -1,0 +1,83 @@
+import { html, raw } from "hono/html";
+import { chartFigures } from "./charts.ts";
+import type { ConsoleState } from "./console-state.ts";
+import { badge, commandBox, type Markup } from "./markup.ts";
+import {
+  attentionSection,
+  importsSection,
+  keysSection,
+  quotaSection,
+  webhooksSection,
+} from "./state-sections.ts";
+import { answersSection, figuresSection, statusesSection } from "./traffic-sections.ts";
+import { moment } from "./words.ts";
+
+type Section = {
+  readonly id: string;
+  readonly title: string;
+  readonly render: (state: ConsoleState) => Markup;
+};
+
+/** The parts of the page that change. The script asks for them again and puts them in place. */
+const sections = {
+  figures: { id: "figures", title: "Just now", render: figuresSection },
+  attention: { id: "attention", title: "To see to", render: attentionSection },
+  webhooks: { id: "webhooks", title: "Webhooks", render: webhooksSection },
+  quotas: { id: "quotas", title: "Quotas", render: quotaSection },
+  keys: { id: "keys", title: "Signing keys", render: keysSection },
+  imports: { id: "imports", title: "Imports", render: importsSection },
+  answers: { id: "answers", title: "Answers since the start", render: answersSection },
+  statuses: { id: "statuses", title: "Requests since the start", render: statusesSection },
+} as const satisfies Record<string, Section>;
+
+/** Every section's HTML by its id. */
+export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
+  const rendered = Object.values(sections).map(async ({ id, render }) => [id, String(await render(state))]);
+  return Object.fromEntries(await Promise.all(rendered));
+}
+
+function panel({ id, title, render }: Section, state: ConsoleState): Markup {
+  return html`<section class="panel" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
+<div data-section="${id}">${render(state)}</div></section>`;
+}
+
+/** The whole console, complete without the script; with it, it stays up to date. */
+export function consolePage(state: ConsoleState): Markup {
+  const { snapshot, build, now, signingEngine } = state;
+  const { issuer, timeZone, policy } = snapshot.settings;
+  const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
+  const body = html`<header>
+<h1>tvs console</h1> ${environment}
+<p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${moment(now, timeZone)}</span></p>
+<noscript><p><a href="/">Look again</a></p></noscript>
+</header>
+<main data-time-zone="${timeZone}">
+<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
+${panel(sections.attention, state)}
+<section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
+${panel(sections.webhooks, state)}
+<div class="pair">${panel(sections.quotas, state)}${panel(sections.keys, state)}</div>
+${panel(sections.imports, state)}
+<div class="pair">${panel(sections.answers, state)}${panel(sections.statuses, state)}</div>
+</main>
+<footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a></p></footer>`;
+  const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
+<link rel="stylesheet" href="/uplot.css"><script src="/uplot.js" defer></script><script src="/console.js" defer></script>`;
+  return documentOf("tvs console", { head, body });
+}
+
+/** A page of a few words, for who cannot be let in. */
+export function plainPage(title: string, { text, command, more }: PlainWords): Markup {
+  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${commandBox(command)}${more ?? ""}</main>`;
+  return documentOf(`${title} – tvs console`, { head: html``, body });
+}
+
+export type PlainWords = { readonly text: string; readonly command: string; readonly more?: Markup };
+
+function documentOf(title: string, { head, body }: { head: Markup; body: Markup }): Markup {
+  return html`${raw("<!doctype html>")}
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/console.css">
+${head}</head><body>${body}</body></html>`;
+}

@@ -1,0 +1,38 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { Live, Snapshot } from "../../domain/live.ts";
+import type { Readings, ReadingsNow } from "../../domain/readings.ts";
+import type { History } from "../../metrics/history.ts";
+import type { RequestCounters } from "../../metrics/requests.ts";
+import type { WorkCounters } from "../../metrics/work.ts";
+import type { CommandLine } from "./commands.ts";
+
+/** What the console is made from; the composition root gives it. */
+export type ConsoleSources = {
+  readonly requests: RequestCounters;
+  readonly work: WorkCounters;
+  readonly history: History;
+  readonly readings: () => Promise<ReadingsNow>;
+  readonly live: Pick<Live, "current">;
+  readonly clock: Clock;
+  readonly startedAt: number;
+  /** What signs just now, in words. */
+  readonly signingEngine: () => string;
+  readonly build: { readonly version: string; readonly runtime: string; readonly environment: string };
+  readonly commandLine: CommandLine;
+  /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
+  readonly explainError: (lastError: string) => string;
+};
+
+/** One look at everything, from which the sections of the page are made. */
+export type ConsoleState = Omit<ConsoleSources, "readings" | "live" | "clock"> & {
+  readonly now: number;
+  readonly readings: Readings | null;
+  readonly hasFailed: boolean;
+  readonly snapshot: Snapshot;
+};
+
+export async function lookAt(sources: ConsoleSources): Promise<ConsoleState> {
+  const { readings, live, clock, ...rest } = sources;
+  const { readings: read, hasFailed } = await readings();
+  return { ...rest, readings: read, hasFailed, snapshot: live.current(), now: clock.now() };
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../../domain/clock.ts";
+import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
+import type { Secrets } from "../../domain/secrets.ts";
+
+/** A working day; afterwards another link is needed. */
+export const sessionLifeMs = 12 * 3_600_000;
+/** Browsers that may be signed in at once; one more, and the oldest is signed out. */
+const maxSessions = 32;
+
+export type Entry =
+  | { readonly verdict: "good"; readonly session: string }
+  | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
+
+/** Lets in whoever brings a good link, once, and then knows the browser again by its session. */
+export type Door = {
+  enter(token: string): Entry;
+  isOpenTo(session: string | undefined): boolean;
+};
+
+/** Everything is in memory: a restart signs everybody out, and its new run makes every earlier link unknown. */
+export function createDoor(dependencies: { secrets: Secrets; run: string; clock: Clock }): Door {
+  const { secrets, run, clock } = dependencies;
+  /** Tokens that were used, until when they would have been good. */
+  const used = new Map<string, number>();
+  const sessions = new Map<string, number>();
+
+  function forgetWhatEnded(now: number): void {
+    for (const ends of [used, sessions]) {
+      for (const [name, end] of ends) if (end <= now) ends.delete(name);
+    }
+  }
+
+  return {
+    enter(token) {
+      const now = clock.now();
+      forgetWhatEnded(now);
+      const verdict = checkToken(token, { secrets, run, now });
+      if (verdict !== "good") return { verdict };
+      if (used.has(token)) return { verdict: "used" };
+      used.set(token, Number.parseInt(token, 36));
+      const session = randomBytes(32).toString("base64url");
+      sessions.set(session, now + sessionLifeMs);
+      const [oldest] = sessions.keys();
+      if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
+      return { verdict, session };
+    },
+    isOpenTo(session) {
+      const end = session === undefined ? undefined : sessions.get(session);
+      return end !== undefined && end > clock.now();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { html } from "hono/html";
+
+/** HTML whose values were escaped where they were put in. */
+export type Markup = ReturnType<typeof html>;
+export type Cell = string | Markup;
+
+/** A table that scrolls by itself where it is too wide, by keyboard as well. */
+export function tableOf(
+  label: string,
+  {
+    head,
+    rows,
+    numbersFrom,
+  }: { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom: number },
+): Markup {
+  const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
+  return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
+<thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>
+<tbody>${rows.map(([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map((cell, index) => html`<td class="${kind(index + 1)}">${cell}</td>`)}</tr>`)}</tbody>
+</table></div>`;
+}
+
+export function none(text: string): Markup {
+  return html`<p class="none">${text}</p>`;
+}
+
+/** A command to paste; the script adds a button that copies it. */
+export function commandBox(command: string): Markup {
+  return html`<p class="paste"><code class="command">${command}</code></p>`;
+}
+
+/** How much of something is used, as a bar beside the words that say it. */
+export function bar(share: number): Markup {
+  const width = Math.round(100 * Math.min(1, Math.max(0, share)));
+  const level = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "good";
+  return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
+}
+
+/** A state in a word with its colour; the word alone says it too. */
+export function badge(level: "good" | "warn" | "bad" | "quiet", text: string): Markup {
+  return html`<span class="badge ${level}">${text}</span>`;
+}

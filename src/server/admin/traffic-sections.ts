@@ -1,0 +1,87 @@
+import { html } from "hono/html";
+import { percentileMs } from "../../metrics/latency.ts";
+import { routes } from "../../metrics/routes.ts";
+import { answerEndpoints } from "../../metrics/work.ts";
+import { licenseStatuses } from "../../partner/contract.ts";
+import type { ConsoleState } from "./console-state.ts";
+import { type Markup, none, tableOf } from "./markup.ts";
+import { bytes, count, figure, span } from "./words.ts";
+
+/** The row of figures at the top: what is so just now. */
+export function figuresSection(state: ConsoleState): Markup {
+  const { history, work, readings, now, startedAt } = state;
+  const last = history.points(now - 10_000).at(-1);
+  const partner = history.percentiles("partner");
+  const publicly = history.percentiles("public");
+  const waiting = (readings?.backlog ?? []).reduce((sum, { pending }) => sum + pending, 0);
+  const rate = last === undefined ? null : last.publicRate + last.partnerRate + last.otherRate;
+  const all: readonly [name: string, value: string, unit: string][] = [
+    ["Requests", figure(rate), "/s"],
+    ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
+    ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
+    ["Signatures", figure(last?.signatureRate ?? null), "/s"],
+    ["Signing queue", count(work.signatures().underWay), ""],
+    ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
+    ["CPU", figure(last?.cpuPercent ?? null), "%"],
+    ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
+    ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
+    ["Running for", span(now - startedAt), ""],
+  ];
+  return html`<dl class="figures">${all.map(
+    ([name, value, unit]) =>
+      html`<div><dt>${name}</dt><dd>${value}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</dd></div>`,
+  )}</dl>`;
+}
+
+/** Teachers answered for since the start, by endpoint and licence status. */
+export function answersSection({ work }: ConsoleState): Markup {
+  const rows = answerEndpoints.map((endpoint) => {
+    const counts = licenseStatuses.map((status) => work.answers(endpoint, status));
+    return { endpoint, counts, total: sum(counts) };
+  });
+  const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
+  if (sum(totals) === 0) return none("Nobody has been asked for since the service started.");
+  const body = [
+    ...rows.filter(({ total }) => total > 0),
+    { endpoint: "all", counts: totals, total: sum(totals) },
+  ];
+  return tableOf("Answers by licence status", {
+    head: ["Endpoint", ...licenseStatuses, "All"],
+    numbersFrom: 1,
+    rows: body.map(({ endpoint, counts, total }) => [endpoint, ...counts.map(count), count(total)]),
+  });
+}
+
+/** Requests since the start, by route and HTTP status. */
+export function statusesSection({ requests }: ConsoleState): Markup {
+  const counted = requests.counts();
+  if (counted.length === 0) return none("No request since the service started.");
+  const rows = routes.flatMap(({ route }, index) => {
+    const own = counted.filter((one) => one.route === index);
+    if (own.length === 0) return [];
+    const perStatus = new Map<number, number>();
+    for (const one of own) perStatus.set(one.status, (perStatus.get(one.status) ?? 0) + one.count);
+    const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
+    const buckets = requests.buckets(index);
+    const latencies = [0.5, 0.99].map((share) => figure(percentileMs(buckets, share)));
+    return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
+  });
+  return tableOf("Requests by route and HTTP status", {
+    head: ["Route", "2xx, 3xx", "4xx", "5xx", "p50 ms", "p99 ms"],
+    numbersFrom: 1,
+    rows,
+  });
+}
+
+/** Of the class that begins at `from`: how many, and when it is not only 200, which. */
+function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
+  const until = from === 200 ? 400 : from + 100;
+  const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
+  if (own.length === 0) return "0";
+  if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
+  return own.map(([status, times]) => `${status}: ${count(times)}`).join(", ");
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "bun:test";
+import { checkToken, linkLifeMs, mintLink } from "../../src/domain/console-link.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+
+const secrets = deriveSecrets(newMasterKey());
+const place = { port: 9090, run: "this-run" };
+const now = Date.parse("2026-03-01T09:30:00Z");
+const tokenOf = (url: string) => new URL(url).searchParams.get("token") ?? "";
+const judge = (token: string, change: Partial<Parameters<typeof checkToken>[1]> = {}) =>
+  checkToken(token, { secrets, run: place.run, now, ...change });
+
+describe("a link to the console", () => {
+  test("leads to this machine, and is good for five minutes", () => {
+    const { url, expiresAt } = mintLink(secrets, place, now);
+    expect(url).toStartWith("http://127.0.0.1:9090/open?token=");
+    expect(expiresAt).toBe(now + linkLifeMs);
+    const token = tokenOf(url);
+    expect(judge(token)).toBe("good");
+    expect(judge(token, { now: expiresAt - 1 })).toBe("good");
+    expect(judge(token, { now: expiresAt })).toBe("expired");
+  });
+
+  test("is another one each time", () => {
+    expect(mintLink(secrets, place, now).url).not.toBe(mintLink(secrets, place, now).url);
+  });
+
+  test("is made under the master key: another one's links are unknown", () => {
+    const foreign = mintLink(deriveSecrets(newMasterKey()), place, now);
+    expect(judge(tokenOf(foreign.url))).toBe("unknown");
+  });
+
+  test("dies with the run of the service that it was made for", () => {
+    expect(judge(tokenOf(mintLink(secrets, place, now).url), { run: "the-next-run" })).toBe("unknown");
+  });
+
+  test("cannot be given a later end, and is unknown in any other form", () => {
+    const token = tokenOf(mintLink(secrets, place, now).url);
+    const [expiry = "", nonce = "", mac = ""] = token.split(".");
+    const later = (Number.parseInt(expiry, 36) + 60_000).toString(36);
+    const others = [
+      `${later}.${nonce}.${mac}`,
+      `${expiry}.${nonce}.${"A".repeat(43)}`,
+      "",
+      `${token}A`,
+      "..",
+    ];
+    expect(others.map((one) => judge(one))).toEqual(others.map(() => "unknown"));
+  });
+});

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { families } from "../../src/metrics/exposition.ts";
+import { routeOf, routes } from "../../src/metrics/routes.ts";
+import { type AdminWorld, openAdminWorld } from "../server/admin/admin-world.ts";
+import { aPartner } from "../store/samples.ts";
+import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
+
+const root = join(import.meta.dir, "../..");
+const read = (name: string) => readFileSync(join(root, name), "utf8");
+
+let world: AdminWorld;
+let scraped: Map<string, ParsedFamily>;
+beforeAll(async () => {
+  world = await openAdminWorld();
+  const { operator } = world;
+  const key = { keyId: "key-1", partnerId: "exam-body-a", mac: new Uint8Array(32) };
+  await operator.partners.add(aPartner("exam-body-a"), {
+    ...key,
+    createdAt: 1,
+    expiresAt: null,
+    revokedAt: null,
+  });
+  await operator.webhooks.set({
+    partnerId: "exam-body-a",
+    url: "https://hooks.example/",
+    events: null,
+    teachers: null,
+    secret: new Uint8Array(8),
+    at: 1,
+  });
+  for (const path of [
+    "/teacher/verify-license?searchTerm=1",
+    "/teacher/verify-license",
+    "/v1/inter-agency/health",
+  ]) {
+    await world.ask(path);
+  }
+  scraped = parseExposition((await world.call("/metrics")).text);
+});
+afterAll(() => world.close());
+
+const samplesOf = (name: string) => scraped.get(name)?.samples ?? [];
+const figureOf = (name: string, labels: Record<string, string> = {}) =>
+  samplesOf(name).find((one) => Object.entries(labels).every(([label, value]) => one.labels[label] === value))
+    ?.value;
+
+describe("/metrics", () => {
+  test("is Prometheus text, with every metric that there is and its help", () => {
+    expect([...scraped.keys()]).toEqual(families.map(({ name }) => name));
+    for (const { name, help, type } of families) expect(scraped.get(name)).toMatchObject({ help, type });
+  });
+
+  test("counts requests by pattern, method and status", () => {
+    const lookup = { route: "/teacher/verify-license", method: "GET" };
+    expect(figureOf("tvs_http_requests_total", { ...lookup, status: "200" })).toBe(1);
+    expect(figureOf("tvs_http_requests_total", { ...lookup, status: "400" })).toBe(1);
+    const durations = samplesOf("tvs_http_request_duration_seconds").filter(
+      ({ labels }) => labels.route === "/teacher/verify-license",
+    );
+    expect(durations.find(({ name }) => name.endsWith("_count"))?.value).toBe(2);
+    expect(figureOf("tvs_answers_total", { endpoint: "public-lookup", status: "NOT_FOUND" })).toBe(1);
+  });
+
+  test("says what a partner uses, what waits for it, and what the keys are like", () => {
+    expect(figureOf("tvs_quota_limit", { partner: "exam-body-a", window: "minute" })).toBe(10);
+    expect(figureOf("tvs_quota_used", { partner: "exam-body-a", window: "day" })).toBe(0);
+    expect(figureOf("tvs_webhook_endpoint_failing", { partner: "exam-body-a" })).toBe(0);
+    expect(figureOf("tvs_key_age_seconds", { state: "active" })).toBe(0);
+    expect(figureOf("tvs_key_rotation_due")).toBe(0);
+    expect(figureOf("tvs_store_up")).toBe(1);
+    expect(figureOf("tvs_build_info", { environment: "live" })).toBe(1);
+  });
+
+  test("says what the process uses", () => {
+    expect(figureOf("process_cpu_seconds_total")).toBeGreaterThan(0);
+    expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);
+    expect(figureOf("process_start_time_seconds")).toBe(Date.parse("2026-03-01T09:30:00Z") / 1000);
+  });
+
+  test("has no label whose values are without bound", () => {
+    const known = ["route", "method", "status", "le", "endpoint", "outcome", "partner", "state", "window"];
+    const info = ["version", "runtime", "environment", "engine"];
+    const labels = [...scraped.values()].flatMap(({ samples }) =>
+      samples.flatMap((one) => Object.keys(one.labels)),
+    );
+    expect([...new Set(labels)].filter((label) => ![...known, ...info].includes(label))).toEqual([]);
+  });
+});
+
+describe("the routes", () => {
+  test("of everything but the pages' own files are counted by themselves; a new one is named in routes.ts", () => {
+    const patterns = world.app.hono.routes.filter(({ method }) => method !== "ALL").map(({ path }) => path);
+    const isFile = (path: string) => /\/(?::file|[^/]+\.(?:js|css|svg))$/.test(path);
+    const counted = patterns
+      .filter((path) => !isFile(path))
+      .map((path) => path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"));
+    expect(counted.length).toBeGreaterThan(10);
+    const known: string[] = routes.map(({ route }) => route);
+    expect(counted.filter((path) => !known.includes(path) || routes[routeOf(path)]?.route !== path)).toEqual(
+      [],
+    );
+  });
+});
+
+describe("the names of the metrics", () => {
+  test("are documented in the README, every one and no other", () => {
+    const documented = [...read("README.md").matchAll(/^\| `((?:tvs|process)_[a-z_]+)`/gm)].map(
+      ([, name]) => name,
+    );
+    expect(documented.sort()).toEqual(families.map(({ name }) => name).sort());
+  });
+
+  test("are the ones that the Grafana dashboard asks for", () => {
+    const asked = [...read("data/grafana-dashboard.json").matchAll(/\b(?:tvs|process)_[a-z_]+/g)].map(
+      ([name]) => name,
+    );
+    const series = families.flatMap(({ name, type }) =>
+      type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => name + suffix) : [name],
+    );
+    expect([...new Set(asked)].filter((name) => !series.includes(name))).toEqual([]);
+    const unused = series.filter((name) => !asked.includes(name));
+    expect(unused).toEqual([]);
+  });
+
+  test("stand in a dashboard whose panels each have a place of their own and a question", () => {
+    type Panel = {
+      id: number;
+      type: string;
+      title: string;
+      targets?: { expr: string }[];
+      gridPos: Record<"x" | "y" | "w" | "h", number>;
+    };
+    const { panels } = JSON.parse(read("data/grafana-dashboard.json")) as { panels: Panel[] };
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    for (const { type, targets = [] } of panels.filter((one) => one.type !== "row")) {
+      expect([type, targets.length > 0 && targets.every(({ expr }) => expr.includes("job=~"))]).toEqual([
+        type,
+        true,
+      ]);
+    }
+  });
+});
+
+describe("the parser of these tests", () => {
+  test.each([
+    ["a sample of no family", "tvs_x 1\n"],
+    ["a type without help", "# TYPE tvs_x gauge\ntvs_x 1\n"],
+    ["a label that is not quoted", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x{a=1} 1\n"],
+    ["a series twice", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x 1\ntvs_x 2\n"],
+    ["a value that is none", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x one\n"],
+    [
+      "a histogram whose buckets shrink",
+      '# HELP tvs_x x\n# TYPE tvs_x histogram\ntvs_x_bucket{le="1"} 2\ntvs_x_bucket{le="+Inf"} 1\ntvs_x_sum 1\ntvs_x_count 1\n',
+    ],
+    ["a last line without an end", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x 1"],
+  ])("refuses %s", (_, text) => {
+    expect(() => parseExposition(text)).toThrow();
+  });
+});

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type AdminWorld, openAdminWorld } from "../server/admin/admin-world.ts";
+import { aPartner } from "../store/samples.ts";
+import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
+
+setDefaultTimeout(patienceMs);
+
+let world: AdminWorld;
+beforeAll(async () => {
+  world = await openAdminWorld();
+  const { operator } = world;
+  for (const partnerId of ["exam-body-a", "ministry-of-education"]) {
+    const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
+    await operator.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
+    await operator.webhooks.set({
+      partnerId,
+      url: "https://hooks.example/",
+      events: null,
+      teachers: null,
+      secret: new Uint8Array(8),
+      at: 1,
+    });
+  }
+  const failing =
+    "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'TIMEOUT' WHERE partner_id = ?";
+  await operator.driver.batch([{ sql: failing, args: [operator.clock.now() - 1, "ministry-of-education"] }]);
+});
+afterAll(() => world.close());
+
+async function inBrowser(
+  options: Parameters<typeof startBrowser>[0],
+  act: (tab: Tab, browser: Browser) => Promise<void>,
+): Promise<void> {
+  const browser = await startBrowser(options);
+  try {
+    await act(await browser.open(), browser);
+  } finally {
+    await browser.close();
+  }
+}
+
+const isLive = (tab: Tab) => tab.page.waitForSelector("#freshness.is-live");
+const phone = { viewport: { width: 390, height: 844 } };
+const desktop = { viewport: { width: 1440, height: 900 } };
+
+describe("the console in a browser", () => {
+  for (const [name, options] of Object.entries({
+    "on a phone, light": { ...phone, colorScheme: "light" },
+    "on a phone, dark": { ...phone, colorScheme: "dark" },
+    "on a desktop, light": { ...desktop, colorScheme: "light" },
+    "on a desktop, dark": { ...desktop, colorScheme: "dark" },
+  } as const)) {
+    test(`opens by its link, draws its charts and leaves axe nothing to say: ${name}`, async () => {
+      await inBrowser(options, async (tab) => {
+        await tab.page.goto(await world.newLink());
+        const home = `http://127.0.0.1:${world.port}/`;
+        expect(tab.page.url()).toBe(home);
+        await isLive(tab);
+        expect(await tab.page.locator(".plot canvas").count()).toBe(6);
+        expect(await axeFindings(tab.page)).toEqual([]);
+        expect(await overflowPx(tab.page)).toBe(0);
+        expect(tab.complaints).toEqual([]);
+        expect(tab.requested.filter((address) => !address.startsWith(home))).toEqual([]);
+      });
+    });
+  }
+
+  test("keeps itself up to date", async () => {
+    await inBrowser(desktop, async (tab) => {
+      await tab.page.goto(await world.newLink());
+      await isLive(tab);
+      const statuses = tab.page.locator('[data-section="statuses"]');
+      expect(await statuses.textContent()).not.toContain("/v1/inter-agency/.well-known/key-history");
+      await world.ask("/v1/inter-agency/.well-known/key-history");
+      await statuses.getByText("/v1/inter-agency/.well-known/key-history").waitFor();
+      expect(tab.complaints).toEqual([]);
+    });
+  });
+
+  test("offers its commands for copying, by keyboard too", async () => {
+    await inBrowser(desktop, async (tab, { context }) => {
+      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+      await tab.page.goto(await world.newLink());
+      const button = tab.page.locator('[data-section="attention"] .copy').first();
+      await button.focus();
+      await tab.page.keyboard.press("Enter");
+      await tab.page.getByText("Copied").waitFor();
+      const command = `tvs webhooks list --partner ministry-of-education --state pending --data ${world.folder}`;
+      expect(await tab.page.evaluate("navigator.clipboard.readText()")).toBe(command);
+    });
+  });
+
+  test("works without JavaScript", async () => {
+    await inBrowser({ ...phone, javaScriptEnabled: false }, async ({ page }) => {
+      await page.goto(await world.newLink());
+      for (const text of ["Webhooks", "Quotas", "Signing keys", "ministry-of-education", "failing for"]) {
+        expect(await page.getByText(text).count()).toBeGreaterThan(0);
+      }
+      expect(await page.locator(".plot svg").count()).toBe(6);
+      await page.getByRole("link", { name: "Look again" }).click();
+      expect(await page.locator("h1").textContent()).toBe("tvs console");
+    });
+  });
+
+  test("says so when the service is gone", async () => {
+    await inBrowser(desktop, async (tab) => {
+      await tab.page.goto(await world.newLink());
+      await isLive(tab);
+      await tab.page.context().setOffline(true);
+      await tab.page.waitForSelector("#freshness.is-lost");
+      expect(await tab.page.locator("#freshness").textContent()).toContain(
+        "no answer from the service since",
+      );
+      await tab.page.context().setOffline(false);
+      await isLive(tab);
+    });
+  });
+
+  test("says so when the session has ended, and how to get another", async () => {
+    const own = await openAdminWorld();
+    try {
+      await inBrowser(desktop, async (tab) => {
+        await tab.page.goto(await own.newLink());
+        await isLive(tab);
+        own.forward(13 * 3_600_000);
+        await tab.page.waitForSelector("#freshness.is-lost");
+        const told = await tab.page.locator("#freshness").textContent();
+        expect(told).toBe(`this session has ended; tvs console --data ${own.folder} prints a new link`);
+      });
+    } finally {
+      await own.close();
+    }
+  });
+
+  test("explains a link that was used, in another browser, in plain words", async () => {
+    const link = await world.newLink();
+    await world.signIn(link);
+    await inBrowser(phone, async (tab) => {
+      expect((await tab.page.goto(link))?.status()).toBe(410);
+      expect(await tab.page.locator("h1").textContent()).toBe("This link was used already");
+      expect(await tab.page.locator(".command").textContent()).toBe(`tvs console --data ${world.folder}`);
+      expect(await axeFindings(tab.page)).toEqual([]);
+      expect(await overflowPx(tab.page)).toBe(0);
+    });
+  });
+});

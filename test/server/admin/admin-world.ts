@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { type IncomingHttpHeaders, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openAdminConsole } from "../../../cli/admin-console.ts";
+import { openService } from "../../../cli/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import { findConsole, mintLink } from "../../../src/domain/console-link.ts";
+import { createApp } from "../../../src/server/app.ts";
+
+export type Answered = { status: number; headers: IncomingHttpHeaders; text: string };
+export type AdminWorld = Awaited<ReturnType<typeof openAdminWorld>>;
+
+/** The real service with its console on a free port, its clock moved by the test. */
+export async function openAdminWorld() {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-admin-"));
+  let now = Date.parse("2026-03-01T09:30:00Z");
+  const clock = { now: () => now };
+  const config = readConfig({ data: folder }, {});
+  const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
+  const admin = await openAdminConsole(opened, config, 0);
+  const { port } = new URL(admin.link);
+  const { operator } = opened;
+
+  /** What `tvs console` prints. */
+  async function newLink(): Promise<string> {
+    return mintLink(operator.secrets, await findConsole(operator.settings), clock.now()).url;
+  }
+  const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
+
+  /** Header and all, as they are given: fetch would write a Host of its own. */
+  function call(
+    path: string,
+    {
+      headers = {},
+      method = "GET",
+      host = "127.0.0.1",
+    }: { headers?: Record<string, string>; method?: string; host?: string } = {},
+  ): Promise<Answered> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ host, port, path, method, headers, agent: false }, async (incoming) => {
+        const parts: Buffer[] = [];
+        for await (const part of incoming) parts.push(Buffer.from(part));
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: incoming.headers,
+          text: Buffer.concat(parts).toString(),
+        });
+      });
+      outgoing.on("error", reject);
+      outgoing.end();
+    });
+  }
+
+  /** Opens a link, as a browser would. @returns the Cookie header of the session */
+  async function signIn(link?: string): Promise<string> {
+    const { headers } = await call(pathOf(link ?? (await newLink())));
+    return (headers["set-cookie"]?.[0] ?? "").replace(/;.*$/, "");
+  }
+
+  async function close() {
+    await admin.close();
+    await opened.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** A request to the service itself, which the console then shows. */
+  const ask = (path: string, init?: RequestInit) =>
+    app.hono.fetch(new Request(`http://service.test${path}`, init), {
+      remoteAddress: "127.0.0.1",
+      tls: false,
+      clientCertificate: null,
+    });
+
+  const forward = (ms: number) => {
+    now += ms;
+  };
+  return { ...opened, admin, folder, port: Number(port), app, newLink, call, signIn, ask, forward, close };
+}
+
+export function pathOf(link: string): string {
+  const { pathname, search } = new URL(link);
+  return `${pathname}${search}`;
+}

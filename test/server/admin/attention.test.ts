@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { concernsOf } from "../../../src/server/admin/attention.ts";
+import { createCommandLine } from "../../../src/server/admin/commands.ts";
+import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
+import { run } from "../../blackbox/program.ts";
+import { withTempDir } from "../../harness.ts";
+import { aPartner } from "../../store/samples.ts";
+
+const now = Date.parse("2026-03-01T09:30:00Z");
+const dayMs = 86_400_000;
+const use = (used: number, limit: number) => ({ used, limit, resetAt: "" });
+const endpoint = { host: "hooks.example", disabledReason: null, failingSince: null, lastError: null };
+const backlog = { pending: 0, dead: 0, oldestDueAt: null, heldBy: null };
+const anImport = {
+  file: "list.csv",
+  startedAt: now - 1,
+  finishedAt: now,
+  abandonedAt: null,
+  ...{ inserted: 0, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 0 },
+};
+
+type Change = { readings?: object | null; activatedAt?: number; failedRate?: number; hasFailed?: boolean };
+
+function stateWith({ readings = {}, activatedAt = now, failedRate = 0, hasFailed = false }: Change) {
+  const key = { createdAt: activatedAt, activatedAt, publishedAt: activatedAt };
+  const state = {
+    now,
+    hasFailed,
+    readings:
+      readings === null
+        ? null
+        : { readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], ...readings },
+    snapshot: { keys: { active: key, pending: key }, settings: { timeZone: "Africa/Lagos" } },
+    history: { points: () => [{ failedRate }] },
+    commandLine: createCommandLine(["--data", "/srv/the data"]),
+    explainError: () => "It says why.",
+  };
+  return state as unknown as ConsoleState;
+}
+
+const everything: Change = {
+  hasFailed: true,
+  failedRate: 1,
+  activatedAt: now - 91 * dayMs,
+  readings: {
+    quotas: [
+      { partner: aPartner("nearly"), use: { minute: use(0, 10), day: use(95, 100) } },
+      { partner: aPartner("spent"), use: { minute: use(0, 10), day: use(100, 100) } },
+      { partner: { ...aPartner("gone"), disabledAt: 1 }, use: { minute: use(0, 10), day: use(100, 100) } },
+    ],
+    endpoints: [
+      { ...endpoint, partnerId: "failing", failingSince: now - 3 * 3_600_000, lastError: "TIMEOUT" },
+      { ...endpoint, partnerId: "switched-off", disabledReason: "operator", lastError: "TIMEOUT" },
+      { ...endpoint, partnerId: "answered-410", disabledReason: "gone" },
+    ],
+    backlog: [
+      { ...backlog, partnerId: "failing", pending: 4, dead: 2, oldestDueAt: now - 600_000 },
+      { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
+    ],
+    imports: [{ ...anImport, finishedAt: null }],
+  },
+};
+
+describe("what needs seeing to", () => {
+  test("is nothing when nothing does", () => {
+    const calm = { quotas: [{ partner: aPartner("a"), use: { minute: use(9, 10), day: use(80, 100) } }] };
+    expect(concernsOf(stateWith({ readings: { ...calm, imports: [anImport] } }))).toEqual([]);
+  });
+
+  test("stands with the worst first, each with a command that means this service's data", () => {
+    const concerns = concernsOf(stateWith(everything));
+    expect(concerns.map(({ level, text }) => `${level}: ${text}`)).toEqual([
+      "bad: The database does not answer; what stands below is 0 s old.",
+      "bad: Requests were answered with 5xx in the last minute; the log says why.",
+      "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
+      "bad: spent has used 100 % of today's quota (UTC).",
+      "warn: The signing key is due to be rotated since 2026-02-28 10:30.",
+      "warn: failing's endpoint has failed for 3 h. Last error: TIMEOUT. It says why.",
+      "warn: All webhooks are held, because the database was restored with --hold-webhooks.",
+      "warn: 2 deliveries to failing were given up.",
+      "warn: A delivery to failing is due for 10 min and was not sent.",
+      "warn: nearly has used 95 % of today's quota (UTC).",
+      "warn: The last import began 0 s ago and is not finished; the same command goes on with it.",
+    ]);
+    for (const { command } of concerns) expect(command).toEndWith(" --data '/srv/the data'");
+  });
+
+  test("is mended by commands that there are", async () => {
+    const commands = concernsOf(stateWith(everything)).map(({ command }) => command ?? "");
+    await withTempDir(async (folder) => {
+      for (const command of new Set(commands)) {
+        const words = command.replace(/^tvs | --data .*$/g, "").split(" ");
+        const { code, stderr } = await run([...words, "--data", folder]);
+        // A file that is not there is the only thing that may be undecided.
+        expect([command, code === 2 && !command.includes("FILE"), stderr.includes("internal")]).toEqual([
+          command,
+          false,
+          false,
+        ]);
+      }
+    });
+  }, 60_000);
+});

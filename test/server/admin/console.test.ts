@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createImportStore } from "../../../src/store/imports.ts";
+import { aPartner, aTeacherWrite } from "../../store/samples.ts";
+import { type AdminWorld, openAdminWorld } from "./admin-world.ts";
+
+let world: AdminWorld;
+beforeAll(async () => {
+  world = await openAdminWorld();
+  const key = { keyId: "key-1", mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
+  await world.operator.partners.add(
+    { ...aPartner("exam-body-a"), perMinute: 600, perDay: 1_000 },
+    { ...key, partnerId: "exam-body-a" },
+  );
+});
+afterAll(() => world.close());
+
+/** The console once its readings are renewed: they serve for a second and a half. */
+async function fresh<T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (holds(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const pageWith = async (text: string) => {
+  const headers = { Cookie: await world.signIn() };
+  const read = () => world.call("/", { headers }).then((one) => one.text);
+  return fresh(read, (page) => page.includes(text));
+};
+
+describe("the console", () => {
+  test("shows quotas, keys and imports, and the commands to paste", async () => {
+    const { operator } = world;
+    const at = operator.clock.now();
+    await operator.quota.charge([
+      {
+        partnerId: "exam-body-a",
+        kind: "day",
+        startsAt: Math.floor(at / 86_400_000) * 86_400_000,
+        used: 950,
+      },
+    ]);
+    const page = await pageWith("950 of 1,000");
+
+    expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");
+    expect(page).toContain(`tvs partners set exam-body-a --per-day 2000 --data ${world.folder}`);
+    const { active, pending } = world.service.live.current().keys;
+    expect(page).toContain(active.kid);
+    expect(page).toContain(pending.kid);
+    expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
+  });
+
+  test("shows a file's name without its folder, as text whatever is in it", async () => {
+    const imports = createImportStore(world.operator.driver, world.folder);
+    const file = "/home/amina/<b>list<b>&.csv";
+    await imports.begin({ file, sha256: "", options: "", at: world.operator.clock.now() });
+    const page = await pageWith("&amp;.csv");
+    expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
+    expect(page).not.toContain("amina");
+    expect(page).toContain("is not finished; the same command goes on with it.");
+  });
+
+  test("shows an endpoint by its host alone, and what it failed with", async () => {
+    const { operator } = world;
+    await operator.webhooks.set({
+      partnerId: "exam-body-a",
+      url: "https://hooks.example/secret-path?key=swordfish",
+      events: null,
+      teachers: null,
+      secret: new Uint8Array(8),
+      at: 1,
+    });
+    await operator.driver.batch([
+      {
+        sql: "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'BAD_STATUS 503'",
+        args: [operator.clock.now() - 3 * 3_600_000],
+      },
+    ]);
+    const page = await pageWith("hooks.example");
+    expect(page).not.toContain("secret-path");
+    expect(page).not.toContain("swordfish");
+    expect(page).toContain("failing for 3 h");
+    expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
+  });
+
+  test("says that a rotation is due after ninety days", async () => {
+    const before = await pageWith("Signing keys");
+    expect(before).not.toContain("due to be rotated");
+    const { now } = world.operator.clock;
+    const due = (world.service.live.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
+    world.forward(due - now());
+    expect(await pageWith("due to be rotated")).toContain("The signing key is due to be rotated since");
+  });
+
+  test("never shows who was asked for, nor do the metrics", async () => {
+    await world.operator.register.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
+    const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
+    for (const term of asked) {
+      await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
+      await world.ask(`/${encodeURIComponent(term)}`);
+      await world.ask(`/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(term)}`);
+    }
+    const headers = { Cookie: await world.signIn() };
+    const shown = [
+      await world.call("/", { headers }),
+      await world.call("/live.json", { headers }),
+      await world.call("/metrics"),
+    ];
+    for (const { status, text } of shown) {
+      expect(status).toBe(200);
+      for (const term of asked) {
+        expect(text).not.toContain(term);
+        expect(text).not.toContain(encodeURIComponent(term));
+      }
+    }
+  });
+
+  test("is brought up to date by points that are new, and by its sections", async () => {
+    await world.ask("/teacher/verify-license?searchTerm=1");
+    const headers = { Cookie: await world.signIn() };
+    type Live = { at: number; points: Record<string, (number | null)[]>; sections: Record<string, string> };
+    const read = async (since: number) =>
+      JSON.parse((await world.call(`/live.json?since=${since}`, { headers })).text) as Live;
+    const all = await fresh(
+      () => read(0),
+      ({ points }) => (points.at?.length ?? 0) > 0,
+    );
+    expect(Object.keys(all.sections).sort()).toEqual([
+      "answers",
+      "attention",
+      "figures",
+      "imports",
+      "keys",
+      "quotas",
+      "statuses",
+      "webhooks",
+    ]);
+    expect(all.sections.statuses).toContain("/teacher/verify-license");
+    for (const values of Object.values(all.points)) expect(values).toHaveLength(all.points.at?.length ?? -1);
+    expect((await read(Number.MAX_SAFE_INTEGER)).points.at).toEqual([]);
+    expect((await read(Number.NaN)).points.at?.length).toBeGreaterThan(0);
+  });
+
+  test("serves its script, its charts and their style from the program itself", async () => {
+    for (const [path, sign] of [
+      ["/console.js", "live.json"],
+      ["/uplot.js", "uPlot"],
+      ["/console.css", "--ground"],
+      ["/uplot.css", ".uplot"],
+    ] as const) {
+      const { status, text } = await world.call(path);
+      expect([path, status, text.includes(sign)]).toEqual([path, 200, true]);
+    }
+  });
+});
+
+describe("the console of a database that does not answer", () => {
+  test("says so, and keeps what it knew", async () => {
+    const broken = await openAdminWorld();
+    try {
+      const headers = { Cookie: await broken.signIn() };
+      await broken.call("/", { headers });
+      await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
+      const read = () => broken.call("/", { headers }).then(({ text }) => text);
+      const page = await fresh(read, (text) => text.includes("The database does not answer"));
+      expect(page).toContain("tvs doctor --data");
+      expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
+    } finally {
+      await broken.close();
+    }
+  });
+});
