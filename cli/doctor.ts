@@ -73,7 +73,7 @@ async function examine(config: Config, serving: Serving, full: boolean): Promise
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,
-    await checkSigning(),
+    await checkSigning(config),
     checkTempDirectory(process.env),
     checkDescriptors(),
     checkTls(serving.tls, now),

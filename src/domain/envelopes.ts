@@ -11,10 +11,11 @@ export type Signer = {
   /**
    * @param kid key id of a key that was loaded before
    * @param input the JWS signing input, ASCII
+   * @param options `bulk` for one of many that a batch asks for: single checks go before it
    * @returns the RSASSA-PKCS1-v1_5 SHA-256 signature, base64url
    * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED
    */
-  sign(kid: string, input: string): Promise<string>;
+  sign(kid: string, input: string, options?: { readonly bulk?: boolean }): Promise<string>;
 };
 
 const nobody: EligibilityResult = {

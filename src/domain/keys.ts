@@ -215,20 +215,26 @@ export async function signKeyHistory(
     .sign(key);
 }
 
+/** RS256 in WebCrypto's words. */
+export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
+
+/**
+ * Unseals a private key as PKCS #8 DER, which the caller overwrites as soon as it is loaded.
+ * @throws TvsError INTERNAL when it was destroyed, MASTER_KEY_WRONG
+ */
+export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
+  if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
+  return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
+}
+
 /** Unseals a private key, for signing only and not extractable. */
 export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
-  if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
-  const pkcs8 = secrets.open(key.sealed, key.kid);
-  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-  const imported = await crypto.subtle.importKey(
-    "pkcs8",
-    pkcs8 as Uint8Array<ArrayBuffer>,
-    algorithm,
-    false,
-    ["sign"],
-  );
-  pkcs8.fill(0);
-  return imported;
+  const pkcs8 = pkcs8Of(key, secrets);
+  try {
+    return await crypto.subtle.importKey("pkcs8", pkcs8, signingAlgorithm, false, ["sign"]);
+  } finally {
+    pkcs8.fill(0);
+  }
 }
 
 /** A key as `keys list` and the key history show it; times in ISO 8601. */

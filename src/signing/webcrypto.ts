@@ -1,22 +1,48 @@
 import { Buffer } from "node:buffer";
-import type { Signer } from "../domain/envelopes.ts";
-import { TvsError } from "../domain/errors.ts";
-import { type KeyRing, privateKeyOf } from "../domain/keys.ts";
+import { availableParallelism } from "node:os";
+import { privateKeyOf, signingAlgorithm } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
+import type { Engine } from "./engine.ts";
+import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
+import { createLanes, type Job } from "./lanes.ts";
+import { keyNotLoaded } from "./thread.ts";
 
-/** A signer whose keys follow the ring. */
-export type LoadedSigner = Signer & {
-  /** Unseals the ring's active and pending keys and forgets all others. */
-  load(ring: KeyRing): Promise<void>;
-};
+const trialCount = 9;
+/** Single checks that the runtime is given at a time, a core. */
+const singlesPerCore = 32;
+/** Items of batches, a core: the runtime knows no order, so what it was given stands before a single check. */
+const bulkPerCore = 4;
 
-const algorithm = "RSASSA-PKCS1-v1_5";
+type KeyedJob = Job & { readonly key: CryptoKey };
 
 /** Signs with WebCrypto, which both runtimes run on threads of their own. */
-export function createWebCryptoSigner(secrets: Secrets): LoadedSigner {
+export function createWebCryptoSigner(
+  secrets: Secrets,
+  options: { waitAtMost?: number | undefined } = {},
+): Engine {
   let keys = new Map<string, CryptoKey>();
+  const room = {
+    single: singlesPerCore * availableParallelism(),
+    bulk: bulkPerCore * availableParallelism(),
+  };
+
+  function accept(job: KeyedJob): boolean {
+    const sort = job.bulk ? "bulk" : "single";
+    if (room[sort] === 0) return false;
+    room[sort]--;
+    signWith(job.key, job.input)
+      .then(job.resolve, job.reject)
+      .finally(() => {
+        room[sort]++;
+        lanes.pump();
+      });
+    return true;
+  }
+  const lanes = createLanes(accept, options);
 
   return {
+    name: "webcrypto",
+    description: "WebCrypto",
     async load(ring) {
       const wanted = [ring.active, ring.pending];
       const loaded = await Promise.all(
@@ -26,12 +52,39 @@ export function createWebCryptoSigner(secrets: Secrets): LoadedSigner {
       );
       keys = new Map(loaded);
     },
-    async sign(kid, input) {
-      const key = keys.get(kid);
-      if (key === undefined)
-        throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
-      const signature = await crypto.subtle.sign(algorithm, key, new Uint8Array(Buffer.from(input)));
-      return Buffer.from(signature).toString("base64url");
+    sign: (kid, input, signOptions) =>
+      new Promise((resolve, reject) => {
+        const key = keys.get(kid);
+        // A job keeps its key: what was asked before a rotation is still signed after it.
+        if (key === undefined) reject(keyNotLoaded());
+        else lanes.add({ kid, input, key, bulk: signOptions?.bulk === true, resolve, reject });
+      }),
+    async close() {
+      keys = new Map();
     },
   };
+}
+
+async function signWith(key: CryptoKey, input: string): Promise<string> {
+  const bytes = new Uint8Array(Buffer.from(input));
+  const signature = await crypto.subtle.sign(signingAlgorithm.name, key, bytes);
+  return Buffer.from(signature).toString("base64url");
+}
+
+/**
+ * Signs the known input with the known key.
+ * @returns how long one signature takes, in milliseconds
+ * @throws Error when the runtime cannot sign with RSA, or signs wrongly
+ */
+export async function tryWebCrypto(): Promise<number> {
+  const key = await crypto.subtle.importKey("pkcs8", knownKey(), signingAlgorithm, false, ["sign"]);
+  const durations: number[] = [];
+  for (let i = 0; i < trialCount; i++) {
+    const startedAt = performance.now();
+    const signature = await signWith(key, knownInput);
+    durations.push(performance.now() - startedAt);
+    if (signature !== knownSignature)
+      throw new Error("WebCrypto gave a wrong signature in the known-answer test");
+  }
+  return median(durations);
 }

@@ -22,10 +22,14 @@ function readCommand(text: string): string[] {
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** The environment of a child: ours, without what would steer the program. */
+/**
+ * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that
+ * one suite can be run with each.
+ */
 function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
+    ([name]) =>
+      name === "TVS_SIGNING_ENGINE" || !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
   );
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }

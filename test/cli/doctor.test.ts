@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkTls } from "../../cli/doctor-machine.ts";
+import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { openConnection } from "../../src/store/connection.ts";
 import { makeCertificate } from "../certificates.ts";
 import { withTempDir, withTestOperator } from "../harness.ts";
@@ -46,6 +47,21 @@ describe("tvs doctor", () => {
       expect(of("signing-keys")).toMatchObject({ result: "warn" });
       expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
     }));
+
+  test("says which engine signs, and how fast", () =>
+    withTempDir(async (dataDir) => {
+      const rate = /^WebCrypto, [1-9]\d* RSA-2048 signatures a second$/;
+      const { of } = await doctor(dataDir, [], { TVS_SIGNING_ENGINE: "webcrypto" });
+      expect(of("signing")?.found).toMatch(rate);
+    }));
+
+  test.if(findLibcrypto() !== undefined)("names the version of OpenSSL, and its threads", () =>
+    withTempDir(async (dataDir) => {
+      const { of } = await doctor(dataDir, [], { TVS_SIGNING_ENGINE: "openssl" });
+      const found = /^OpenSSL 3\.\d+\.\d+, \d+ threads?, [1-9]\d* RSA-2048 signatures a second$/;
+      expect(of("signing")).toMatchObject({ result: "ok", found: expect.stringMatching(found) });
+    }),
+  );
 
   test("makes neither a data directory nor a database", () =>
     withTempDir(async (folder) => {

@@ -1,31 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { Buffer } from "node:buffer";
-import { createPublicKey, createVerify } from "node:crypto";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
+import { createWebCryptoSigner, tryWebCrypto } from "../../src/signing/webcrypto.ts";
 import { secrets } from "../domain/samples.ts";
 import { fixtureKey } from "../domain/store-world.ts";
 import { rejection } from "../rejection.ts";
+import { aRing, verifies as verifiesInput } from "./signing-world.ts";
 
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
 
-async function aRing(
-  activeName: Parameters<typeof fixtureKey>[0],
-  pendingName: Parameters<typeof fixtureKey>[0],
-): Promise<KeyRing> {
-  const active = { ...(await fixtureKey(activeName, 0)), state: "active" as const };
-  return keyRing([active, await fixtureKey(pendingName, 0)]);
-}
+const verifies = (ring: KeyRing, kid: string, signature: string) =>
+  verifiesInput(ring, kid, { input, signature });
 
-/** Checks with OpenSSL and not with WebCrypto. */
-function verifies(ring: KeyRing, kid: string, signature: string): boolean {
-  const jwk = ring.keys.find((key) => key.kid === kid)?.jwk;
-  const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
-  return createVerify("RSA-SHA256").update(input).verify(key, Buffer.from(signature, "base64url"));
-}
-
-describe("the signer", () => {
+describe("signing with WebCrypto", () => {
   test("signs with the key that is named: the active one, and the pending one whose turn may come", async () => {
     const ring = await aRing("active", "pending");
     const signer = createWebCryptoSigner(secrets);
@@ -89,5 +76,30 @@ describe("the signer", () => {
     expect(await rejection(signer.load(await aRing("active", "pending")))).toMatchObject({
       code: "MASTER_KEY_WRONG",
     });
+  });
+
+  test("proves itself with the known answer", async () => {
+    expect(await tryWebCrypto()).toBeGreaterThan(0);
+  });
+
+  test("refuses beyond its bound, and recovers", async () => {
+    const ring = await aRing("active", "pending");
+    const signer = createWebCryptoSigner(secrets, { waitAtMost: 5 });
+    await signer.load(ring);
+    for (const bulk of [true, false]) {
+      const asked = Array.from({ length: 3000 }, () => signer.sign(ring.active.kid, input, { bulk }));
+      const outcomes = await Promise.all(asked.map((one) => one.catch((error) => error.code)));
+      expect(new Set(outcomes)).toEqual(new Set(["OVERLOADED", await signer.sign(ring.active.kid, input)]));
+    }
+  });
+
+  test("signs after a rotation what was asked before it", async () => {
+    const [before, after] = [await aRing("active", "pending"), await aRing("pending", "stranger")];
+    const signer = createWebCryptoSigner(secrets);
+    await signer.load(before);
+    const asked = Array.from({ length: 300 }, () => signer.sign(before.active.kid, input, { bulk: true }));
+    await signer.load(after);
+    const signatures = new Set(await Promise.all(asked));
+    expect([...signatures].map((one) => verifies(before, before.active.kid, one))).toEqual([true]);
   });
 });

@@ -1,0 +1,169 @@
+import { Buffer } from "node:buffer";
+import { parentPort } from "node:worker_threads";
+import { type Board, kind, openBoard, ringMask, slotCount, status, word } from "./board.ts";
+import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
+import { type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
+
+/** What a signing thread is started with. */
+export type SigningWorkerData = { readonly memory: SharedArrayBuffer; readonly library: string };
+/** What it says once: that it can sign, and how fast, or why it cannot. */
+export type SigningWorkerGreeting =
+  | { readonly version: string; readonly signatureMs: number }
+  | { readonly failure: string };
+
+const trialCount = 9;
+/** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
+const bulkEvery = 4;
+/** One wake-up of the main thread stands for at most this many signatures, and for fewer when few wait. */
+const signalAtMost = 8;
+
+/** The signing thread: proves that OpenSSL signs as it must, then works until it is told to stop. */
+export async function runSigningWorker({ memory, library }: SigningWorkerData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("the signing loop runs in a worker thread only");
+  const say = (greeting: SigningWorkerGreeting) => port.postMessage(greeting);
+  let libcrypto: Libcrypto;
+  try {
+    libcrypto = await openLibcrypto(library);
+    say({ version: libcrypto.version, signatureMs: tryOut(libcrypto) });
+  } catch (error) {
+    say({ failure: error instanceof Error ? error.message : String(error) });
+    return;
+  }
+  work(openBoard(memory), libcrypto, () => port.postMessage(null));
+}
+
+/**
+ * Signs the known input with the known key.
+ * @returns how long one signature takes, in milliseconds
+ * @throws Error when the signature is not the known one
+ */
+function tryOut(libcrypto: Libcrypto): number {
+  const input = new Uint8Array(Buffer.from(knownInput));
+  const output = new Uint8Array(256);
+  const place = libcrypto.place(input, output);
+  const key = libcrypto.loadKey(knownKey());
+  if (key === null) throw new Error("OpenSSL does not read the test key");
+  const durations: number[] = [];
+  for (let i = 0; i < trialCount; i++) {
+    const startedAt = performance.now();
+    const length = place.sign(key, input.length, { hashed: false });
+    durations.push(performance.now() - startedAt);
+    if (Buffer.from(output).toString("base64url", 0, length) !== knownSignature) {
+      throw new Error("OpenSSL gave a wrong signature in the known-answer test");
+    }
+  }
+  key.free();
+  return median(durations);
+}
+
+/** Takes one job after the other, and sleeps without using the processor when there is none. */
+function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
+  const { words } = board;
+  const act = createActs(board, libcrypto);
+  let turn = 0;
+  let unsignalled = 0;
+
+  /** Jobs that wait in a ring after this one. */
+  const waiting = (tail: number, head: number) => (Atomics.load(words, tail) - Atomics.load(words, head)) | 0;
+
+  /** @returns the next slot, or -1 */
+  function take(isBulk: boolean): number {
+    const [tail, head, ring] = isBulk
+      ? ([word.bulkTail, word.bulkHead, board.bulk] as const)
+      : ([word.singleTail, word.singleHead, board.single] as const);
+    if (waiting(tail, head) === 0) return -1;
+    const slot = ring[Atomics.load(words, head) & ringMask] as number;
+    Atomics.add(words, head, 1);
+    return slot;
+  }
+
+  function finish(slot: number, left: number): void {
+    board.done[Atomics.load(words, word.doneTail) & ringMask] = slot;
+    Atomics.add(words, word.doneTail, 1);
+    unsignalled++;
+    if (unsignalled < Math.min(signalAtMost, left >> 2)) return;
+    unsignalled = 0;
+    if (Atomics.exchange(words, word.signalled, 1) === 0) signal();
+  }
+
+  while (Atomics.load(words, word.stop) === 0) {
+    const bell = Atomics.load(words, word.bell);
+    let isBulk = turn % bulkEvery === bulkEvery - 1;
+    let slot = take(isBulk);
+    if (slot === -1) {
+      isBulk = !isBulk;
+      slot = take(isBulk);
+    }
+    if (slot === -1) {
+      Atomics.store(words, word.sleeping, 1);
+      // Returns at once when the bell was rung since it was read.
+      Atomics.wait(words, word.bell, bell);
+      Atomics.store(words, word.sleeping, 0);
+      continue;
+    }
+    turn++;
+    act.run(slot);
+    finish(slot, isBulk ? waiting(word.bulkTail, word.bulkHead) : waiting(word.singleTail, word.singleHead));
+  }
+  act.freeAll();
+}
+
+/** What a slot can ask for. */
+function createActs(board: Board, libcrypto: Libcrypto) {
+  const keys = new Map<number, LoadedKey>();
+  // The addresses of the slots are worked out once; the arrays are kept, as their addresses must stay good.
+  const slots = Array.from({ length: slotCount }, (_, slot) => {
+    const input = board.input(slot);
+    const output = board.output(slot);
+    return { input, output, place: libcrypto.place(input, output) };
+  });
+
+  function sign(slot: number, hashed: boolean): number {
+    const key = keys.get(board.key[slot] as number);
+    if (key === undefined) return status.noKey;
+    const length = slots[slot]?.place.sign(key, board.length[slot] as number, { hashed }) ?? 0;
+    board.length[slot] = length;
+    return length === 0 ? status.failed : status.done;
+  }
+
+  function load(slot: number): number {
+    const pkcs8 = slots[slot]?.input.subarray(0, board.length[slot]);
+    const key = pkcs8 === undefined ? null : libcrypto.loadKey(pkcs8);
+    pkcs8?.fill(0);
+    if (key === null) return status.failed;
+    keys.set(board.key[slot] as number, key);
+    return status.done;
+  }
+
+  function free(id: number): number {
+    keys.get(id)?.free();
+    return keys.delete(id) ? status.done : status.noKey;
+  }
+
+  function act(slot: number): number {
+    switch (board.kind[slot]) {
+      case kind.sign:
+        return sign(slot, false);
+      case kind.signHash:
+        return sign(slot, true);
+      case kind.loadKey:
+        return load(slot);
+      case kind.freeKey:
+        return free(board.key[slot] as number);
+      default:
+        // The memory is not what it was: whatever else it holds must not be signed.
+        throw new Error("a signing job of an unknown kind");
+    }
+  }
+
+  return {
+    run(slot: number): void {
+      board.status[slot] = act(slot);
+    },
+    freeAll(): void {
+      for (const key of keys.values()) key.free();
+      keys.clear();
+    },
+  };
+}
