@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { configureLog, log } from "../src/log.ts";
-import { createApp } from "../src/server/app.ts";
+import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/connection-info.ts";
+import { createDirectListener, type DirectListener } from "../src/server/direct.ts";
 import { type Listener, listen } from "../src/server/listen.ts";
+import type { AdminConsole } from "./admin-console.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { type OpenService, openService } from "./open-service.ts";
@@ -36,16 +38,33 @@ export const serveCommand = command({
       valueHint: "FILE",
       description: "Eligibility policy; remembered in the database",
     },
+    "keep-attestations": {
+      type: "string",
+      valueHint: "TIME",
+      description:
+        "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
+    },
     "allow-private-webhooks": {
       type: "boolean",
       description:
         "Let webhook endpoints have http and private addresses (tests only); remembered in the database",
+    },
+    "signing-engine": {
+      type: "string",
+      valueHint: "ENGINE",
+      description: "auto, openssl or webcrypto (default auto: the faster one that proves itself at start)",
     },
     "trusted-proxy": {
       type: "string",
       valueHint: "CIDR",
       description:
         "Proxies whose X-Forwarded-For and Client-Cert are believed; repeat it or separate by commas",
+    },
+    "admin-port": {
+      type: "string",
+      valueHint: "N",
+      description:
+        "Also serve the operator's console and /metrics here, on 127.0.0.1 only; 0 picks a free port",
     },
     "tls-port": {
       type: "string",
@@ -60,8 +79,6 @@ export const serveCommand = command({
     await serve(readServeConfig(flags, process.env), process.env);
   },
 });
-
-type App = ReturnType<typeof createApp>;
 
 /**
  * Listens, opens the service, and returns when a signal has ended it and all that was begun is answered.
@@ -78,43 +95,55 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const opening = Promise.withResolvers<App>();
-  let app: App | undefined;
-  const fetch = (request: Request, connection: ConnectionInfo) =>
-    app === undefined
-      ? opening.promise.then((one) => one.fetch(request, connection))
-      : app.fetch(request, connection);
+  let direct: DirectListener | undefined;
+  const fetch = async (request: Request, connection: ConnectionInfo) =>
+    (await opening.promise).hono.fetch(request, connection);
   const listener = await listen(fetch, {
     host: config.host,
     port: config.port,
     ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
+    direct: (incoming, outgoing) => direct?.(incoming, outgoing) ?? false,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   let open: OpenService | undefined;
+  let adminConsole: AdminConsole | undefined;
   try {
     open = await openService(config, { workerEntry: workerEntry(), defaultIssuer: listener.url });
-    const opened = createApp(open.service, config);
-    const introduction = config.sandbox ? await prepareSandbox(open, listener.url) : "";
-    app = opened;
+    const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
+    const introduction = sandbox?.introduction ?? "";
+    const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
+    direct = createDirectListener(opened.direct, open.metrics.requests);
     opening.resolve(opened);
+    adminConsole = await openConsole(open, config);
     await announce(open, listener, { host: config.host, introduction });
+    if (adminConsole !== undefined)
+      process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
     log.info("draining", { signal: await stopped });
   } catch (error) {
     opening.promise.catch(() => {});
     opening.reject(error);
     throw error;
   } finally {
-    await Promise.all([listener.close(), open?.stopSending()]);
+    await Promise.all([listener.close(), adminConsole?.close(), open?.stopSending()]);
     await open?.close();
   }
   log.info("stopped", {});
 }
 
+/** Without a port of its own there is no console, and what an earlier service remembered of one is forgotten. */
+async function openConsole(open: OpenService, config: ServeConfig): Promise<AdminConsole | undefined> {
+  const { forgetAdminConsole, openAdminConsole } = await import("./admin-console.ts");
+  if (config.adminPort !== undefined) return openAdminConsole(open, config, config.adminPort);
+  await forgetAdminConsole(open);
+  return undefined;
+}
+
 /** A sandbox is filled before its first answer, and its demo key works before anybody is told to paste it. */
-async function prepareSandbox({ operator, service }: OpenService, url: string): Promise<string> {
+async function prepareSandbox({ operator, service }: OpenService, url: string) {
   const sandbox = await import("./sandbox.ts");
-  const introduction = await sandbox.prepareSandbox(operator, url);
+  const prepared = await sandbox.prepareSandbox(operator, url);
   await service.live.refresh();
-  return introduction;
+  return prepared;
 }
 
 /** Says where the service is to be found, and what an operator would want to know before the first caller. */

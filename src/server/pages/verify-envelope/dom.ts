@@ -1,0 +1,49 @@
+/** Builds and finds elements. All text goes in as text, so nothing that is pasted can become markup. */
+
+type Child = Node | string | null | undefined | readonly Child[];
+type Attributes = Readonly<Record<string, string | boolean>>;
+
+function append(parent: Element, child: Child): void {
+  if (Array.isArray(child)) for (const one of child) append(parent, one);
+  else if (child !== null && child !== undefined) parent.append(child as Node | string);
+}
+
+/**
+ * @param name the element's name
+ * @param attributes by name; `true` sets one without a value, `false` leaves it out
+ * @param children elements and texts; null and undefined are left out
+ */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  append(element, children);
+  return element;
+}
+
+/**
+ * The element of an id that the page is known to have.
+ * @throws Error when the page and its script do not belong together
+ */
+export function byId<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
+  const element = document.getElementById(id);
+  if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
+  return element;
+}
+
+/** The element of an id that only one form of the page has. */
+export function maybeById<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T | null {
+  const element = document.getElementById(id);
+  return element instanceof kind ? element : null;
+}
+
+/** One line of a list of facts, as the style sheet knows it; nothing for an unknown value. */
+export function fact(name: string, value: Child): HTMLElement | null {
+  if (value === null || value === undefined || value === "") return null;
+  return el("div", {}, el("dt", {}, name), el("dd", {}, value));
+}

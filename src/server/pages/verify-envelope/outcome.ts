@@ -1,0 +1,167 @@
+/** Shows what was found: the verdict in words first, then the signed values, what was changed, and every check. */
+
+import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";
+import type { Check, Verification } from "../../../partner/verification.ts";
+import { differencesOf } from "./compare.ts";
+import { el } from "./dom.ts";
+import type { Judged } from "./judge.ts";
+import type { KeySource } from "./keys.ts";
+import { answerFacts, signatureFacts } from "./signed-values.ts";
+import type { EnvelopeTexts } from "./texts.ts";
+
+type Tone = "good" | "bad" | "warn";
+const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
+/** The mark says in a shape what the colour says; the word beside it says it to everybody. */
+const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?" };
+
+/** The verdict's box. Its heading takes the focus, so that a screen reader reads the answer next. */
+export function verdictBox(tone: Tone, title: string, ...sentences: (string | null)[]): HTMLElement {
+  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
+  return el(
+    "div",
+    { class: `verdict ${tone}` },
+    el("h2", { tabindex: "-1" }, mark, title),
+    sentences.map((sentence) => (sentence === null ? null : el("p", {}, sentence))),
+  );
+}
+
+function titleOf({ verification }: Judged, { verdicts }: EnvelopeTexts): string {
+  const { reason, verdict } = verification;
+  if (reason?.startsWith("OUTER_")) return verdicts.changed;
+  if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
+  const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
+  return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
+}
+
+function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
+  const { meanings } = texts;
+  const { reason, issuer } = judged.verification;
+  if (reason === null) return meanings.valid(issuer ?? "");
+  if (reason.startsWith("OUTER_")) return meanings.changed;
+  return reason === "AUDIENCE_MISMATCH" ? meanings.otherPartner : null;
+}
+
+/** What was answered, in one sentence: genuine is not licensed. */
+function answerOf({ valid, result }: Verification, { answer }: EnvelopeTexts["meanings"]): string | null {
+  if (!valid || result === null) return null;
+  if (!result.found || result.teacher === null) return answer.nobody;
+  return (result.eligible ? answer.eligible : answer.notEligible)(result.teacher.name, result.status);
+}
+
+function reasonOf(reason: RefusalReason | null, checks: readonly Check[]): string | null {
+  if (reason === null) return null;
+  const detail = checks.find(({ ok }) => ok === false)?.detail;
+  const { explanation } = refusalReasons[reason];
+  if (detail === undefined || detail === explanation) return explanation;
+  return reason.startsWith("OUTER_") ? detail : `${explanation} ${detail}`;
+}
+
+function verdictOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
+  const { meanings } = texts;
+  const { verdict, reason, checks } = judged.verification;
+  const isForeign = reason === "KID_UNKNOWN" && source === "fetched";
+  const box = verdictBox(
+    tones[verdict],
+    titleOf(judged, texts),
+    meaningOf(judged, texts),
+    answerOf(judged.verification, meanings),
+    reasonOf(reason, checks),
+    verdict === "undecidable" ? meanings.undecidable : null,
+    isForeign ? meanings.foreignKeys : null,
+    ...judged.notCompared.map((member) => meanings.notCompared(meanings[member])),
+  );
+  if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
+  return box;
+}
+
+function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const { signed } = texts;
+  const { verification } = judged;
+  const title = el("h3", {}, signed.title);
+  const { result } = verification;
+  if (result === null) return el("section", {}, title, el("p", {}, signed.none));
+  const facts = [...answerFacts(result, texts), ...signatureFacts(verification, signed)];
+  const { verificationId, verifiedAt, issuer, audience, kid } = verification;
+  const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
+  const json = el("pre", { tabindex: "0" }, el("code", {}, all));
+  const details = el("details", {}, el("summary", {}, signed.all), json);
+  return el("section", {}, title, el("dl", { class: "facts" }, facts), details);
+}
+
+function differencesPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
+  if (judged.envelope === null) return null;
+  const rows = differencesOf(judged.envelope, judged.verification);
+  if (rows.length === 0) return null;
+  const words = texts.differences;
+  const head = [words.member, words.signed, words.outer].map((text) => el("th", { scope: "col" }, text));
+  const body = rows.map(({ member, signed, outer }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, el("code", {}, member), " ", el("strong", {}, words.differs)),
+      el("td", { "data-label": words.signed }, el("ins", {}, signed ?? words.absent)),
+      el("td", { "data-label": words.outer }, el("del", {}, outer ?? words.absent)),
+    ),
+  );
+  const caption = el("caption", {}, words.caption);
+  const table = el("table", {}, caption, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
+  const title = el("h3", {}, words.title);
+  return el("section", { class: "differences" }, title, table, el("p", { class: "soft" }, words.same));
+}
+
+/** One check; what the reader left out counts as not made. */
+function checkRow({ name, ok, detail }: Check, judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const { checks, meanings } = texts;
+  const skipped = judged.notCompared.find((member) => member === name);
+  const value = skipped === undefined ? null : (judged.verification[skipped] ?? "");
+  const isPassed = skipped === undefined ? ok : null;
+  const text =
+    skipped === undefined || value === null ? detail : checks.notCompared(meanings[skipped], value);
+  return checkLine({ name: checks.names[name], ok: isPassed, detail: text }, texts);
+}
+
+/** One line of a list of checks: its verdict in a word, its name, and what was found. */
+export function checkLine(
+  check: { name: string; ok: boolean | null; detail: string },
+  { checks }: EnvelopeTexts,
+): HTMLElement {
+  const { name, ok, detail } = check;
+  const [word, tone] =
+    ok === null
+      ? ([checks.skipped, "none"] as const)
+      : ok
+        ? ([checks.passed, "good"] as const)
+        : ([checks.failed, "bad"] as const);
+  const badge = el("strong", { class: `badge ${tone}` }, word);
+  return el("li", { "data-ok": String(ok) }, badge, el("span", {}, el("b", {}, `${name}.`), ` ${detail}`));
+}
+
+function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const lines = judged.verification.checks.map((check) => checkRow(check, judged, texts));
+  return el("section", {}, el("h3", {}, texts.checks.title), el("ol", { class: "checks" }, lines));
+}
+
+/** Everything about one envelope. */
+export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
+  return el(
+    "div",
+    {},
+    verdictOf(judged, texts, source),
+    judged.name === null ? null : el("p", { class: "soft" }, texts.fromFile(judged.name)),
+    differencesPart(judged, texts),
+    signedPart(judged, texts),
+    checksPart(judged, texts),
+  );
+}
+
+/** Several envelopes: a sum first, then each one behind a line that opens. */
+export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: KeySource): HTMLElement {
+  const genuine = all.filter(({ verification }) => verification.valid).length;
+  const tone = genuine === all.length ? "good" : "warn";
+  const items = all.map((judged, index) => {
+    const place = judged.name ?? texts.item(index + 1);
+    const summary = el("summary", {}, `${place}: ${titleOf(judged, texts)}`);
+    return el("details", { class: "envelope" }, summary, outcomeOf(judged, texts, source));
+  });
+  return el("div", {}, verdictBox(tone, texts.many(all.length, genuine)), items);
+}

@@ -1,0 +1,99 @@
+/** Checks a received webhook delivery with the partner library, and shows what was found. */
+
+import {
+  verifyWebhook,
+  type WebhookVerification,
+  webhookRefusalReasons,
+} from "../../../partner/verify-webhook.ts";
+import { byId, el, fact } from "./dom.ts";
+import { checkTextSize, readBytes } from "./files.ts";
+import { checkLine, verdictBox } from "./outcome.ts";
+import { PageProblem } from "./problem.ts";
+import { writtenTime } from "./signed-values.ts";
+import type { EnvelopeTexts } from "./texts.ts";
+
+type Body = string | Uint8Array;
+
+function readArrival(words: EnvelopeTexts["problems"]): Date {
+  const text = byId("arrived", HTMLInputElement).value.trim();
+  if (text === "") return new Date();
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const time = isTime ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new PageProblem(words.badTime);
+  return new Date(time);
+}
+
+async function readBody(file: File | null, words: EnvelopeTexts["problems"]): Promise<Body> {
+  const body = file === null ? byId("body", HTMLTextAreaElement).value : await readBytes(file, words);
+  if (body.length === 0) throw new PageProblem(words.empty);
+  checkTextSize(body, words);
+  return body;
+}
+
+/** The library's three checks, in its order; those after the one that failed were not made. */
+function checkLines({ reason }: WebhookVerification, texts: EnvelopeTexts): HTMLElement[] {
+  const words = texts.webhookVerdict;
+  const order = [
+    ["header", "SIGNATURE_HEADER_MALFORMED"],
+    ["signature", "SIGNATURE_MISMATCH"],
+    ["replay", "OUTSIDE_REPLAY_WINDOW"],
+  ] as const;
+  const failed = order.findIndex(([, failure]) => failure === reason);
+  return order.map(([name, failure], index) => {
+    const isReached = failed === -1 || index <= failed;
+    const ok = isReached ? index !== failed : null;
+    const passed = isReached ? words.details[name] : words.details.notReached;
+    return checkLine(
+      { name: words[name], ok, detail: ok === false ? webhookRefusalReasons[failure] : passed },
+      texts,
+    );
+  });
+}
+
+function outcome(verification: WebhookVerification, texts: EnvelopeTexts): HTMLElement {
+  const words = texts.webhookVerdict;
+  const { reason, timestamp, event } = verification;
+  const box =
+    reason === null
+      ? verdictBox("good", texts.verdicts.valid, words.meaning, event === null ? words.noEvent : null)
+      : verdictBox("bad", texts.verdicts.refused, webhookRefusalReasons[reason], words.advice[reason]);
+  if (reason !== null) box.append(el("p", { class: "code" }, `${texts.meanings.code} ${reason}`));
+  const signedAt = timestamp === null ? null : writtenTime(new Date(timestamp * 1000).toISOString());
+  const members = event === null ? [] : Object.entries({ ...event, data: undefined, ...event.data });
+  const facts = members.filter(([, value]) => value !== undefined);
+  return el(
+    "div",
+    {},
+    box,
+    signedAt === null
+      ? null
+      : el(
+          "dl",
+          { class: "facts" },
+          fact(words.signedAt, signedAt),
+          facts.map(([name, value]) => fact(name, typeof value === "string" ? value : JSON.stringify(value))),
+        ),
+    el(
+      "section",
+      {},
+      el("h3", {}, texts.checks.title),
+      el("ol", { class: "checks" }, checkLines(verification, texts)),
+    ),
+  );
+}
+
+/**
+ * Checks the delivery in the form.
+ *
+ * @param file the body as a file, or null when it was pasted
+ * @throws PageProblem when something is missing from the form
+ */
+export async function checkDelivery(file: File | null, texts: EnvelopeTexts): Promise<HTMLElement> {
+  const words = texts.problems;
+  const secret = byId("secret", HTMLInputElement).value;
+  const rawBody = await readBody(file, words);
+  if (secret === "") throw new PageProblem(words.noSecret);
+  const now = readArrival(words);
+  const signature = byId("signature-header", HTMLInputElement).value.trim();
+  return outcome(await verifyWebhook({ rawBody, signature, secret, now }), texts);
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { joinCodes, splitIntoCodes, tagOf } from "../../src/partner/envelope-codes.ts";
+import { folder } from "../fixtures/envelope-tokens.ts";
+
+const jws = (await readFile(join(folder, "inputs", "valid-bare.jws"), "utf8")).trim();
+
+describe("the codes of a signature", () => {
+  test("have the published form, within what a code of version 16 holds", async () => {
+    const codes = await splitIntoCodes(jws);
+    expect(codes.length).toBe(Math.ceil(jws.length / 430));
+    const tag = await tagOf(jws);
+    for (const [index, code] of codes.entries()) {
+      expect(code).toStartWith(`TVS1:${index + 1}/${codes.length}:${tag}:`);
+      expect(code.length).toBeLessThanOrEqual(450);
+    }
+    const lengths = codes.slice(0, -1).map((code) => code.length);
+    expect(new Set(lengths).size).toBe(1);
+  });
+
+  test("give it back in any order, and read more than once", async () => {
+    const codes = await splitIntoCodes(jws);
+    expect(await joinCodes([...codes].reverse().concat(codes))).toEqual({ jws });
+  });
+
+  test("are told apart from other codes on the same sheet", async () => {
+    const codes = await splitIntoCodes(jws);
+    const others = ["https://www.example.org/a.b", "a.b.c", "TVS1:0/3:abcdefgh:x", "TVS2:1/1:abcdefgh:x", ""];
+    expect(await joinCodes([...others, ...codes])).toEqual({ jws });
+    expect(await joinCodes(others)).toEqual({ problem: "NONE" });
+  });
+
+  test("a single code may hold all of it", async () => {
+    expect(await joinCodes([jws])).toEqual({ jws });
+  });
+
+  test("name those that are missing", async () => {
+    const codes = await splitIntoCodes(jws.repeat(4));
+    const missing = [2, 5];
+    const rest = codes.filter((_, index) => !missing.includes(index + 1));
+    expect(await joinCodes(rest)).toEqual({ problem: "MISSING", missing, total: codes.length });
+  });
+
+  test("of two signatures are not mixed", async () => {
+    const codes = await splitIntoCodes(jws);
+    const others = await splitIntoCodes(`${jws}x`);
+    expect(await joinCodes([...codes, ...others])).toEqual({ problem: "SEVERAL", count: 2 });
+    expect(await joinCodes([...codes, `${jws}x`])).toEqual({ problem: "SEVERAL", count: 2 });
+  });
+
+  test.each([
+    ["a changed part", (code: string) => code.replace(/.$/, (last) => (last === "A" ? "B" : "A"))],
+    ["another total", (code: string) => code.replace(/^TVS1:1\/\d/, "TVS1:1/9")],
+    ["a number above the total", (code: string) => code.replace(/^TVS1:1\/(\d)/, "TVS1:8/$1")],
+  ])("with %s do not fit together", async (_, change) => {
+    const [first = "", ...rest] = await splitIntoCodes(jws);
+    expect(await joinCodes([change(first), ...rest])).toEqual({ problem: "DAMAGED" });
+  });
+
+  test("contradicting each other do not fit together", async () => {
+    const codes = await splitIntoCodes(jws);
+    const [first = ""] = codes;
+    expect(await joinCodes([...codes, `${first}x`])).toEqual({ problem: "DAMAGED" });
+  });
+
+  test("are at most ninety-nine", async () => {
+    expect(await splitIntoCodes("x".repeat(430 * 99))).toHaveLength(99);
+    const outcome = splitIntoCodes("x".repeat(430 * 99 + 1)).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(await outcome).toBeInstanceOf(RangeError);
+  });
+});
