@@ -10,6 +10,7 @@ import type { AdminConsole } from "./admin-console.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { type OpenService, openService } from "./open-service.ts";
+import { exitCodes } from "./output.ts";
 
 export const serveCommand = command({
   name: "serve",
@@ -80,6 +81,9 @@ export const serveCommand = command({
   },
 });
 
+/** How long a start may go on after a signal. */
+const startPatienceMs = 5_000;
+
 /**
  * Listens, opens the service, and returns when a signal has ended it and all that was begun is answered.
  *
@@ -106,6 +110,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   let open: OpenService | undefined;
+  void stopped.then(() => giveUpStart(() => open !== undefined));
   let adminConsole: AdminConsole | undefined;
   try {
     open = await openService(config, { workerEntry: workerEntry(), defaultIssuer: listener.url });
@@ -128,6 +133,19 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     await open?.close();
   }
   log.info("stopped", {});
+}
+
+/**
+ * A start that a signal meets is finished first, which takes moments. One that hangs is ended by force: it has
+ * answered nothing, and a supervisor would otherwise wait for it.
+ */
+function giveUpStart(isOpen: () => boolean): void {
+  const timer = setTimeout(() => {
+    if (isOpen()) return;
+    log.error("stopped before the service was open", {});
+    process.exit(exitCodes.refused);
+  }, startPatienceMs);
+  timer.unref();
 }
 
 /** Without a port of its own there is no console, and what an earlier service remembered of one is forgotten. */
