@@ -3,15 +3,16 @@ import {
   checkAttestation,
   decodeAttestation,
 } from "../src/domain/attestation-check.ts";
-import type { Attestation, AttestationStore } from "../src/domain/attestations.ts";
+import type { Attestation } from "../src/domain/attestations.ts";
 import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
-import type { Place } from "../src/partner/input.ts";
+import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
+import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
 import { type RefusalReason, refusalReasons, refuse } from "../src/partner/reasons.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { exitCodes, parseCount, parseTime, print, printable, record, table } from "./output.ts";
+import { exitCodes, note, parseCount, parseTime, print, printable, record, table } from "./output.ts";
 import { openSources, readSource, type Source } from "./verify-files.ts";
 
 const defaultLimit = 50;
@@ -45,7 +46,7 @@ const listCommand = command({
     const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
     if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
     const since = args.since === undefined ? undefined : parseTime("--since", args.since);
-    await withOperator(configOf(args), async ({ attestations, partners }) => {
+    await withOperator(configOf(args), async ({ attestations, partners, upkeep, settings }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await attestations.list({
         limit,
@@ -54,6 +55,9 @@ const listCommand = command({
       });
       const shown = found.map(summarize);
       print(args, shown, () => listTable(shown));
+      const kept = await keptLog(upkeep, settings);
+      if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
+        note(`older ones may be missing: ${describeKeptLog(kept)}`);
     });
   },
 });
@@ -80,14 +84,10 @@ const showCommand = command({
     id: { type: "positional", required: true, description: "The envelope's `verificationId`" },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ attestations }) => {
-      const one = await attestations.find(args.id.toLowerCase());
-      if (one === null) {
-        throw new TvsError(
-          "NOT_KNOWN",
-          "no attestation has this id; `tvs attestations list` shows the newest",
-        );
-      }
+    await withOperator(configOf(args), async ({ attestations, upkeep, settings }) => {
+      const id = args.id.toLowerCase();
+      const one = await attestations.find(id);
+      if (one === null) throw notFound(id, await keptLog(upkeep, settings));
       const { header, claims } = decodeAttestation(one);
       const { policyVersion, credential, requestId, jws } = one;
       const context: unknown = one.context === null ? null : JSON.parse(one.context);
@@ -99,6 +99,13 @@ const showCommand = command({
     });
   },
 });
+
+function notFound(id: string, kept: KeptLog): TvsError {
+  const message = mayBePruned(kept, id)
+    ? `whether this was attested cannot be said any more: ${describeKeptLog(kept)}`
+    : "no attestation has this id; `tvs attestations list` shows the newest";
+  return new TvsError("NOT_KNOWN", message);
+}
 
 /** Names in it come from the register, and must not steer the reader's terminal. */
 function indented(value: object): string {
@@ -115,48 +122,54 @@ const checkCommand = command({
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ attestations }) => {
-      const results = await checkFile(args.file, attestations);
+    await withOperator(configOf(args), async ({ attestations, upkeep, settings }) => {
+      const kept = await keptLog(upkeep, settings);
+      const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
+      const results = await checkFile(args.file, check);
       print(
         args,
         results.map((one) => describeCheck(one)),
         () => checkTable(results),
       );
+      if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
+        note(`whether these were attested cannot be said any more: ${describeKeptLog(kept)}`);
       process.exitCode = exitCodeOf(results);
     });
   },
 });
 
+type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
 type Located = AttestationCheck & { readonly place: Place };
 
 const nowhere: Place = { line: null, index: null };
 
 /** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
-async function checkFile(file: string, attestations: AttestationStore): Promise<Located[]> {
+async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
-    for await (const one of checkSource(source, attestations)) results.push(one);
+    for await (const one of checkSource(source, check)) results.push(one);
   }
   const [only] = results;
-  if (results.length === 1 && only?.verdict === "undecided") {
+  if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
     const { explanation } = refusalReasons[only.reason as RefusalReason];
     throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${explanation}`);
   }
   return results;
 }
 
-async function* checkSource(source: Source, attestations: AttestationStore): AsyncGenerator<Located> {
+async function* checkSource(source: Source, check: Check): AsyncGenerator<Located> {
   const undecided = async (reason: RefusalReason) => {
-    const check = await checkAttestation({ place: nowhere, refusal: refuse(reason) }, attestations.find);
-    return { ...check, place: nowhere };
+    const judged = await check({ place: nowhere, refusal: refuse(reason) });
+    return { ...judged, place: nowhere };
   };
   if ("reason" in source) return yield await undecided(source.reason);
   let count = 0;
   try {
-    for await (const block of readSource(source.chunks)) {
-      for (const item of block) {
+    for await (const block of readSource(source.chunks, (size) => new Uint8Array(size))) {
+      const items = "items" in block ? block.items : readLineBlock(block.bytes, { line: block.linesBefore });
+      for (const item of items) {
         count++;
-        yield { ...(await checkAttestation(item, attestations.find)), place: item.place };
+        yield { ...(await check(item)), place: item.place };
       }
     }
   } catch (error) {

@@ -34,7 +34,14 @@ async function readLine(): Promise<string> {
   return text.trim();
 }
 
-function exportText({ exportedAt, record: stored, history, lookups, notes }: SubjectExport): string {
+function exportText({
+  exportedAt,
+  record: stored,
+  history,
+  lookups,
+  verifiedBy,
+  notes,
+}: SubjectExport): string {
   const { profile = null, ...fields } = stored ?? {};
   const sections = [
     `exported at ${exportedAt}`,
@@ -47,6 +54,7 @@ function exportText({ exportedAt, record: stored, history, lookups, notes }: Sub
       : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
     heading("HISTORY", historyText(history)),
     heading("LOOK-UPS BY PARTNERS", lookupText(lookups)),
+    heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
     heading("NOTES", notes.join("\n")),
   ];
   return sections.join("\n\n");

@@ -6,18 +6,32 @@ import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../
 import { createLive, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota } from "../src/domain/quota.ts";
+import { retentionSetting, startUpkeep } from "../src/domain/retention.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
 import { log } from "../src/log.ts";
+import {
+  countedAttestations,
+  countedOutbox,
+  countedPublicLookup,
+  countedSigner,
+} from "../src/metrics/counted.ts";
+import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
+import { createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
-import { createWebCryptoSigner } from "../src/signing/webcrypto.ts";
+import { openSigner } from "../src/signing/signer.ts";
 import { statement } from "../src/store/driver.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
+import { signingThreads } from "./signing-threads.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
   readonly operator: Operator;
   readonly service: Service;
+  /** What the service counts, for the console and for Prometheus. */
+  readonly metrics: { readonly requests: RequestCounters; readonly work: WorkCounters };
+  /** What signs just now, in words for the operator. */
+  signingEngine(): string;
   /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
   stopSending(): Promise<void>;
   close(): Promise<void>;
@@ -26,6 +40,8 @@ export type OpenService = {
 /** How often a running service looks whether a command has changed something. */
 const refreshMs = 200;
 const pruneMs = 60_000;
+/** By then a service of any size is listening; until the choice is made, WebCrypto signs. */
+const chooseAfterMs = 100;
 const pruneRows = 500;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
@@ -37,14 +53,21 @@ const probeWrite = "UPDATE revision SET value = value WHERE id = 1";
  * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
  */
 export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
-  const operator = await openOperator(config, options);
+  const metrics = { requests: createRequestCounters(), work: createWorkCounters() };
+  const { work } = metrics;
+  const operator = await openOperator(config, { ...options, onGroup: work.committed });
   const { driver, clock, secrets, blindIndex } = operator;
+  let closeSigner = async () => {};
   try {
     await driver.claimService();
     // What a killed service had in hand is sent now, and not when its leases would have ended.
     await operator.outbox.releaseAll(clock.now());
     await operator.settings.write(storedSettings(operator.settingsInForce));
-    const signer = createWebCryptoSigner(secrets);
+    if (config.keepAttestations !== undefined)
+      await operator.settings.write({ [retentionSetting]: config.keepAttestations });
+    const start = signingThreads(options.workerEntry);
+    const signer = await openSigner({ secrets, engine: config.signingEngine, start, chooseAfterMs });
+    closeSigner = signer.close;
     const live = await createLive({
       ...operator,
       settings: operator.settings,
@@ -59,25 +82,36 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
       live,
       verification: createVerification({
         ...shared,
-        attestations: operator.attestations,
+        attestations: countedAttestations(operator.attestations, work),
         idempotency,
-        signer,
+        signer: countedSigner(signer, work),
       }),
-      publicLookup: createPublicLookup(shared),
+      publicLookup: countedPublicLookup(createPublicLookup(shared), work),
       quota: createQuota(clock, await operator.quota.windows()),
       quotaStore: operator.quota,
       secrets,
       keyKind: operator.keyKind,
       clock,
       probe,
+      metrics: metrics.requests,
     };
     const stop = keepFresh(operator, service);
     const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
     const stopSweeping = startSweeping({ ...operator, live, onError });
-    const stopSending = startSending(operator, live);
-    const close = () => Promise.all([stop(), stopSweeping(), stopSending()]).then(() => driver.close());
-    return { operator, service, stopSending, close };
+    const stopUpkeep = startUpkeep({
+      ...operator,
+      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
+      onError: (error) => log.error("upkeep of the attestations failed", { detail: String(error) }),
+    });
+    const stopSending = startSending({ ...operator, outbox: countedOutbox(operator.outbox, work) }, live);
+    const close = () =>
+      Promise.all([stop(), stopSweeping(), stopUpkeep(), stopSending()])
+        .then(closeSigner)
+        .then(() => driver.close());
+    const signingEngine = () => signer.engine().description;
+    return { operator, service, metrics, signingEngine, stopSending, close };
   } catch (error) {
+    await closeSigner();
     await driver.close();
     throw error;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../src/config.ts";
-import type { AttestationStore } from "../src/domain/attestations.ts";
+import type { AttestationStore, AttestationUpkeep } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
@@ -30,6 +30,7 @@ import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
+import { createAttestationUpkeep } from "../src/store/upkeep.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
@@ -41,6 +42,7 @@ export type Stores = {
   readonly partners: PartnerStore;
   readonly register: RegisterStore;
   readonly attestations: AttestationStore;
+  readonly upkeep: AttestationUpkeep;
   readonly idempotency: IdempotencyStore;
   readonly quota: QuotaStore;
   readonly webhooks: WebhookStore;
@@ -67,6 +69,8 @@ export type OpenOptions = {
   readonly workerEntry?: URL;
   /** The issuer of a service that was never told one. */
   readonly defaultIssuer?: string;
+  /** Told how many acts shared a commit. */
+  readonly onGroup?: (acts: number) => void;
 };
 
 const defaultTimeZone = "Africa/Lagos";
@@ -78,12 +82,12 @@ const defaultKeyBits = 2048;
  * @throws TvsError with one line for whatever is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, workerEntry, defaultIssuer } = options;
+  const { clock = systemClock, workerEntry, defaultIssuer, onGroup } = options;
   ensureDataDir(config);
   const driver = await openDriver(config, workerEntry);
   try {
     await migrate(driver, clock.now());
-    const stores = createStores(driver);
+    const stores = createStores(driver, onGroup);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -126,8 +130,8 @@ async function openDriver(config: Config, workerEntry: URL | undefined): Promise
   return openEmbedded({ file, startWriter });
 }
 
-function createStores(driver: Driver): Stores {
-  const commit = createCommits(driver);
+function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores {
+  const commit = createCommits(driver, { onGroup });
   return {
     driver,
     settings: createSettingsStore(driver),
@@ -135,6 +139,7 @@ function createStores(driver: Driver): Stores {
     partners: createPartnerStore(driver),
     register: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
+    upkeep: createAttestationUpkeep(driver),
     idempotency: createIdempotencyStore(driver),
     quota: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver),

@@ -10,14 +10,14 @@ import { TvsError } from "./errors.ts";
 
 /**
  * `altered`: the verification is in the evidence log, but this is not what left the service. `malformed`: no
- * envelope that could be looked up. `undecided`: the input could not be read so far.
+ * envelope that could be looked up. `undecided`: the input could not be read so far, or the log is not kept so long.
  */
 export type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
 
 export type AttestationCheck = {
   readonly verdict: CheckVerdict;
   /** Null when attested; stable words, those of `tvs verify` where they apply. */
-  readonly reason: "NOT_KNOWN" | "SIGNATURE_DIFFERS" | RefusalReason | null;
+  readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
   readonly verificationId: string | null;
   /** What the log holds under this id. */
   readonly record: Attestation | null;
@@ -38,10 +38,12 @@ const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  *
  * @param item what was found in the input
  * @param find the evidence log
+ * @param mayBePruned whether the log may once have held a verification id that it does not hold now
  */
 export async function checkAttestation(
   item: EnvelopeItem,
   find: AttestationStore["find"],
+  mayBePruned: (verificationId: string) => boolean = () => false,
 ): Promise<AttestationCheck> {
   if ("refusal" in item) return unread(item.refusal);
   const candidate = readCandidate(item.value);
@@ -50,7 +52,10 @@ export async function checkAttestation(
     const record = await find(id);
     if (record !== null) return compare(candidate, record);
   }
-  return { verdict: "unknown", reason: "NOT_KNOWN", verificationId: candidate.ids[0] ?? null, record: null };
+  const verificationId = candidate.ids[0] ?? null;
+  if (candidate.ids.some(mayBePruned))
+    return { verdict: "undecided", reason: "NO_LONGER_KEPT", verificationId, record: null };
+  return { verdict: "unknown", reason: "NOT_KNOWN", verificationId, record: null };
 }
 
 function unread({ reason }: Refusal): AttestationCheck {

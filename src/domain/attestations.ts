@@ -64,3 +64,25 @@ export type AttestationStore = {
     since: number,
   ): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
 };
+
+/** The evidence log's upkeep: what makes it searchable, and how long it is kept. */
+export type AttestationUpkeep = {
+  /** One short step of what is built behind the log. @returns whether there may be more to do */
+  build(): Promise<boolean>;
+  /**
+   * One short step of noting which partners verified whom. Without it an event has to search the log, so it is
+   * {@link build}'s business while an endpoint wants to know or old attestations are to be deleted, and must be
+   * brought to its end before either begins. @returns whether there may be more to do
+   */
+  noteVerified(): Promise<boolean>;
+  /**
+   * Deletes what was issued before a time, oldest first, and remembers that it did.
+   * @param before milliseconds since the epoch
+   * @param limit at most so many. @returns how many there were
+   */
+  prune(before: number, limit: number): Promise<number>;
+  /** The partners that are noted as having verified a teacher, also those whose attestations were deleted. */
+  verifiedBy(teacherId: number): Promise<string[]>;
+  /** What was issued before `from` (milliseconds since the epoch) may have been deleted; null: nothing ever was. */
+  kept(): Promise<{ readonly from: number | null; readonly pruned: number }>;
+};

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { Attestation, AttestationStore } from "./attestations.ts";
+import type { Attestation, AttestationStore, AttestationUpkeep } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
@@ -23,12 +23,18 @@ export const exportNotes: readonly string[] = [
  * @throws TvsError USAGE when the text is no NIN, which is not repeated; NOT_KNOWN when nothing is held
  */
 export async function exportSubject(
-  stores: { register: RegisterStore; attestations: AttestationStore; blindIndex: BlindIndex; clock: Clock },
+  stores: {
+    register: RegisterStore;
+    attestations: AttestationStore;
+    upkeep: AttestationUpkeep;
+    blindIndex: BlindIndex;
+    clock: Clock;
+  },
   nin: string,
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
-  const { register, attestations, blindIndex, clock } = stores;
+  const { register, attestations, upkeep, blindIndex, clock } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await register.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
@@ -45,8 +51,27 @@ export async function exportSubject(
         ? []
         : (await register.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
-    notes: exportNotes,
+    verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, upkeep, lookups),
+    notes: [...exportNotes, ...(await deletedNote(upkeep))],
   };
+}
+
+async function verifiersOf(
+  teacherId: number,
+  upkeep: AttestationUpkeep,
+  lookups: readonly Attestation[],
+): Promise<string[]> {
+  const kept = lookups.filter((one) => one.teacherId === teacherId).map(({ partnerId }) => partnerId);
+  return [...new Set([...kept, ...(await upkeep.verifiedBy(teacherId))])].sort();
+}
+
+/** Look-ups that are not kept any more are named as such: their absence is no proof that there were none. */
+async function deletedNote(upkeep: AttestationUpkeep): Promise<string[]> {
+  const { from } = await upkeep.kept();
+  if (from === null) return [];
+  return [
+    `Look-ups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,
+  ];
 }
 
 function describeLookup(one: Attestation) {

@@ -1,17 +1,11 @@
-import type { AnsweredCall, Attestation, AttestationStore, Endpoint } from "../domain/attestations.ts";
+import type { Attestation, AttestationStore, Endpoint } from "../domain/attestations.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
+import { answeredCalls, attestationColumns as columns } from "./answers.ts";
 import type { Commit } from "./commits.ts";
-import type { Driver, Row, Statement, Value } from "./driver.ts";
-import { idempotencyStatements } from "./idempotency.ts";
-import { chargeStatement } from "./quota.ts";
+import type { Driver, Row, Value } from "./driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
-
-const columns = `verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
-  reference, nin_index, status, eligible, context, credential, request_id, jws`;
-
-const insert = `INSERT INTO attestations (${columns})
-  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
-  WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?4 AND state = 'active') RETURNING 1 AS stored`;
+import type { SoughtBy } from "./stretch-filter.ts";
+import { conditionOf, stretchesOf } from "./stretches.ts";
 
 /** How far apart the order of committing and the order of `issued_at` may be. */
 const disorderSeconds = 60;
@@ -38,71 +32,84 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
 
+  /** Figures of the attestations that a key finds, stretch by stretch. */
+  async function* figures(
+    wanted: string,
+    key: SoughtBy,
+    { and = "", args = [] }: { and?: string; args?: readonly Value[] } = {},
+  ): AsyncGenerator<Row[]> {
+    const [condition, value] = conditionOf(key);
+    const sql = `SELECT ${wanted} FROM attestations WHERE id >= ?1 AND id <= ?2 AND ${condition} ${and}`;
+    for await (const { first, last } of stretchesOf(driver, key, { newestFirst: false }))
+      yield await driver.query(sql, [first, last, value, ...args]);
+  }
+
+  async function selectAll(key: SoughtBy): Promise<Attestation[]> {
+    const found: Attestation[] = [];
+    for await (const rows of figures(columns, key, { and: "ORDER BY id" }))
+      found.push(...rows.map(attestation));
+    return found;
+  }
+
+  /** Some of one partner's, newest first, and none from before `from` (seconds). */
+  async function newestOf(partnerId: string, from: number, limit: number): Promise<Attestation[]> {
+    const [oldest] = await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [from - disorderSeconds]);
+    const after = oldest === undefined ? 0 : integer(oldest, "id");
+    const key = { partnerId };
+    const [condition, value] = conditionOf(key);
+    const where = `WHERE id >= ?1 AND id <= ?2 AND ${condition} AND issued_at >= ?4 ORDER BY id DESC LIMIT ?5`;
+    const found: Attestation[] = [];
+    for await (const { first, last } of stretchesOf(driver, key, { newestFirst: true })) {
+      if (last <= after || found.length >= limit) break;
+      found.push(
+        ...(await select(where, [Math.max(first, after + 1), last, value, from, limit - found.length])),
+      );
+    }
+    return found;
+  }
+
   return {
-    async record(call) {
-      const rows = await commit(answerStatements(call));
-      return rows[0]?.length === 1;
-    },
+    record: (call) => commit.together(answeredCalls, call),
     async find(verificationId) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
-    list({ partnerId, since = 0, limit }) {
+    async list({ partnerId, since = 0, limit }) {
       const from = Math.floor(since / 1000);
-      const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ${partnerId === undefined ? "" : "AND partner_id = ?4"}
-        ORDER BY id DESC LIMIT ?3`;
-      return select(where, [
-        from - disorderSeconds,
-        from,
-        limit,
-        ...(partnerId === undefined ? [] : [partnerId]),
-      ]);
+      if (partnerId !== undefined) return newestOf(partnerId, from, limit);
+      const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ORDER BY id DESC LIMIT ?3`;
+      return select(where, [from - disorderSeconds, from, limit]);
     },
     async ofSubject({ teacherId, ninIndex }) {
-      const byTeacher =
-        teacherId === null ? [] : await select("WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      const byNin = ninIndex === null ? [] : await select("WHERE nin_index = ? ORDER BY id", [ninIndex]);
+      const byTeacher = teacherId === null ? [] : await selectAll({ teacherId });
+      const byNin = ninIndex === null ? [] : await selectAll({ ninIndex });
       const known = new Set(byTeacher.map((one) => one.verificationId));
       return [...byTeacher, ...byNin.filter((one) => !known.has(one.verificationId))];
     },
     async countOfTeacher(teacherId) {
-      const [row] = await driver.query("SELECT count(*) AS n FROM attestations WHERE teacher_id = ?", [
-        teacherId,
-      ]);
-      return row === undefined ? 0 : integer(row, "n");
+      let count = 0;
+      for await (const [row] of figures("count(*) AS n", { teacherId }))
+        count += row === undefined ? 0 : integer(row, "n");
+      return count;
     },
     async toldValid(teacherId, since) {
-      const sql = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM attestations
-        WHERE teacher_id = ? AND status = 'VALID' AND issued_at >= ? GROUP BY partner_id ORDER BY partner_id`;
-      const rows = await driver.query(sql, [teacherId, Math.floor(since / 1000)]);
-      return rows.map((row) => ({
-        partnerId: text(row, "partner_id"),
-        times: integer(row, "times"),
-        lastAt: integer(row, "last_at") * 1000,
-      }));
+      const told = new Map<string, { partnerId: string; times: number; lastAt: number }>();
+      const from = Math.floor(since / 1000);
+      const and = "AND status = 'VALID' AND issued_at >= ?4 GROUP BY partner_id";
+      const wanted = "partner_id, count(*) AS times, max(issued_at) AS last_at";
+      for await (const rows of figures(wanted, { teacherId }, { and, args: [from] })) {
+        for (const row of rows) {
+          const partnerId = text(row, "partner_id");
+          const { times, lastAt } = told.get(partnerId) ?? { times: 0, lastAt: 0 };
+          told.set(partnerId, {
+            partnerId,
+            times: times + integer(row, "times"),
+            lastAt: Math.max(lastAt, integer(row, "last_at") * 1000),
+          });
+        }
+      }
+      return [...told.values()].sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
     },
   };
-}
-
-/**
- * All of an answered call, or nothing when its key is not the active one any more: every statement carries
- * that condition, because one transaction holds the calls of many partners and none may undo another's.
- */
-function answerStatements({ attestations, charges, idempotency, kid }: AnsweredCall): Statement[] {
-  return [
-    ...attestations.map(attestationStatement),
-    ...charges.map((charge) => chargeStatement(charge, kid)),
-    ...(idempotency === null ? [] : idempotencyStatements(idempotency, kid)),
-  ];
-}
-
-function attestationStatement(one: Attestation): Statement {
-  // biome-ignore format: the order of the columns
-  const args = [
-    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
-    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
-    one.requestId, one.jws,
-  ];
-  return { sql: insert, args };
 }
 
 function attestation(row: Row): Attestation {

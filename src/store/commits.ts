@@ -1,10 +1,62 @@
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 
-/** One act of the service: statements that are committed together, or not at all. */
-export type Commit = (statements: readonly Statement[]) => Promise<Row[][]>;
+/** The statements of some acts, and how to read each act's result from the rows that they return. */
+export type Plan<R> = {
+  readonly statements: readonly Statement[];
+  /** @param rows of every statement, in order. @returns a result for each act, in order */
+  results(rows: readonly Row[][]): readonly R[];
+};
 
-type Act = { statements: readonly Statement[]; resolve(rows: Row[][]): void; reject(error: unknown): void };
+/** Acts that cost fewer statements together than each alone; told apart by identity. */
+export type ActKind<T, R> = { plan(items: readonly T[]): Plan<R> };
+
+/** One act of the service is committed whole, or not at all. */
+export type Commit = {
+  /** An act of its own statements. */
+  (statements: readonly Statement[]): Promise<Row[][]>;
+  /** An act that is planned together with the others of its kind in the same commit. */
+  together<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
+};
+
+export type CommitLimits = {
+  /** Acts in one commit. */
+  readonly maxActs?: number;
+  /** Acts waiting before further ones are refused. */
+  readonly maxQueued?: number;
+  /** Told how many acts shared a commit. */
+  readonly onGroup?: ((acts: number) => void) | undefined;
+};
+
+type Act = {
+  readonly kind: ActKind<unknown, unknown>;
+  readonly item: unknown;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+};
+
+/**
+ * A commit costs some two hundred microseconds of processor time whatever is in it. When more acts arrive than one
+ * in this time, the next commit waits until they have become a group: nobody waits who is alone.
+ */
+const pacePerActMs = 0.2;
+const maxPaceMs = 4;
+/** The shortest time that a timer can wait. */
+const minWaitMs = 1;
+
+/** Statements one after another, as they are. */
+const inOrder: ActKind<readonly Statement[], Row[][]> = {
+  plan: (items) => ({
+    statements: items.flat(),
+    results(rows) {
+      let offset = 0;
+      return items.map((item) => {
+        offset += item.length;
+        return rows.slice(offset - item.length, offset);
+      });
+    },
+  }),
+};
 
 /**
  * Group commit: acts that arrive while a commit is on its way to the disk share the next one, so that
@@ -12,46 +64,58 @@ type Act = { statements: readonly Statement[]; resolve(rows: Row[][]): void; rej
  *
  * An act that violates a constraint must not take its neighbours with it: when a group fails for that
  * reason, its acts are committed one by one and only the guilty one is told.
- *
- * @param limits `maxActs` in one commit, `maxQueued` acts waiting before further ones are refused
  */
-export function createCommits(driver: Driver, limits: { maxActs?: number; maxQueued?: number } = {}): Commit {
-  const { maxActs = 256, maxQueued = 20_000 } = limits;
+export function createCommits(
+  driver: Driver,
+  { maxActs = 256, maxQueued = 20_000, onGroup }: CommitLimits = {},
+): Commit {
   let queue: Act[] = [];
   let running = false;
 
   async function drain(): Promise<void> {
-    running = true;
     while (queue.length > 0) {
+      const startedAt = performance.now();
       const group = queue.slice(0, maxActs);
       queue = queue.slice(maxActs);
       await commitGroup(driver, group);
+      onGroup?.(group.length);
+      const restMs = Math.min(maxPaceMs, group.length * pacePerActMs) - (performance.now() - startedAt);
+      if (restMs >= minWaitMs && queue.length < maxActs)
+        await new Promise((done) => setTimeout(done, restMs));
     }
     running = false;
   }
 
-  return (statements) =>
-    new Promise((resolve, reject) => {
+  function together<T, R>(kind: ActKind<T, R>, item: T): Promise<R> {
+    return new Promise<R>((resolve, reject) => {
       if (queue.length >= maxQueued) {
         reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
         return;
       }
-      queue.push({ statements, resolve, reject });
+      queue.push({ kind, item, resolve, reject } as Act);
       // A microtask later, so that acts made in the same turn of the event loop already share a commit.
       if (!running) {
         running = true;
         queueMicrotask(drain);
       }
     });
+  }
+
+  return Object.assign((statements: readonly Statement[]) => together(inOrder, statements), { together });
 }
 
 async function commitGroup(driver: Driver, group: readonly Act[]): Promise<void> {
   try {
-    const rows = await driver.batch(group.flatMap((act) => act.statements));
+    const plans = [...byKind(group)].map(([kind, acts]) => ({
+      acts,
+      plan: kind.plan(acts.map(({ item }) => item)),
+    }));
+    const rows = await driver.batch(plans.flatMap(({ plan }) => plan.statements));
     let offset = 0;
-    for (const act of group) {
-      act.resolve(rows.slice(offset, offset + act.statements.length));
-      offset += act.statements.length;
+    for (const { acts, plan } of plans) {
+      const results = plan.results(rows.slice(offset, offset + plan.statements.length));
+      offset += plan.statements.length;
+      for (const [index, act] of acts.entries()) act.resolve(results[index]);
     }
   } catch (error) {
     if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
@@ -60,4 +124,14 @@ async function commitGroup(driver: Driver, group: readonly Act[]): Promise<void>
       for (const act of group) act.reject(error);
     }
   }
+}
+
+function byKind(group: readonly Act[]): Map<Act["kind"], Act[]> {
+  const kinds = new Map<Act["kind"], Act[]>();
+  for (const act of group) {
+    const known = kinds.get(act.kind);
+    if (known === undefined) kinds.set(act.kind, [act]);
+    else known.push(act);
+  }
+  return kinds;
 }

@@ -1,8 +1,12 @@
 import type Libsql from "libsql";
+import { blockRows, boundForms } from "./bulk.ts";
 import { bindable, type Row, type Statement, type Value } from "./driver.ts";
 
 /** `valueCount` is how many values the first call gave: every later one must give as many. */
-type Prepared = { readonly valueCount: number; readonly native: { all(args: unknown[]): Row[] } };
+type Prepared = {
+  readonly valueCount: number;
+  readonly native: { all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
+};
 
 /**
  * One connection to a database file, used only through `all` with one full array of converted values.
@@ -19,8 +23,9 @@ export type Connection = {
   close(): void;
 };
 
-/** How long a writer waits for another process's transaction, in milliseconds. */
+/** How long a writer waits for another process's transaction, in milliseconds, and how long everything else waits. */
 const lockWaitMs = 10_000;
+const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 const lockRetryMs = 1;
 const maxPrepared = 500;
@@ -32,13 +37,11 @@ const maxPrepared = 500;
  */
 export async function openConnection(file: string): Promise<Connection> {
   const { default: Database } = await import("libsql");
-  const db = new Database(file, { timeout: 5000 });
-  // No time-out applies to this one: of two first openings at once, one is told at once that it is locked.
-  untilUnlocked(() => db.exec("PRAGMA journal_mode = WAL"));
-  db.exec("PRAGMA synchronous = FULL");
-  db.exec("PRAGMA foreign_keys = ON");
+  // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
+  const db = new Database(file, { timeout: 0 });
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
-  db.exec("PRAGMA secure_delete = FAST");
+  const settings = ["journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = FAST"];
+  for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
   return createConnection(db);
 }
 
@@ -54,20 +57,49 @@ function createConnection(db: Libsql.Database): Connection {
     return fresh;
   }
 
-  function all(sql: string, args: readonly Value[] = []): Row[] {
+  function bound(sql: string, args: readonly Value[]): { native: Prepared["native"]; values: unknown[] } {
     const values = new Array<unknown>(args.length);
     for (let i = 0; i < args.length; i++) values[i] = bindable(args[i] as Value);
     const { valueCount, native } = prepare(sql, values.length);
     // With fewer values than last time, those of the last call would stay bound in their places.
     if (values.length !== valueCount)
       throw new TypeError("a statement must be given as many values each time");
+    return { native, values };
+  }
+
+  function run(sql: string, args: readonly Value[]): Row[] {
+    const { native, values } = bound(sql, args);
     return native.all(values);
   }
 
+  /** For what returns nothing: no object stays behind that only a later turn of the event loop would free. */
+  function insert(sql: string, args: readonly Value[]): void {
+    const { native, values } = bound(sql, args);
+    native.run(values);
+  }
+
+  /** What a driver may make of an insert of many rows (bulk.ts). */
+  function runRows({ one, block }: { one: string; block: string }, json: string): Row[] {
+    const rows = JSON.parse(json) as Value[][];
+    const whole = rows.length - (rows.length % blockRows);
+    for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
+    for (const row of rows.slice(whole)) insert(one, row);
+    return [];
+  }
+
+  function all(sql: string, args: readonly Value[] = []): Row[] {
+    return untilUnlocked(() => run(sql, args), readWaitMs);
+  }
+
   function transaction(statements: readonly Statement[]): Row[][] {
-    beginImmediate(db);
+    // The write lock is taken at the start: a transaction that reads first and writes after a foreign commit
+    // would fail at once, however long it was ready to wait.
+    untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockWaitMs);
     try {
-      const rows = statements.map(({ sql, args }) => all(sql, args));
+      const rows = statements.map(({ sql, args }) => {
+        const forms = boundForms(sql);
+        return forms === null ? run(sql, args) : runRows(forms, String(args[0]));
+      });
       db.exec("COMMIT");
       return rows;
     } catch (error) {
@@ -90,25 +122,13 @@ function rollBack(db: Libsql.Database): void {
   }
 }
 
-/**
- * Takes the write lock at the start of a transaction: one that reads first and writes after a foreign
- * commit would fail at once, whatever the time-out. The wait is our own, in steps of a millisecond.
- */
-function beginImmediate(db: Libsql.Database): void {
-  db.exec("PRAGMA busy_timeout = 0");
-  try {
-    untilUnlocked(() => db.exec("BEGIN IMMEDIATE"));
-  } finally {
-    db.exec("PRAGMA busy_timeout = 5000");
-  }
-}
-
-function untilUnlocked<T>(act: () => T): T {
-  const deadline = Date.now() + lockWaitMs;
+function untilUnlocked<T>(act: () => T, waitMs: number): T {
+  let deadline: number | undefined;
   for (;;) {
     try {
       return act();
     } catch (error) {
+      deadline ??= Date.now() + waitMs;
       if (!/locked|BUSY/i.test(String(error)) || Date.now() > deadline) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs);
     }

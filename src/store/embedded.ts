@@ -2,7 +2,8 @@ import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import { type Driver, type Row, type Statement, storeError } from "./driver.ts";
+import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { createPacker, type PackedRows, unpackRows } from "./wire.ts";
 import { readyId } from "./writer.ts";
 
 export type EmbeddedOptions = {
@@ -29,12 +30,19 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
   const lockFile = `${guarded(() => realpathSync(file))}.lock`;
   let lock: Connection | undefined;
 
+  function queryNow(sql: string, args?: readonly Value[]): Row[] {
+    requireSameFile();
+    try {
+      return connection.all(sql, args);
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
   return {
     kind: "embedded",
-    async query(sql, args) {
-      requireSameFile();
-      return guarded(() => connection.all(sql, args));
-    },
+    queryNow,
+    query: async (sql, args) => queryNow(sql, args),
     async batch(statements) {
       requireSameFile();
       return writer.batch(statements);
@@ -73,19 +81,15 @@ async function open(file: string): Promise<Connection> {
  * @returns what throws TvsError STORE_UNAVAILABLE, and goes on doing so, once the file is another one
  */
 function watchFile(file: string): () => void {
-  const opened = identityOf(file);
+  const opened = statSync(file, { throwIfNoEntry: false });
   let isGone = false;
   return () => {
-    isGone ||= guarded(() => identityOf(file)) !== opened;
+    const found = guarded(() => statSync(file, { throwIfNoEntry: false }));
+    if (found?.ino !== opened?.ino || found?.dev !== opened?.dev) isGone = true;
     if (!isGone) return;
     const message = `${file} was moved away or replaced while it was in use; start this program again`;
     throw new TvsError("STORE_UNAVAILABLE", message);
   };
-}
-
-function identityOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found === undefined ? "" : `${found.dev} ${found.ino}`;
 }
 
 function explainOpenFailure(file: string, error: unknown): TvsError {
@@ -119,12 +123,13 @@ function inPlace(connection: Connection): Writer {
   };
 }
 
-type Reply = { id: number; rows?: Row[][]; error?: { code: string; message: string } };
-type Waiting = { resolve(rows: Row[][]): void; reject(error: unknown): void };
+type Reply = { id: number; rows?: PackedRows; error?: { code: string; message: string } };
+type Waiting = { statementCount: number; resolve(rows: Row[][]): void; reject(error: unknown): void };
 
 /** The other end of writer.ts, which speaks first. Batches are answered in the order in which they were sent. */
 async function inThread(worker: Worker): Promise<Writer> {
   const waiting = new Map<number, Waiting>();
+  const packer = createPacker();
   let nextId = 0;
   let gone: TvsError | undefined;
 
@@ -133,15 +138,20 @@ async function inThread(worker: Worker): Promise<Writer> {
     waiting.delete(id);
     if (error !== undefined)
       call?.reject(storeError(Object.assign(new Error(error.message), { code: error.code })));
-    else call?.resolve(rows ?? []);
+    else call?.resolve(unpackRows(rows ?? [], call.statementCount));
   }
 
-  function send(message: object): Promise<Row[][]> {
+  function send(message: object, statementCount = 0): Promise<Row[][]> {
     return new Promise((resolve, reject) => {
       if (gone !== undefined) return reject(gone);
       const id = nextId++;
-      waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, ...message });
+      try {
+        worker.postMessage({ id, ...message });
+        waiting.set(id, { statementCount, resolve, reject });
+      } catch (error) {
+        packer.restart();
+        reject(error);
+      }
     });
   }
 
@@ -154,11 +164,13 @@ async function inThread(worker: Worker): Promise<Writer> {
   worker.on("message", settle);
   worker.on("error", (error) => fail(String(error)));
   worker.on("exit", () => fail("writer thread ended"));
-  await new Promise<Row[][]>((resolve, reject) => waiting.set(readyId, { resolve, reject }));
+  await new Promise<Row[][]>((resolve, reject) =>
+    waiting.set(readyId, { statementCount: 0, resolve, reject }),
+  );
   await send({ open: true });
 
   return {
-    batch: (statements) => send({ statements }),
+    batch: (statements) => send({ batch: packer.pack(statements) }, statements.length),
     async close() {
       if (gone === undefined) await send({ close: true }).catch(() => {});
       await worker.terminate();

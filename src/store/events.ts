@@ -11,20 +11,3 @@ const insert = `INSERT INTO events (event_id, teacher_id, event_type, occurred_a
 export function insertEvent(regNo: string, event: TeacherEvent): Statement {
   return { sql: insert, args: [event.eventId, regNo, event.eventType, event.occurredAt, event.body] };
 }
-
-const insertMany = `INSERT INTO events (event_id, teacher_id, event_type, occurred_at, body)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-  FROM json_each(?)`;
-
-/** Events of changes that are committed together or not at all: they depend on no statement before them. */
-export function insertEvents(events: readonly { teacherId: number; event: TeacherEvent }[]): Statement[] {
-  if (events.length === 0) return [];
-  const rows = events.map(({ teacherId, event }) => [
-    event.eventId,
-    teacherId,
-    event.eventType,
-    event.occurredAt,
-    event.body,
-  ]);
-  return [{ sql: insertMany, args: [JSON.stringify(rows)] }];
-}

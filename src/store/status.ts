@@ -16,8 +16,8 @@ const sampledStatuses = `WITH RECURSIVE sample (id) AS (
   SELECT ${licenseStatus} AS status, count(*) AS n FROM sample CROSS JOIN teachers USING (id) GROUP BY 1`;
 
 /**
- * Figures of the running data. Rows of teachers, attestations and events are never deleted, so their highest
- * id is their number; idempotency records leave oldest first, so theirs lie between the lowest and the highest.
+ * Figures of the running data. Rows of teachers and events are never deleted, so their highest id is their number;
+ * attestations and idempotency records leave oldest first, so theirs lie between the lowest and the highest.
  */
 export function createStatusStore(driver: Driver): StatusStore {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
@@ -38,10 +38,13 @@ export function createStatusStore(driver: Driver): StatusStore {
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
     async attestations(since) {
-      const total = await figure("SELECT max(id) FROM attestations");
-      const counts = since.map(
-        async (time) => total - (await figure(lastIdBefore("?1"), [Math.floor(time / 1000)])),
-      );
+      const last = await figure("SELECT max(id) FROM attestations");
+      const first = await figure("SELECT min(id) FROM attestations");
+      const total = last === 0 ? 0 : last - first + 1;
+      const counts = since.map(async (time) => {
+        const before = await figure(lastIdBefore("?1"), [Math.floor(time / 1000)]);
+        return Math.min(total, last - before);
+      });
       const newest = await driver.query("SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 1");
       const newestAt = newest[0] === undefined ? null : integer(newest[0], "issued_at") * 1000;
       return { total, since: await Promise.all(counts), newestAt };

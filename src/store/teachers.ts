@@ -32,6 +32,20 @@ const insertTeacher = `INSERT INTO teachers (${contentColumns.join(", ")}, versi
 const updateTeacher = `UPDATE OR IGNORE teachers SET ${contentColumns.map((column) => `${column} = ?`).join(", ")},
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
+/**
+ * A look-up, as one JSON text: each further column that comes out of the native driver costs as much as reading the
+ * row did. The order is that of {@link readTeacher}. Two rows are enough to see that a contact belongs to several
+ * teachers, and then it names none.
+ */
+const lookups = Object.fromEntries(
+  Object.entries(keyColumns).map(([by, column]) => [
+    by,
+    `SELECT json_array(id, reg_no, t_id, name, nin_verified, state, category, source, active, certificate_status,
+      certificate_issue_date, license_issue_date, license_expiry_date, license_revoked_on, license_revoked_reason,
+      photo_url, profile, announced_status) AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+  ]),
+) as Readonly<Record<TeacherKey["by"], string>>;
+
 /** Each statement after the first runs only if the one before it changed a row. */
 const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,
     license_from, license_to, certificate_from, certificate_to, active_from, active_to)
@@ -46,8 +60,17 @@ export function createTeacherStore(driver: Driver): RegisterStore {
     return rows.length === 1 && rows[0] !== undefined ? storedTeacher(rows[0]) : null;
   }
 
+  function find({ by, value }: TeacherKey): Promise<Teacher | null> {
+    if (driver.queryNow === undefined) return driver.query(lookups[by], [value]).then(onlyTeacher);
+    try {
+      return Promise.resolve(onlyTeacher(driver.queryNow(lookups[by], [value])));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   return {
-    find: findStored,
+    find,
     findStored,
     async findMany(_by, values) {
       const sql = `SELECT ${columns} FROM teachers WHERE reg_no IN (SELECT value FROM json_each(?))`;
@@ -110,6 +133,43 @@ export function createTeacherStore(driver: Driver): RegisterStore {
       const [row] = await driver.query(sql, [today, today]);
       return row === undefined ? 0 : integer(row, "n");
     },
+  };
+}
+
+function onlyTeacher(rows: readonly Row[]): Teacher | null {
+  return rows.length === 1 && rows[0] !== undefined ? readTeacher(text(rows[0], "teacher")) : null;
+}
+
+// biome-ignore format: a tuple reads better in rows
+type PackedTeacher = [
+  id: number, regNo: string, tId: number | null, name: string, ninVerified: number, state: string | null,
+  category: string | null, source: Source, active: number, certificateStatus: CertificateStatus,
+  certificateIssueDate: string | null, licenseIssueDate: string | null, licenseExpiryDate: string | null,
+  licenseRevokedOn: string | null, licenseRevokedReason: string | null, photoUrl: string | null,
+  profile: string | null, announcedStatus: LicenseStatus,
+];
+
+function readTeacher(json: string): Teacher {
+  const one = JSON.parse(json) as PackedTeacher;
+  return {
+    id: one[0],
+    regNo: one[1],
+    tId: one[2],
+    name: one[3],
+    ninVerified: one[4] === 1,
+    state: one[5],
+    category: one[6],
+    source: one[7],
+    active: one[8] === 1,
+    certificateStatus: one[9],
+    certificateIssueDate: one[10],
+    licenseIssueDate: one[11],
+    licenseExpiryDate: one[12],
+    licenseRevokedOn: one[13],
+    licenseRevokedReason: one[14],
+    photoUrl: one[15],
+    profile: one[16] === null ? null : (JSON.parse(one[16]) as Teacher["profile"]),
+    announcedStatus: one[17],
   };
 }
 

@@ -1,8 +1,8 @@
 import { parentPort } from "node:worker_threads";
 import { type Connection, openConnection } from "./connection.ts";
-import type { Row, Statement } from "./driver.ts";
+import { createUnpacker, type PackedBatch, type PackedRows, packRows } from "./wire.ts";
 
-type Request = { id: number; statements?: readonly Statement[]; open?: true; close?: true };
+type Request = { id: number; batch?: PackedBatch; open?: true; close?: true };
 
 /** The number of the first message, by which the thread says that it listens. */
 export const readyId = -1;
@@ -18,9 +18,13 @@ export async function runWriter(file: string): Promise<void> {
   if (port === null) throw new Error("the writer runs in a worker thread only");
   let connection: Connection | undefined;
 
-  async function act({ statements, close }: Request): Promise<Row[][]> {
+  const unpack = createUnpacker();
+
+  async function act({ batch, close }: Request): Promise<PackedRows> {
+    // Unpacked before anything can fail: a text that came with a batch that failed is not sent again.
+    const statements = batch === undefined ? undefined : unpack(batch);
     connection ??= await openConnection(file);
-    if (statements !== undefined) return connection.transaction(statements);
+    if (statements !== undefined) return packRows(connection.transaction(statements));
     if (close) connection.close();
     return [];
   }

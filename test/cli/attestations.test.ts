@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
+import { pruneAttestations } from "../../src/domain/retention.ts";
 import type { SignedEnvelope } from "../../src/partner/contract.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";
 import { runTvs } from "./run.ts";
@@ -225,5 +226,44 @@ describe("tvs attestations check", () => {
       expect(stderr).toMatch(/^tvs: standard input: .*\n$/);
     }
     expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
+  });
+});
+
+describe("a log whose older end was deleted", () => {
+  let prunedDir: string;
+  let old: SignedEnvelope;
+
+  beforeAll(async () => {
+    prunedDir = join(dataDir, "pruned");
+    old = (await attest(prunedDir)).envelopes[0] as SignedEnvelope;
+    // Two years later another call is answered, and a retention of a year takes effect.
+    const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
+    const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
+    const { operator, close } = await openService(config, { clock: later });
+    while (await operator.upkeep.build());
+    await pruneAttestations(operator, { clock: later });
+    await close();
+  });
+
+  const run = (...args: string[]) => runTvs(["attestations", ...args], { dataDir: prunedDir });
+  const said = /attestations from before \d{4}-\d\d-\d\dT[\d:.]+Z have been deleted \(they are kept for 1y\)/;
+
+  test("is never said not to have held what was deleted from it", async () => {
+    const shown = await run("show", old.verificationId);
+    expect(shown.code).toBe(1);
+    expect(shown.stderr).toMatch(said);
+    expect(shown.stderr).not.toContain("no attestation has this id");
+    const file = join(prunedDir, "envelope.json");
+    await writeFile(file, JSON.stringify(old));
+    const checked = await run("check", file, "--json");
+    expect(checked.code).toBe(2);
+    expect(JSON.parse(checked.stdout)).toMatchObject([{ verdict: "undecided", reason: "NO_LONGER_KEPT" }]);
+    expect(checked.stderr).toMatch(said);
+  });
+
+  test("says so in a list that may be shorter for it, and not in one that cannot be", async () => {
+    expect((await run("list")).stderr).toMatch(said);
+    expect((await run("list", "--since", "2999-01-01")).stderr).toBe("");
+    expect((await run("list", "--limit", "1")).stderr).toBe("");
   });
 });

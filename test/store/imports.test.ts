@@ -125,13 +125,29 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-describe("the filter of NINs", () => {
+describe("the filter of identifiers", () => {
   const index = createBlindIndex(new Uint8Array(32));
+  const numbers = Array.from({ length: 20_000 }, (_, n) => n + 1);
+  type Filter = ReturnType<typeof createBloom>;
+  const kinds: [string, (filter: Filter, n: number) => boolean][] = [
+    ["blind indexes", (filter, n) => filter.addHash(index.nin(String(99_900_000_000 + n)))],
+    ["texts that differ in a digit", (filter, n) => filter.addText(`TR/2019/LA/${n}`)],
+    ["numbers in a row", (filter, n) => filter.addNumber(n)],
+    ["large numbers", (filter, n) => filter.addNumber(Number.MAX_SAFE_INTEGER - n)],
+  ];
 
-  test("never calls one new that it has seen, and hardly ever the other way round", () => {
+  test.each(kinds)(
+    "never calls one new that it has seen, and hardly ever the other way round: %s",
+    (_, add) => {
+      const filter = createBloom(1);
+      expect(numbers.filter((n) => add(filter, n)).length).toBeLessThan(5);
+      expect(numbers.every((n) => add(filter, n))).toBe(true);
+    },
+  );
+
+  test("keeps the kinds apart", () => {
     const filter = createBloom(1);
-    const all = Array.from({ length: 20_000 }, (_, n) => index.nin(String(99_900_000_000 + n)));
-    expect(all.filter((one) => filter.add(one)).length).toBeLessThan(5);
-    expect(all.every((one) => filter.add(one))).toBe(true);
+    for (const n of numbers) filter.addNumber(n);
+    expect(numbers.filter((n) => filter.addText(String(n))).length).toBeLessThan(5);
   });
 });

@@ -105,3 +105,50 @@ describe("a database that is not this program's", () => {
       expect((await schema(driver)).map((row) => row.name)).toEqual(["customers"]);
     }));
 });
+
+test("a log that was kept before it had an upkeep is built upon, and its random indexes are gone", () =>
+  withDriver(async (driver) => {
+    const text = (name: string) =>
+      readFileSync(new URL(`../../src/store/migrations/${name}.sql`, import.meta.url), "utf8");
+    await driver.batch([
+      statement(
+        "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+      ),
+    ]);
+    for (const [index, name] of ["001_initial", "002_webhooks"].entries()) {
+      const parts = text(name)
+        .replace(/^\s*--.*$/gm, "")
+        .split(/;[ \t]*$/m)
+        .filter((sql) => sql.trim() !== "");
+      const digest = createHash("sha256").update(text(name)).digest("hex");
+      const noted = statement("INSERT INTO schema_migrations VALUES (?, ?, 0)", [index + 1, digest]);
+      await driver.batch([noted, ...parts.map((sql) => statement(sql))]);
+    }
+    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+      policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
+      VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
+    const asked: [string, number | null][] = [
+      ["a", 0],
+      ["a", 61],
+      ["a", 62],
+      ["a", 61],
+      ["b", 125],
+      ["b", null],
+    ];
+    await driver.batch(asked.map(([partner, id], n) => statement(insert, [`v${n}`, partner, id])));
+    await migrate(driver, 1);
+    const masks = "SELECT partner_id, block, mask FROM verified_teachers ORDER BY 1, 2";
+    expect(
+      (await driver.query(masks)).map((row) => [row.partner_id, Number(row.block), Number(row.mask)]),
+    ).toEqual([
+      ["a", 0, 1 + 2 ** 61],
+      ["a", 1, 1],
+      ["b", 2, 2],
+    ]);
+    const [upkeep] = await driver.query("SELECT verified_through, kept_from FROM attestation_upkeep");
+    expect(upkeep).toMatchObject({ verified_through: 6, kept_from: null });
+    const indexes = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'attestations'";
+    expect((await driver.query(indexes)).map(({ name }) => name)).toEqual([
+      "sqlite_autoindex_attestations_1",
+    ]);
+  }));

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import {
+  describeKeptLog,
+  keptLog,
+  mayBePruned,
+  parseRetention,
+  pruneAttestations,
+  retentionSetting,
+  startUpkeep,
+} from "../../src/domain/retention.ts";
+import { createAttestationUpkeep } from "../../src/store/upkeep.ts";
+import { anAnsweredCall, anAttestation } from "../store/attestation-samples.ts";
+import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
+
+const dayMs = 86_400_000;
+const firstAt = 1_700_000_000_000;
+const rows = 450;
+
+/** A log with one attestation a second, all of it built upon. */
+function withLog(
+  act: (world: StoreWorld, upkeep: ReturnType<typeof createAttestationUpkeep>) => Promise<void>,
+) {
+  return withStores(async (world) => {
+    const { active } = await fillRing(world.keys, 0);
+    const { kid } = active;
+    const log = Array.from({ length: rows }, (_, n) => anAttestation(n, { kid }));
+    await world.attestations.record(anAnsweredCall(log, { kid }));
+    const upkeep = createAttestationUpkeep(world.driver);
+    while (await upkeep.build());
+    await act(world, upkeep);
+  });
+}
+
+describe("how long attestations are kept", () => {
+  test("is said in days or years, and a year is never counted short", () => {
+    expect(parseRetention("forever")).toBeNull();
+    expect(parseRetention("90d")).toBe(90 * dayMs);
+    expect(parseRetention("4y")).toBeGreaterThanOrEqual((4 * 365 + 1) * dayMs);
+  });
+
+  test.each(["", "0d", "89d", "24h", "7", "y", "-1y", "1.5y", "7Y", "never"])("is not %p", (given) => {
+    expect(() => parseRetention(given)).toThrow(
+      "--keep-attestations (TVS_KEEP_ATTESTATIONS) must be forever",
+    );
+  });
+
+  test("is for ever unless somebody said otherwise", () =>
+    withLog(async ({ settings, attestations }, upkeep) => {
+      const clock = { now: () => firstAt + 99_999 * dayMs };
+      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(0);
+      expect(await attestations.find(anAttestation(0).verificationId)).not.toBeNull();
+      expect(await keptLog(upkeep, settings)).toEqual({ from: null, pruned: 0, retention: "forever" });
+    }));
+});
+
+describe("what is too old", () => {
+  test("is deleted, all of it and nothing else, and is never said to be unknown", () =>
+    withLog(async ({ settings, attestations }, upkeep) => {
+      await settings.write({ [retentionSetting]: "90d" });
+      const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
+      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(420);
+      const [gone, oldest] = [anAttestation(419).verificationId, anAttestation(420).verificationId];
+      expect(await attestations.find(gone)).toBeNull();
+      expect(await attestations.find(oldest)).not.toBeNull();
+      const kept = await keptLog(upkeep, settings);
+      expect(describeKeptLog(kept)).toBe(
+        "attestations from before 2023-11-14T22:20:20.000Z have been deleted (they are kept for 90d)",
+      );
+      expect([mayBePruned(kept, gone), mayBePruned(kept, oldest)]).toEqual([true, false]);
+      // The service gives ids of version 7 only: of another one it can still say that it never was.
+      expect(mayBePruned(kept, "00000000-0000-4000-8000-000000000000")).toBe(false);
+    }));
+
+  test("and was not deleted before somebody stopped it is deleted the next time", () =>
+    withLog(async ({ settings }, upkeep) => {
+      await settings.write({ [retentionSetting]: "90d" });
+      const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
+      let looks = 0;
+      while (await upkeep.noteVerified());
+      const isStopped = () => looks++ > 1;
+      const first = await pruneAttestations({ upkeep, settings }, { clock, isStopped });
+      expect(first).toBeGreaterThan(0);
+      expect(first).toBeLessThan(420);
+      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(420 - first);
+      expect((await upkeep.kept()).pruned).toBe(420);
+    }));
+});
+
+describe("a running service", () => {
+  test("builds and deletes by itself, says how much, and stops when it is told to", () =>
+    withLog(async ({ settings }, upkeep) => {
+      await settings.write({ [retentionSetting]: "90d" });
+      const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
+      const told = Promise.withResolvers<number>();
+      const onError = (error: unknown) => told.reject(error);
+      const stop = startUpkeep({ upkeep, settings, clock, onPruned: told.resolve, onError });
+      expect(await told.promise).toBe(420);
+      await stop();
+    }));
+
+  test("reports a failure and tries again", () =>
+    withLog(async ({ settings }, upkeep) => {
+      const failed = Promise.withResolvers<unknown>();
+      const mended = Promise.withResolvers<void>();
+      let builds = 0;
+      const failing = {
+        ...upkeep,
+        async build() {
+          if (builds++ === 0) throw new Error("the disk is full");
+          mended.resolve();
+          return false;
+        },
+      };
+      const clock = { now: () => firstAt };
+      const stop = startUpkeep({
+        upkeep: failing,
+        settings,
+        clock,
+        onPruned: () => {},
+        onError: failed.resolve,
+      });
+      expect(String(await failed.promise)).toBe("Error: the disk is full");
+      await mended.promise;
+      await stop();
+    }));
+});
