@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import type { ArgsDef, CommandContext, CommandDef } from "citty";
 import { type Config, type Flags, readConfig } from "../src/config.ts";
+import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 
 /** Options that every command takes. */
@@ -36,7 +37,9 @@ export type OurCommand = CommandDef<ArgsDef> & { example?: string; variadic?: bo
  * not import for real, so here everything unknown is a usage error.
  */
 export function command<const T extends ArgsDef>(definition: Definition<T>): OurCommand {
-  const args = { ...definition.args, ...commonArgs } as unknown as T & typeof commonArgs;
+  // A command whose --json prints otherwise says so itself.
+  const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
+  const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
   const { name, description, example, variadic = false, run } = definition;
   return {
     meta: { name, description },
@@ -77,8 +80,13 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
   } catch (error) {
     // Node's message names the option, and its further sentences are advice for other programs.
-    const [sentence] = String((error as Error).message).split(/\. |\n/);
-    throw new TvsError("USAGE", `${sentence}; --help shows what this command takes`);
+    const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
+    const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
+    const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
+    throw new TvsError(
+      "USAGE",
+      `${sentence}${meant}${meant === "" ? ";" : ""} --help shows what this command takes`,
+    );
   }
   if (!variadic && positionals.length > operands) {
     throw new TvsError(

@@ -1,11 +1,12 @@
 /** Reads the files, folders and streams that `tvs verify` is given, whatever their size. */
 
-import { createReadStream } from "node:fs";
-import { readdir, realpath, stat } from "node:fs/promises";
+import { Buffer } from "node:buffer";
+import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../src/partner/input.ts";
+import { type EnvelopeItem, isRecord, readEnvelopes } from "../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 
+/** Pieces of an input; each is valid until the next one is asked for. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
 /** One file of the input, or the reason why a path gives none. */
@@ -13,7 +14,20 @@ export type Source =
   | { readonly file: string; readonly chunks: Bytes }
   | { readonly file: string; readonly reason: RefusalReason };
 
+/** Whole lines of a large input, to be judged by themselves. */
+export type LineBlock = { readonly bytes: Uint8Array<ArrayBuffer>; readonly linesBefore: number };
+
+/** Some candidates, to be used up before the next ones are asked for, or some lines. */
+export type Block = { readonly items: Iterable<EnvelopeItem> } | LineBlock;
+
+/** Gives memory of at least a size, perhaps used before. */
+export type TakeMemory = (size: number) => Uint8Array<ArrayBuffer>;
+
 const mebibyte = 1024 * 1024;
+/** What one call to the operating system reads. */
+const readBytes = mebibyte / 2;
+/** Some dozen envelopes: enough to be worth a message, few enough for the nearest caches. */
+const blockBytes = mebibyte / 8;
 /** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
 const wholeBytes = 8 * mebibyte;
 /** One JSON document, or one line, must fit into memory. */
@@ -23,6 +37,21 @@ async function canonicalPath(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }
 
+/** Reads a file, always into the same memory: fresh memory for each piece costs as much as reading it. */
+async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
+  const memory = new Uint8Array(readBytes);
+  const handle = await open(path);
+  try {
+    for (;;) {
+      const { bytesRead } = await handle.read(memory, 0, readBytes, null);
+      if (bytesRead === 0) return;
+      yield memory.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Every regular file of one folder, sorted; a folder inside it is reported, never silently left out. */
 async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
   for (const name of (await readdir(folder)).sort()) {
@@ -30,7 +59,7 @@ async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncG
     if (skipped.has(await canonicalPath(file))) continue;
     const about = await stat(file).catch(() => null);
     if (about?.isDirectory()) yield { file, reason: "FOLDER_NESTED" };
-    else if (about?.isFile()) yield { file, chunks: createReadStream(file, { highWaterMark: mebibyte }) };
+    else if (about?.isFile()) yield { file, chunks: readFileBytes(file) };
     else yield { file, reason: "FILE_UNREADABLE" };
   }
 }
@@ -44,7 +73,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
   if (about === null) yield { file: path, reason: "FILE_UNREADABLE" };
   else if (about.isDirectory()) yield* listFolder(path, skipped);
   // A pipe may be named as well: `tvs verify <(gunzip -c archive.gz)`.
-  else yield { file: path, chunks: createReadStream(path, { highWaterMark: mebibyte }) };
+  else yield { file: path, chunks: readFileBytes(path) };
 }
 
 /**
@@ -85,23 +114,46 @@ function tooLarge(line: number | null): EnvelopeItem[] {
   return [{ place: { line, index: null }, refusal: refuse("INPUT_TOO_LARGE") }];
 }
 
-/** Judges whole lines as soon as they have arrived; only the last, unfinished one is kept. */
-async function* streamLines(
-  head: Uint8Array,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Iterable<EnvelopeItem>> {
-  const counter = { line: 0 };
-  let unfinished = head;
-  for (;;) {
-    const end = unfinished.lastIndexOf(0x0a) + 1;
-    if (end > 0) yield readLineBlock(unfinished.subarray(0, end), counter);
-    unfinished = unfinished.subarray(end);
-    if (unfinished.length > maxDocumentBytes) return yield tooLarge(counter.line + 1);
-    const next = await rest.next();
-    if (next.done) break;
-    unfinished = Buffer.concat([unfinished, next.value]);
+function countLines(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, end + 1)) lines++;
+  return lines;
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += blockBytes)
+    yield bytes.subarray(start, start + blockBytes);
+}
+
+/** What was read ahead and then the rest, in pieces of the size of a block. */
+async function* chunksOf(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* cut(head);
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield* cut(next.value);
+}
+
+function withoutMark(head: Uint8Array): Uint8Array {
+  const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+  return hasMark ? head.subarray(3) : head;
+}
+
+/** Gives whole lines as soon as they have arrived; only the last, unfinished one is kept. */
+async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory): AsyncGenerator<Block> {
+  let linesBefore = 0;
+  let unfinished: Uint8Array = new Uint8Array(0);
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(0x0a) + 1;
+    if (end > 0) {
+      const bytes = take(unfinished.length + end).subarray(0, unfinished.length + end);
+      bytes.set(unfinished);
+      bytes.set(chunk.subarray(0, end), unfinished.length);
+      yield { bytes, linesBefore };
+      linesBefore += countLines(unfinished) + countLines(chunk.subarray(0, end));
+    }
+    unfinished = end > 0 ? new Uint8Array(chunk.subarray(end)) : Buffer.concat([unfinished, chunk]);
+    if (unfinished.length > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
   }
-  yield readLineBlock(unfinished, counter);
+  const bytes = new Uint8Array(unfinished);
+  if (bytes.length > 0) yield { bytes, linesBefore };
 }
 
 /** Reads on until the input ends or has more than `limitBytes`. */
@@ -114,7 +166,7 @@ async function collect(
   while (size <= limitBytes) {
     const next = await chunks.next();
     if (next.done) return { bytes: Buffer.concat(parts), isWhole: true };
-    parts.push(next.value);
+    parts.push(new Uint8Array(next.value));
     size += next.value.length;
   }
   return { bytes: Buffer.concat(parts), isWhole: false };
@@ -124,13 +176,14 @@ async function collect(
  * Finds the envelopes of one file.
  *
  * @param chunks its bytes
- * @returns blocks of candidates; a block is to be used up before the next one is asked for
+ * @param take gives memory for blocks of lines
  */
-export async function* readSource(chunks: Bytes): AsyncGenerator<Iterable<EnvelopeItem>> {
+export async function* readSource(chunks: Bytes, take: TakeMemory): AsyncGenerator<Block> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
-  if (head.isWhole) return yield readEnvelopes(head.bytes);
-  if (beginsWithRecords(head.bytes)) return yield* streamLines(head.bytes, iterator);
+  if (head.isWhole) return yield { items: readEnvelopes(head.bytes) };
+  if (beginsWithRecords(head.bytes))
+    return yield* streamLines(chunksOf(withoutMark(head.bytes), iterator), take);
   const document = await collect([head.bytes], iterator, maxDocumentBytes);
-  yield document.isWhole ? readEnvelopes(document.bytes) : tooLarge(null);
+  yield { items: document.isWhole ? readEnvelopes(document.bytes) : tooLarge(null) };
 }

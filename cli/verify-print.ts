@@ -5,6 +5,19 @@ import type { Place } from "../src/partner/input.ts";
 import { refusalReasons } from "../src/partner/reasons.ts";
 import type { Check, Verification } from "../src/partner/verification.ts";
 
+/** Receives text and bytes in UTF-8. */
+export type Output = { append(text: string): void; appendBytes(bytes: Uint8Array): void };
+
+/** One verification as text. */
+export type Format = (verification: Verification, location: Location) => string;
+
+/** Writes one verification; `resultText` is the JSON of the result, when it is at hand. */
+export type Write = (
+  output: Output,
+  verdict: { readonly verification: Verification; readonly resultText?: string | undefined },
+  location: Location,
+) => void;
+
 /** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
 
@@ -29,16 +42,72 @@ export function printable(text: string): string {
   return text.replace(unprintable, escapeCharacter);
 }
 
+/** Nearly every text is plain ASCII, and then there is nothing to look for. */
+const beyondPlain = /[^ -~]/;
+
+function escaped(json: string): string {
+  return beyondPlain.test(json) ? json.replace(unprintable, escapeCharacter) : json;
+}
+
+/** The JSON of a text that the envelopes of a run have in common: the issuer, the key id, the file's name. */
+function createQuote(): (text: string | null) => string {
+  let last: string | null = null;
+  let json = "null";
+  return (text) => {
+    if (text !== last) {
+      json = escaped(JSON.stringify(text));
+      last = text;
+    }
+    return json;
+  };
+}
+
+const quoteKid = createQuote();
+const quoteIssuer = createQuote();
+const quoteAudience = createQuote();
+const quoteFile = createQuote();
+
+function jsonBeforeChecks(verification: Verification, resultText: string | undefined): string {
+  const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
+  const resultJson = result === null ? "null" : escaped(resultText ?? JSON.stringify(result));
+  return (
+    `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
+    `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
+    `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
+    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},"result":${resultJson},"checks":`
+  );
+}
+
+function jsonAfterChecks({ file, place }: Location): string {
+  const { line, index } = place;
+  return `,"file":${quoteFile(file)}${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`;
+}
+
+function checksText({ checks }: Verification): string {
+  return escaped(JSON.stringify(checks));
+}
+
+/** Accepted envelopes share their list of checks, which is the longest part of a line: it is written once. */
+const checksBytes = new WeakMap<readonly Check[], Uint8Array>();
+const encoder = new TextEncoder();
+
+function bytesOfChecks(verification: Verification): Uint8Array {
+  const { checks, valid } = verification;
+  const known = checksBytes.get(checks);
+  if (known !== undefined) return known;
+  const bytes = encoder.encode(checksText(verification));
+  if (valid) checksBytes.set(checks, bytes);
+  return bytes;
+}
+
 /**
  * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
  *
  * @param verification the verdict
  * @param location where the envelope stood
  */
-export function formatJson(verification: Verification, { file, place }: Location): string {
-  const line = place.line === null ? {} : { line: place.line };
-  const index = place.index === null ? {} : { index: place.index };
-  return `${JSON.stringify({ ...verification, file, ...line, ...index }).replace(unprintable, escapeCharacter)}\n`;
+export function formatJson(verification: Verification, location: Location): string {
+  return jsonBeforeChecks(verification, undefined) + checksText(verification) + jsonAfterChecks(location);
 }
 
 const colors = { valid: 32, refused: 31, undecidable: 33 };
@@ -75,6 +144,14 @@ function describeCheck({ name, ok, detail }: Check): string {
   return `  ${mark} ${name.padEnd(12)} ${printable(detail)}`;
 }
 
+/** What never came to be judged has no checks to tell of. */
+const unjudged: ReadonlySet<string | null> = new Set([
+  "FILE_UNREADABLE",
+  "FOLDER_NESTED",
+  "INPUT_TOO_LARGE",
+  "NO_ENVELOPE",
+]);
+
 /**
  * One verification for a person: the verdict, the one reason, what is signed, and each check.
  *
@@ -94,7 +171,24 @@ export function formatHuman(verification: Verification, location: Location, colo
     ...row("audience", verification.audience),
     ...row("kid", verification.kid),
     ...(result === null ? [] : describeResult(result)),
-    ...verification.checks.map(describeCheck),
+    ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
   ];
   return `${lines.join("\n")}\n\n`;
+}
+
+/** The form of the output: objects, or text for people. */
+export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
+  return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
+}
+
+/** The same text as `formatOf` gives, as bytes. */
+export function writeOf(form: { json: boolean; color: boolean }): Write {
+  const format = formatOf(form);
+  if (!form.json)
+    return (output, { verification }, location) => output.append(format(verification, location));
+  return (output, { verification, resultText }, location) => {
+    output.append(jsonBeforeChecks(verification, resultText));
+    output.appendBytes(bytesOfChecks(verification));
+    output.append(jsonAfterChecks(location));
+  };
 }

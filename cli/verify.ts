@@ -1,23 +1,29 @@
 /** `tvs verify`: judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
 import { readFile, stat } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { createKeySet, type KeySet } from "../src/partner/key-set.ts";
-import type { Verdict } from "../src/partner/reasons.ts";
-import type { VerifyOptions } from "../src/partner/verify-envelope.ts";
+import { createKeySet, type KeySetSources } from "../src/partner/key-set.ts";
 import { command } from "./command.ts";
+import { workerEntry } from "./entry.ts";
 import { exitCodes, parseTime } from "./output.ts";
+import { chooseEngine } from "./verify-engine.ts";
 import { type Bytes, openSources } from "./verify-files.ts";
-import { fastVerifier, judgeSource, type Print } from "./verify-judge.ts";
-import { formatHuman, formatJson, printable } from "./verify-print.ts";
+import { type Judge, judgeSource, type Printer } from "./verify-judge.ts";
+import { emptyTally, type Tally } from "./verify-lines.ts";
+import { type Format, formatOf, printable, writeOf } from "./verify-print.ts";
+import { createProgress, type Progress } from "./verify-progress.ts";
 import { type Environment, type Profile, resolveProfile, saveProfile } from "./verify-settings.ts";
+import { startVerifiers, type VerifierThreads } from "./verify-threads.ts";
+import type { VerifierSettings } from "./verify-worker.ts";
 
 /** What the command touches of the outside world. */
 export type VerifyIo = {
-  stdout(text: string): void;
+  /** A promise when the reader is slower; the next piece comes after it is fulfilled. */
+  stdout(text: string | Uint8Array): void | Promise<void>;
   stderr(text: string): void;
   readonly env: Environment;
   now(): Date;
@@ -25,6 +31,10 @@ export type VerifyIo = {
   readonly stdin?: Bytes;
   /** Whether standard output is a terminal that shows colours. */
   readonly color?: boolean;
+  /** The program's entry; with it, large inputs are judged by a thread for each core. */
+  readonly workerEntry?: URL;
+  /** Another number of threads than the machine has cores. */
+  readonly threads?: number;
 };
 
 const args = {
@@ -43,6 +53,8 @@ const args = {
     valueHint: "NAME",
     description: "Save keys, issuer and audience as a profile",
   },
+  json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
+  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
 } as const satisfies ArgsDef;
 
 const text = { type: "string" } as const;
@@ -57,6 +69,7 @@ const flagOptions = {
   now: text,
   profile: text,
   "save-profile": text,
+  qr: flag,
   json: flag,
   data: text,
   database: text,
@@ -66,11 +79,9 @@ const flagOptions = {
 type Command = {
   readonly paths: string[];
   readonly profile: Profile;
-  readonly options: VerifyOptions;
-  readonly json: boolean;
+  readonly settings: VerifierSettings;
+  readonly qr: boolean;
 };
-
-type Tally = Record<Verdict, number>;
 
 const flushCharacters = 64 * 1024;
 const maxKeyFileBytes = 4 * 1024 * 1024;
@@ -96,14 +107,14 @@ async function readKeyFile(path: string | undefined, what: string): Promise<Uint
   }
 }
 
-async function loadKeys({ jwks, keyHistory, issuer }: Profile): Promise<KeySet> {
+async function readSources({ jwks, keyHistory, issuer }: Profile): Promise<KeySetSources> {
   const set = await readKeyFile(jwks, "JWKS");
   const history = await readKeyFile(keyHistory, "key history");
-  return createKeySet({
+  return {
     issuer,
     ...(set === null ? {} : { jwks: set }),
     ...(history === null ? {} : { keyHistory: history }),
-  });
+  };
 }
 
 async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Command> {
@@ -118,25 +129,58 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
   }
   const { issuer, audience } = profile;
   const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
-  const options = { keys: await loadKeys(profile), issuer, audience, now, ...fastVerifier };
-  return { paths, profile, options, json: flags.json === true };
+  const [sources, json, color] = [await readSources(profile), flags.json === true, io.color ?? false];
+  const settings = { sources, issuer, audience, nowMs: now.getTime(), json, color };
+  return { paths, profile, settings, qr: flags.qr === true };
 }
 
 /** Collects lines, because a write for each of a million envelopes would cost more than judging them. */
-function createPrinter(io: VerifyIo, json: boolean, tally: Tally): { print: Print; flush: () => void } {
+function createPrinter(io: VerifyIo, format: Format, progress: Progress | null) {
+  const tally = emptyTally();
   let text = "";
   const flush = () => {
-    if (text !== "") io.stdout(text);
+    const written = text === "" ? undefined : io.stdout(text);
     text = "";
+    return written;
   };
-  const print: Print = (verification, location) => {
-    tally[verification.verdict]++;
-    text += json
-      ? formatJson(verification, location)
-      : formatHuman(verification, location, io.color ?? false);
-    if (text.length > flushCharacters) flush();
+  const printer: Printer = {
+    print(verification, location) {
+      tally[verification.verdict]++;
+      text += format(verification, location);
+      if (text.length > flushCharacters) flush();
+    },
+    async printJudged({ output, tally: more, inputBytes }) {
+      tally.valid += more.valid;
+      tally.refused += more.refused;
+      tally.undecidable += more.undecidable;
+      progress?.add(inputBytes, more.valid + more.refused + more.undecidable);
+      await flush();
+      await io.stdout(output);
+    },
   };
-  return { print, flush };
+  return { printer, tally, flush };
+}
+
+/** How this run judges; the threads are started when a large input needs them. */
+async function createJudge({ settings }: Command, io: VerifyIo) {
+  const { sources, issuer, audience, nowMs } = settings;
+  const options = { keys: await createKeySet(sources), issuer, audience, now: new Date(nowMs) };
+  const engine = chooseEngine();
+  const syncOptions = engine === null ? null : { ...options, verifySignature: engine.verifySignature };
+  const count = io.threads ?? availableParallelism();
+  const entry = count > 1 && engine !== null ? io.workerEntry : undefined;
+  let started: Promise<VerifierThreads> | null = null;
+  const judge: Judge = {
+    options: syncOptions ?? options,
+    syncOptions,
+    write: writeOf(settings),
+    async threads() {
+      if (entry === undefined) return null;
+      started ??= startVerifiers(entry, settings, count);
+      return started;
+    },
+  };
+  return { judge, close: async () => (await started)?.close() };
 }
 
 /** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
@@ -146,16 +190,27 @@ function exitCode(tally: Tally): number {
 }
 
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
-  const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
-  const { print, flush } = createPrinter(io, command.json, tally);
-  const keyFiles = [command.profile.jwks, command.profile.keyHistory].filter((path) => path !== undefined);
-  for await (const source of openSources(command.paths, io.stdin ?? process.stdin, keyFiles)) {
-    await judgeSource(source, command.options, print);
+  const { paths, profile, settings } = command;
+  const progress = command.qr ? null : await createProgress(paths);
+  const { judge, close } = await createJudge(command, io);
+  const { printer, tally, flush } = createPrinter(io, formatOf(settings), progress);
+  const keyFiles = [profile.jwks, profile.keyHistory].filter((path) => path !== undefined);
+  try {
+    const stdin = io.stdin ?? process.stdin;
+    const sources = command.qr
+      ? (await import("./verify-qr.ts")).openCodes(paths, stdin)
+      : openSources(paths, stdin, keyFiles);
+    for await (const source of sources) {
+      await judgeSource(source, judge, printer);
+    }
+    await flush();
+  } finally {
+    progress?.stop();
+    await close();
   }
-  flush();
   const { valid, refused, undecidable } = tally;
-  const isSummed = !command.json && command.paths.length > 0;
-  if (isSummed) io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
+  const isSummed = !settings.json && paths.length > 0;
+  if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }
 
@@ -180,12 +235,18 @@ export async function runVerify(rawArgs: readonly string[], io: VerifyIo): Promi
 function processIo(): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
-    stdout: (text) => stdout.write(text),
+    stdout: writeAll,
     stderr: (text) => stderr.write(text),
     env,
     now: () => new Date(),
     color: stdout.isTTY === true && !env.NO_COLOR,
+    workerEntry: workerEntry(),
   };
+}
+
+/** Waits for a reader that is slower, so that memory stays bounded; an error is for the stream's own listener. */
+function writeAll(piece: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(piece, () => resolve()));
 }
 
 /** A reader that closes the pipe early (`| head`) has seen enough: stop, without having judged everything. */
@@ -199,7 +260,8 @@ export default command({
   description:
     "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
   example:
-    "tvs verify --jwks jwks.json --issuer https://teachers.example --audience exam-body-a answers.ndjson",
+    "tvs verify --jwks jwks.json --issuer https://teachers.example --audience exam-body-a answers.ndjson\n" +
+    "  tvs verify --qr certificate.pdf --profile exam-body-a",
   args,
   variadic: true,
   async run({ rawArgs }) {

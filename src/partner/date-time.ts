@@ -35,8 +35,34 @@ export function parseDateTime(text: string): number | null {
   return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
 }
 
+const secondsPerDay = 86_400;
+const lastShortYearSeconds = 253_402_300_799;
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, "0"));
+
+/** The date that was written last: envelopes of one run mostly are of the same day. */
+let lastDay = -1;
+let lastDate = "";
+
+function dateOf(day: number): string {
+  if (day !== lastDay) {
+    lastDate = new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10);
+    lastDay = day;
+  }
+  return lastDate;
+}
+
 /** A time in whole seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`, or null when no calendar has it. */
 export function formatSeconds(seconds: number): string | null {
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > lastShortYearSeconds)
+    return formatOther(seconds);
+  const day = Math.floor(seconds / secondsPerDay);
+  const inDay = seconds - day * secondsPerDay;
+  const hour = twoDigits[Math.floor(inDay / 3600)];
+  return `${dateOf(day)}T${hour}:${twoDigits[Math.floor(inDay / 60) % 60]}:${twoDigits[inDay % 60]}Z`;
+}
+
+/** Years of other than four digits. */
+function formatOther(seconds: number): string | null {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }

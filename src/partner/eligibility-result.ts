@@ -21,6 +21,22 @@ function isTextList(value: JsonValue | undefined): boolean {
   return Array.isArray(value) && value.every(isText);
 }
 
+type Rules = { readonly members: readonly string[]; readonly checks: readonly Rule[] };
+
+/** Two lists side by side: pairs would be taken apart again for every member of every envelope. */
+function listRules(rules: Record<string, Rule>): Rules {
+  return { members: Object.keys(rules), checks: Object.values(rules) };
+}
+
+/** The first member that breaks its rule. */
+function findBroken({ members, checks }: Rules, value: JsonObject): string | undefined {
+  for (let index = 0; index < members.length; index++) {
+    const member = members[index] as string;
+    if (checks[index]?.(value[member]) !== true) return member;
+  }
+  return undefined;
+}
+
 function oneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
@@ -31,8 +47,8 @@ function orNull(rule: Rule): Rule {
 }
 
 function shape(rules: Record<string, Rule>): Rule {
-  const entries = Object.entries(rules);
-  return (value) => isJsonObject(value) && entries.every(([member, rule]) => rule(value[member]));
+  const listed = listRules(rules);
+  return (value) => isJsonObject(value) && findBroken(listed, value) === undefined;
 }
 
 const rules: Record<string, Rule> = {
@@ -58,7 +74,7 @@ const rules: Record<string, Rule> = {
   profile: orNull(isJsonObject),
 };
 
-const ruleEntries = Object.entries(rules);
+const resultRules = listRules(rules);
 
 /** Contract: "when false, the other fields are null". */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
@@ -84,8 +100,8 @@ function findContradiction(result: JsonObject): string | null {
  */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
-  const broken = ruleEntries.find(([member, rule]) => !rule(value[member]));
-  if (broken !== undefined) return `The signed result's member ${broken[0]} is missing or malformed.`;
+  const broken = findBroken(resultRules, value);
+  if (broken !== undefined) return `The signed result's member ${broken} is missing or malformed.`;
   return findContradiction(value);
 }
 

@@ -49,8 +49,8 @@ export type Verification = {
 /** A check that did not fail: passed, or null when it does not apply. */
 export type Passed = { readonly ok: true | null; readonly detail: string };
 
-/** A verification under way. */
-export type Draft = { readonly checks: Check[]; kid: string | null; claims: Claims | null };
+/** A verification under way: the outcomes so far are those of the first of `checkNames`. */
+export type Draft = { readonly outcomes: Passed[]; kid: string | null; claims: Claims | null };
 
 const notReached = "Not reached.";
 
@@ -64,15 +64,37 @@ export function skipped(detail: string): Passed {
   return { ok: null, detail };
 }
 
-/** Notes the outcome of the next check of `checkNames`. */
-export function note(draft: Draft, outcome: Passed): void {
-  const name = checkNames[draft.checks.length] as CheckName;
-  draft.checks.push({ name, ok: outcome.ok, detail: outcome.detail });
+/** Begins a verification. */
+export function beginVerification(): Draft {
+  return { outcomes: [], kid: null, claims: null };
 }
 
-/** Ends a verification: valid when there is no reason against it. */
-export function conclude(draft: Draft, reason: RefusalReason | null): Verification {
-  const { claims, kid, checks } = draft;
+/** Notes the outcome of the next check of `checkNames`. */
+export function note(draft: Draft, outcome: Passed): void {
+  draft.outcomes.push(outcome);
+}
+
+function describe(outcomes: readonly Passed[]): Check[] {
+  return outcomes.map(({ ok, detail }, index) => ({ name: checkNames[index] as CheckName, ok, detail }));
+}
+
+/**
+ * Accepted envelopes share their list of checks: the few outcomes there are make a handful of lists, and a
+ * million envelopes need not hold twelve objects each. Frozen, because it belongs to all of them.
+ */
+const acceptedLists: { readonly outcomes: readonly Passed[]; readonly checks: readonly Check[] }[] = [];
+const maxAcceptedLists = 64;
+
+function acceptedChecks(outcomes: readonly Passed[]): readonly Check[] {
+  const known = acceptedLists.find((list) => outcomes.every((one, index) => one === list.outcomes[index]));
+  if (known !== undefined) return known.checks;
+  const checks = Object.freeze(describe(outcomes).map((check) => Object.freeze(check)));
+  if (acceptedLists.length < maxAcceptedLists) acceptedLists.push({ outcomes, checks });
+  return checks;
+}
+
+function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly Check[]): Verification {
+  const { claims, kid } = draft;
   return {
     valid: reason === null,
     reason,
@@ -87,6 +109,11 @@ export function conclude(draft: Draft, reason: RefusalReason | null): Verificati
   };
 }
 
+/** Ends a verification that passed every check. */
+export function accept(draft: Draft): Verification {
+  return conclude(draft, null, acceptedChecks(draft.outcomes));
+}
+
 /**
  * Ends a verification at the check that failed. Those that did not run, before or after it, say so.
  *
@@ -95,15 +122,12 @@ export function conclude(draft: Draft, reason: RefusalReason | null): Verificati
  * @param refusal why
  */
 export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verification {
-  for (const other of checkNames.slice(draft.checks.length)) {
+  const checks = describe(draft.outcomes);
+  for (const other of checkNames.slice(checks.length)) {
     const isFailed = other === name;
-    draft.checks.push({
-      name: other,
-      ok: isFailed ? false : null,
-      detail: isFailed ? refusal.detail : notReached,
-    });
+    checks.push({ name: other, ok: isFailed ? false : null, detail: isFailed ? refusal.detail : notReached });
   }
-  return conclude(draft, refusal.reason);
+  return conclude(draft, refusal.reason, checks);
 }
 
 /**
@@ -112,5 +136,5 @@ export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verificat
  * @param refusal why
  */
 export function unopened(refusal: Refusal): Verification {
-  return fail({ checks: [], kid: null, claims: null }, "form", refusal);
+  return fail(beginVerification(), "form", refusal);
 }

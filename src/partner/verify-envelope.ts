@@ -8,8 +8,18 @@ import { checkCompromise, checkWindow } from "./key-window.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./signature.ts";
-import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import { conclude, type Draft, fail, note, passed, skipped, type Verification } from "./verification.ts";
+import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import {
+  accept,
+  beginVerification,
+  type Draft,
+  fail,
+  note,
+  passed,
+  skipped,
+  type Verification,
+} from "./verification.ts";
+import { cutWrittenEnvelope, readWrittenPayload, type WrittenEnvelope } from "./written-envelope.ts";
 
 export type VerifyOptions = {
   /** What `createKeySet` gave. */
@@ -37,9 +47,10 @@ type Opened = {
   readonly jws: CompactJws;
   readonly key: KnownKey;
   readonly outer: OuterMembers | null;
+  readonly written: WrittenEnvelope | null;
 };
 
-type Form = { readonly jws: CompactJws; readonly outer: OuterMembers | null };
+type Form = Pick<Opened, "jws" | "outer" | "written">;
 
 const outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
@@ -69,17 +80,28 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
   const outer = readOuterMembers(value);
   if (outer instanceof Refusal) return outer;
   const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer };
+  return jws instanceof Refusal ? jws : { jws, outer, written: null };
+}
+
+/** A text that the service wrote; null for any other, which the strict reader judges. */
+function readWrittenForm(text: string): Form | null {
+  const written = cutWrittenEnvelope({ text, start: 0, end: text.length });
+  if (written === null) return null;
+  const jws = splitCompactJws(written.outer.signature);
+  // A signature in an unusual form may be written with escapes: only the strict reader knows those.
+  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
 }
 
 function readForm(input: string | JsonValue): Form | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
   if (isJsonText(input)) {
+    const written = readWrittenForm(input);
+    if (written !== null) return written;
     const reading = readStrictJson(input);
     return "value" in reading ? readEnvelopeValue(reading.value) : refuse(reading.problem);
   }
   const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? jws : { jws, outer: null };
+  return jws instanceof Refusal ? jws : { jws, outer: null, written: null };
 }
 
 /** A whole run is signed by a few keys, so the few different headers are each read once. */
@@ -103,9 +125,8 @@ function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
 }
 
 /** Every check that needs no cryptography and comes before it. */
-function open(input: string | JsonValue, options: VerifyOptions): Opened | Verification {
-  const draft: Draft = { checks: [], kid: null, claims: null };
-  const form = readForm(input);
+export function open(form: Form | Refusal, options: VerifyOptions): Opened | Verification {
+  const draft = beginVerification();
   if (form instanceof Refusal) return fail(draft, "form", form);
   note(draft, form.outer === null ? outcomes.bare : outcomes.envelope);
   const header = readEnvelopeHeader(form.jws.protectedHeader);
@@ -119,7 +140,7 @@ function open(input: string | JsonValue, options: VerifyOptions): Opened | Verif
   note(draft, outcomes.key);
   if (!hasSignatureLength(key, form.jws.signature))
     return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
-  return { draft, jws: form.jws, key, outer: form.outer };
+  return { ...form, draft, key };
 }
 
 function checkTime(claims: Claims, options: VerifyOptions): Refusal | null {
@@ -147,7 +168,7 @@ function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Ve
   const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
-  return conclude(draft, null);
+  return accept(draft);
 }
 
 /** The key's own state at the time of signing comes first: a compromised key can sign any claim. */
@@ -165,18 +186,25 @@ function judgeKey(opened: Opened, payload: JsonObject, options: VerifyOptions): 
   return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(opened, claims, options);
 }
 
+/** The signed claims; those of an envelope in the service's own writing need not be parsed again. */
+function readPayload({ jws, written }: Opened): JsonObject | Refusal {
+  const text = written === null ? null : decodeUtf8(jws.payload);
+  const claims = text === null || written === null ? null : readWrittenPayload(text, written);
+  return claims ?? readJwsObject(jws.payload, "payload");
+}
+
 /** Every check after the cryptography. */
-function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
+export function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
   note(draft, outcomes.signature);
-  const payload = readJwsObject(opened.jws.payload, "payload");
+  const payload = readPayload(opened);
   return payload instanceof Refusal ? fail(draft, "claims", payload) : judgeKey(opened, payload, options);
 }
 
 /** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
-function assertOptions(options: VerifyOptions): void {
+export function assertOptions(options: VerifyOptions): void {
   const { issuer, audience, now, clockToleranceSeconds = 0 } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
@@ -199,7 +227,7 @@ export async function verifyEnvelope(
   options: VerifyOptions,
 ): Promise<Verification> {
   assertOptions(options);
-  const opened = open(input, options);
+  const opened = open(readForm(input), options);
   if ("verdict" in opened) return opened;
   const { jws, key } = opened;
   const verifySignature = options.verifySignature ?? verifyWithWebCrypto;
@@ -220,12 +248,12 @@ export async function verifyEnvelope(
  */
 export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
   assertOptions(options);
-  const opened = open(input, options);
+  const opened = open(readForm(input), options);
   if ("verdict" in opened) return opened;
   return judge(opened, verifyNow(opened, options), options);
 }
 
-function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
+export function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
   const { jws, key } = opened;
   try {
     return options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;

@@ -21,12 +21,14 @@ import { driverName } from "./load.ts";
 import { describeMachine } from "./machine.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
+import { verifyBench } from "./verify.ts";
 
 const benches: Readonly<Record<string, Bench>> = {
   checks: checksBench,
   halfload: halfLoadBench,
   import: importBench,
   start: startBench,
+  verify: verifyBench,
   drain: drainBench,
   backlog: backlogBench,
   silent: silentBench,

@@ -39,7 +39,7 @@ async function run(
   let [stdout, stderr] = ["", ""];
   const code = await runVerify(args, {
     stdout: (text) => {
-      stdout += text;
+      stdout += typeof text === "string" ? text : Buffer.from(text).toString();
     },
     stderr: (text) => {
       stderr += text;

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import { createPublicKey, verify } from "node:crypto";
+import { readLineBlock } from "../../src/partner/input.ts";
+import { createKeySet } from "../../src/partner/key-set.ts";
+import { unopened } from "../../src/partner/verification.ts";
+import { verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
+import { verifyLineSync } from "../../src/partner/verify-line.ts";
+import { audience, envelope, issuer, keys, now, result } from "../fixtures/envelope-tokens.ts";
+
+const jwk = keys.active.jwk;
+const publicKey = createPublicKey({ key: jwk, format: "jwk" });
+const options = {
+  keys: await createKeySet({ jwks: { keys: [jwk] } }),
+  issuer,
+  audience,
+  now: new Date(now),
+  verifySignature: (_kid: string, _jwk: unknown, input: Uint8Array, signature: Uint8Array) =>
+    verify("sha256", input, publicKey, signature),
+};
+
+const lines = [
+  envelope(),
+  envelope({ result: { ...result, teacher: null } }),
+  envelope({ result: { ...result, teacher: { name: "Ọlá 😀", tId: 1, state: null, category: null } } }),
+  envelope({ sub: "x" }),
+  envelope({ iss: "https://other.example" }),
+  envelope({ result: { ...result, profile: { signature: "x", deep: [[[1.5]]] } } }),
+].map((one) => Buffer.from(JSON.stringify(one)));
+
+function short(line: Buffer) {
+  const bytes = new Uint8Array(line);
+  const block = { bytes, latin1: line.toString("latin1") };
+  return verifyLineSync(block, 0, bytes.length, options);
+}
+
+/** The reader that knows no short cut: what is parsed already is never cut. */
+function strict(line: Buffer) {
+  const items = [...readLineBlock(new Uint8Array(line), { line: 0 })];
+  return items.map((item) =>
+    "refusal" in item ? unopened(item.refusal) : verifyEnvelopeSync(item.value, options),
+  );
+}
+
+/** A small generator, so that a failure can be repeated from its seed. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const pieces = [
+  '"',
+  "\\",
+  "{",
+  "}",
+  ",",
+  ":",
+  " ",
+  "\r",
+  "\0",
+  "\x7f",
+  "\xff",
+  "e",
+  "9",
+  "-0",
+  "1e400",
+  "=",
+  ".",
+  "\\u0041",
+  '"found":true,',
+  '"a":1,"a":2',
+  ',"signature":"',
+  '","signatureKid":"',
+  "99999999999999999",
+  "__proto__",
+  "[[",
+];
+
+function mutate(line: Buffer, random: (below: number) => number): Buffer {
+  let text = line.toString("latin1");
+  for (let count = 1 + random(2); count > 0; count--) {
+    const at = random(text.length);
+    const piece = pieces[random(pieces.length)] ?? "";
+    const kind = random(4);
+    if (kind === 0) text = text.slice(0, at) + piece + text.slice(at);
+    else if (kind === 1) text = text.slice(0, at) + text.slice(at + 1 + random(3));
+    else if (kind === 2) text = text.slice(0, at) + piece + text.slice(at + piece.length);
+    else text = text.slice(0, at) + text.charAt(random(text.length)) + text.slice(at + 1);
+  }
+  return Buffer.from(text, "latin1");
+}
+
+describe("verifyLineSync", () => {
+  test("takes what the service writes, and says the same", () => {
+    for (const line of lines) {
+      const verdict = short(line);
+      expect(verdict).not.toBeNull();
+      expect([verdict?.verification]).toEqual(strict(line));
+    }
+  });
+
+  test("gives the text of the result that is signed", () => {
+    const [first = Buffer.alloc(0)] = lines;
+    expect(short(first)?.resultText).toBe(JSON.stringify(result));
+    const edited = Buffer.from(JSON.stringify({ ...envelope(), result: { ...result, status: "EXPIRED" } }));
+    expect(short(edited)?.verification.reason).toBe("OUTER_RESULT_DIFFERS");
+    expect(short(edited)?.resultText).toBeUndefined();
+  });
+
+  test("never disagrees with the strict reader over mutated envelopes", () => {
+    const random = createRandom(20261121);
+    let taken = 0;
+    for (let round = 0; round < 6000; round++) {
+      const line = mutate(lines[round % lines.length] ?? Buffer.alloc(0), random);
+      const verdict = line.includes(0x0a) ? null : short(line);
+      if (verdict === null) continue;
+      taken++;
+      expect({ round, found: [verdict.verification] }).toEqual({ round, found: strict(line) });
+    }
+    expect(taken).toBeGreaterThan(500);
+  });
+
+  test("leaves every other spelling to the strict reader", () => {
+    const text = JSON.stringify(envelope());
+    const others = [
+      ` ${text}`,
+      `${text} `,
+      text.replace('"found":true', '"found": true'),
+      text.replace('"found":true', '"found":true,"found":true'),
+      text.replace('"tId":204417', '"tId":204417.0'),
+      text.replace("LA/2019", "LA\\/2019"),
+      text.replace("eyJ", "\\u0065yJ"),
+      text.replace('"verifiedAt"', '"verifiedat"'),
+      `${text}${text}`,
+    ];
+    for (const other of others) expect(short(Buffer.from(other))).toBeNull();
+  });
+});
