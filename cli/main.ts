@@ -1,4 +1,18 @@
 import { isMainThread, workerData } from "node:worker_threads";
+import type { SigningWorkerData } from "../src/signing/worker.ts";
+import type { ImportReaderData } from "./import-reader.ts";
+import type { VerifierSettings } from "./verify-worker.ts";
+
+/** What a worker thread can be started for, each with the rest of its data. */
+const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
+  "store-writer": async (data) =>
+    (await import("../src/store/writer.ts")).runWriter((data as { file: string }).file),
+  signer: async (data) =>
+    (await import("../src/signing/worker.ts")).runSigningWorker(data as SigningWorkerData),
+  "import-reader": async (data) =>
+    (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
+  verifier: async (data) => (await import("./verify-worker.ts")).runVerifier(data as VerifierSettings),
+};
 
 /**
  * The only entry of the program: the main thread runs a command, a worker thread its loop. Everything else
@@ -14,8 +28,8 @@ if (isMainThread) {
   const { runCommandLine } = await import("./commands.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), new URL(import.meta.url));
 } else {
-  const { role, file } = workerData as { role: string; file: string };
-  if (role !== "store-writer") throw new Error(`unknown worker role ${role}`);
-  const { runWriter } = await import("../src/store/writer.ts");
-  await runWriter(file);
+  const { role, ...data } = workerData as { role: string };
+  const run = workerRoles[role];
+  if (run === undefined) throw new Error(`unknown worker role ${role}`);
+  await run(data);
 }

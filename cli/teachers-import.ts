@@ -1,4 +1,4 @@
-import { constants, createReadStream, createWriteStream, statSync } from "node:fs";
+import { constants, createWriteStream, statSync } from "node:fs";
 import { access, open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
@@ -9,10 +9,9 @@ import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } f
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
+import { readInThread } from "./import-reader.ts";
 import { openOperator } from "./open.ts";
-import { exitCodes, note, print, record } from "./output.ts";
-
-const readBytes = 256 * 1024;
+import { exitCodes, hint, note, print, record } from "./output.ts";
 
 export const importCommand = command({
   name: "import",
@@ -20,7 +19,10 @@ export const importCommand = command({
     "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
     "before one is applied; an import that was killed goes on where it ended when it is given again. " +
     "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
-  example: "tvs teachers import extract.csv --dry-run --report report.json",
+  example:
+    "tvs teachers import extract.csv --dry-run --report report.json\n" +
+    "  tvs teachers import first-load.csv --baseline\n" +
+    "  tvs teachers import nightly.ndjson --strict --json",
   args: {
     file: { type: "positional", required: true, description: "The extract" },
     "dry-run": { type: "boolean", description: "Check everything, count what would happen, change nothing" },
@@ -40,15 +42,18 @@ export const importCommand = command({
     const { file, report, baseline = false, strict = false } = args;
     const totalBytes = sizeOf(file);
     if (report !== undefined) await checkWritable(report, file);
-    // Written by a thread of its own, the next rows are planned while the last ones go to the disk.
-    const operator = await openOperator(configOf(args), { workerEntry: workerEntry() });
+    // No lower priority: a thread that holds the write lock and is not let run keeps the service waiting for it.
+    // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
+    const entry = workerEntry();
+    const operator = await openOperator(configOf(args), { workerEntry: entry });
     const progress = createProgress(totalBytes);
     let result: ImportResult;
     try {
       const imports = createImportStore(operator.driver, operator.dataDir);
-      const bytes = createReadStream(file, { highWaterMark: readBytes });
+      const name = basename(file);
+      const { blindIndexKey } = operator.secrets;
       result = await importRegister(
-        { name: basename(file), bytes },
+        { name, pieces: readInThread(entry, { file, name, blindIndexKey }) },
         { ...operator, imports },
         {
           dryRun: args["dry-run"] === true,
@@ -65,6 +70,8 @@ export const importCommand = command({
     }
     tellRemarks(result, report);
     print(args, result, () => describe(result));
+    if (result.dryRun) hint(args, "the same command without --dry-run applies it");
+    else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
     if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
   },
 });
@@ -134,23 +141,35 @@ function createProgress(totalBytes: number): Progress {
   if (process.stderr.isTTY !== true) return { show: () => {}, stop: () => {} };
   let bar: SingleBar | undefined;
   let shown: ImportPhase["phase"] | undefined;
+  let startedAt = 0;
+  let startedFrom = 0;
 
-  function begin({ phase, total }: ImportPhase): SingleBar {
+  function begin({ phase, total, done }: ImportPhase): SingleBar {
     bar?.stop();
     shown = phase;
-    const format = `${phase === "check" ? "checking" : "applying"} [{bar}] {percentage} %  {eta_formatted} left`;
+    startedAt = performance.now();
+    // A run that goes on has not applied the rows before: they say nothing about how fast it is.
+    startedFrom = phase === "apply" ? done : 0;
+    const format = `${phase === "check" ? "checking" : "applying"} [{bar}] {percentage} %  {rate}  {eta_formatted} left`;
     const fresh = new SingleBar(
       { format, stream: process.stderr, clearOnComplete: true, hideCursor: true },
       Presets.legacy,
     );
-    fresh.start(total ?? totalBytes, 0);
+    fresh.start(total ?? totalBytes, startedFrom, { rate: "" });
     return fresh;
+  }
+
+  function rate({ phase, done }: ImportPhase): string {
+    const perSecond = (done - startedFrom) / Math.max(0.001, (performance.now() - startedAt) / 1000);
+    return phase === "check"
+      ? `${(perSecond / 1e6).toFixed(1)} MB/s`
+      : `${Math.round(perSecond).toLocaleString("en")} rows/s`;
   }
 
   return {
     show(progress) {
       if (shown !== progress.phase || bar === undefined) bar = begin(progress);
-      bar.update(progress.done);
+      bar.update(progress.done, { rate: rate(progress) });
     },
     stop: () => bar?.stop(),
   };

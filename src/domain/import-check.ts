@@ -1,13 +1,11 @@
-import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
-import type { BlindIndex } from "./blind-index.ts";
 import type { CalendarDate } from "./clock.ts";
 import { statusesBefore, statusesOn, transitions } from "./events.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./import-codes.ts";
 import { applyPatch, changedFields, checkContent } from "./import-content.ts";
-import { fieldLabel, type ImportFormat, type RawRow } from "./import-fields.ts";
-import { type ImportInput, readRows } from "./import-file.ts";
-import { checkRow, type TeacherPatch } from "./import-rows.ts";
+import { fieldLabel, type ImportFormat } from "./import-fields.ts";
+import { hexOf } from "./import-patch.ts";
+import type { FilePiece, ReadRow } from "./import-pieces.ts";
+import type { TeacherPatch } from "./import-rows.ts";
 import type { Duplicate, ImportCounts, Staging } from "./import-store.ts";
 import type { RegisterStore, StoredTeacher, TeacherContent } from "./register.ts";
 import { licenseStatusOn } from "./teachers.ts";
@@ -18,7 +16,6 @@ const chunkRows = 500;
 export type CheckDependencies = {
   readonly register: RegisterStore;
   readonly staging: Staging;
-  readonly blindIndex: BlindIndex;
   readonly today: CalendarDate;
   readonly announce: boolean;
   readonly onBytes: (count: number) => void;
@@ -44,13 +41,15 @@ type Tally = {
 };
 
 /**
- * Checks every row of an extract, by itself, against the rows before it and against the register, and lays
- * those that stand into the staging area. Nothing is changed.
+ * Compares every row of an extract with the rows before it and with the register, and lays those that stand into
+ * the staging area. Nothing is changed.
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
  */
-export async function checkFile(input: ImportInput, dependencies: CheckDependencies): Promise<CheckedFile> {
+export async function checkFile(
+  pieces: AsyncIterable<FilePiece>,
+  dependencies: CheckDependencies,
+): Promise<CheckedFile> {
   const { register, today, onBytes } = dependencies;
-  const digest = createHash("sha256");
   const tally: Tally = {
     format: "csv",
     rows: 0,
@@ -60,28 +59,26 @@ export async function checkFile(input: ImportInput, dependencies: CheckDependenc
     lost: 0,
   };
   const unknown: ImportIssue[] = [];
-  const rows = readRows(input, {
-    onBytes(chunk) {
-      digest.update(chunk);
-      onBytes(chunk.length);
-    },
-    onUnknown: (label) => unknown.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" }),
-  });
-  let waiting: RawRow[] = [];
-  for await (const some of rows) {
-    waiting.push(...some);
+  let sha256 = "";
+  let waiting: ReadRow[] = [];
+  for await (const piece of pieces) {
+    onBytes(piece.bytes);
+    tally.format = piece.format;
+    for (const label of piece.unknown) unknown.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
+    sha256 = piece.sha256 ?? sha256;
+    waiting = waiting.length === 0 ? [...piece.rows] : [...waiting, ...piece.rows];
     for (; waiting.length >= chunkRows; waiting = waiting.slice(chunkRows)) {
       await checkChunk(waiting.slice(0, chunkRows), unknown.splice(0), { ...dependencies, tally });
     }
   }
   await checkChunk(waiting, unknown.splice(0), { ...dependencies, tally });
-  return { ...tally, sha256: digest.digest("hex"), validNow: await register.countValid(today) };
+  return { ...tally, sha256, validNow: await register.countValid(today) };
 }
 
 /** A row with what it would make of the record that it names. */
 type Candidate = {
-  readonly row: RawRow;
   readonly seq: number;
+  readonly line: number;
   readonly patch: TeacherPatch;
   readonly before: StoredTeacher | null;
   readonly content: TeacherContent;
@@ -89,7 +86,7 @@ type Candidate = {
 };
 
 async function checkChunk(
-  rows: readonly RawRow[],
+  rows: readonly ReadRow[],
   remarks: readonly ImportIssue[],
   dependencies: CheckDependencies & { tally: Tally },
 ): Promise<void> {
@@ -98,9 +95,9 @@ async function checkChunk(
   const candidates = await compareWithRegister(rows, issues, dependencies);
   const claimed = candidates.map((candidate) => ({ candidate, changes: changes(candidate) }));
   const duplicates = await staging.add(
-    claimed.map(({ candidate: { seq, row, before, content, patch }, changes }) => ({
+    claimed.map(({ candidate: { seq, line, before, content, patch }, changes }) => ({
       seq,
-      line: row.line,
+      line,
       regNo: content.regNo,
       tId: content.tId,
       ninIndex: content.ninIndex,
@@ -111,14 +108,16 @@ async function checkChunk(
   const refused = new Map(duplicates.map((duplicate) => [duplicate.seq, duplicate]));
   for (const { candidate, changes } of claimed) {
     const duplicate = refused.get(candidate.seq);
-    if (duplicate !== undefined) issues.push(duplicateIssue(candidate.row, duplicate.of));
+    if (duplicate !== undefined)
+      issues.push(duplicateIssue({ line: candidate.line, format: tally.format }, duplicate.of));
     else {
       issues.push(...candidate.issues);
       count(candidate, changes, dependencies);
     }
   }
-  tally.rejected += new Set(issues.filter(isRejection).map((issue) => issue.line)).size;
-  tally.warnings += issues.filter((issue) => !isRejection(issue)).length;
+  const rejections = issues.filter(isRejection);
+  tally.rejected += new Set(rejections.map((issue) => issue.line)).size;
+  tally.warnings += issues.length - rejections.length;
   await staging.addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
@@ -128,38 +127,38 @@ function changes({ before, content }: Candidate): boolean {
 
 /** The rows that stand so far; for the others the reasons are added to `issues`. */
 async function compareWithRegister(
-  rows: readonly RawRow[],
+  rows: readonly ReadRow[],
   issues: ImportIssue[],
-  { register, blindIndex, today, tally }: CheckDependencies & { tally: Tally },
+  { register, today, tally }: CheckDependencies & { tally: Tally },
 ): Promise<Candidate[]> {
-  const read: { row: RawRow; seq: number; patch: TeacherPatch; issues: readonly ImportIssue[] }[] = [];
-  for (const row of rows) {
+  const { format } = tally;
+  const read: { seq: number; line: number; patch: TeacherPatch; issues: readonly ImportIssue[] }[] = [];
+  for (const { line, patch, issues: found } of rows) {
     tally.rows++;
-    tally.format = row.format;
-    const { patch, issues: found } = checkRow(row, blindIndex);
     // Of a row that is refused only the reasons are told: its warnings are about what did not happen.
     if (patch === null) issues.push(...found.filter(isRejection));
-    else read.push({ row, seq: tally.rows, patch, issues: found });
+    else read.push({ seq: tally.rows, line, patch, issues: found });
   }
-  const known = await findKnown(
-    register,
-    read.map(({ patch }) => patch.regNo),
-  );
-  const candidates = read.map((one) => {
+  // Whoever is added to an empty register from here on is found by the commit, which then fails.
+  const isEmpty = await register.isEmpty();
+  const known = isEmpty
+    ? new Map<string, StoredTeacher>()
+    : await findKnown(
+        register,
+        read.map(({ patch }) => patch.regNo),
+      );
+  const candidates = read.map((one): Candidate => {
     const before = known.get(one.patch.regNo) ?? null;
     const content = applyPatch(before, one.patch);
-    return {
-      ...one,
-      before,
-      content,
-      issues: [...one.issues, ...checkContent(one.row, { before, content, today })],
-    };
+    const found = checkContent({ line: one.line, format }, { before, content, today });
+    return { ...one, before, content, issues: found.length === 0 ? one.issues : [...one.issues, ...found] };
   });
-  const taken = await findTaken(register, candidates);
+  const taken = isEmpty ? new Map<Candidate, ("tId" | "nin")[]>() : await findTaken(register, candidates);
   return candidates.filter((candidate) => {
-    const reasons = candidate.issues.filter(isRejection);
     const duplicate = taken.get(candidate);
-    if (duplicate !== undefined) reasons.push(...duplicate.map((of) => duplicateIssue(candidate.row, of)));
+    if (candidate.issues.length === 0 && duplicate === undefined) return true;
+    const reasons = candidate.issues.filter(isRejection);
+    for (const of of duplicate ?? []) reasons.push(duplicateIssue({ line: candidate.line, format }, of));
     issues.push(...reasons);
     return reasons.length === 0;
   });
@@ -209,17 +208,16 @@ export async function findTaken<T extends Claim>(
   return taken;
 }
 
-function hexOf(bytes: Uint8Array | null): string {
-  return bytes === null ? "" : Buffer.from(bytes).toString("hex");
-}
-
 const duplicateCodes: Readonly<Record<Duplicate["of"], RejectionCode>> = {
   regNo: "DUPLICATE_REG_NO",
   tId: "DUPLICATE_T_ID",
   nin: "DUPLICATE_NIN",
 };
 
-export function duplicateIssue(row: Pick<RawRow, "line" | "format">, of: Duplicate["of"]): ImportIssue {
+export function duplicateIssue(
+  row: { readonly line: number; readonly format: ImportFormat },
+  of: Duplicate["of"],
+): ImportIssue {
   return { line: row.line, field: fieldLabel(of, row.format), code: duplicateCodes[of] };
 }
 

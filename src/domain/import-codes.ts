@@ -4,6 +4,7 @@
  */
 export const rejectionCodes = {
   COLUMN_COUNT: "the row has more or fewer cells than the header; look for a comma that is not inside quotes",
+  DUPLICATE_MEMBER: "the JSON object names a member twice; which value was meant cannot be known",
   VALUE_TYPE_INVALID: "the JSON value has the wrong type; numbers with leading zeros must be strings",
   TEXT_INVALID: "the text has control characters or was damaged by a wrong character set",
   TEXT_TOO_LONG: "the text is longer than the register keeps",

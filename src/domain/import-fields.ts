@@ -43,7 +43,7 @@ export type RawRow = {
   /** What was already wrong when the row was read. */
   readonly fault?: {
     readonly field: ImportField | null;
-    readonly code: "COLUMN_COUNT" | "VALUE_TYPE_INVALID";
+    readonly code: "COLUMN_COUNT" | "DUPLICATE_MEMBER" | "VALUE_TYPE_INVALID";
   };
 };
 

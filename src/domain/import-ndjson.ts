@@ -1,6 +1,8 @@
+import { readStrictJson } from "../partner/strict-json.ts";
 import { type ImportField, importFields, type RawRow } from "./import-fields.ts";
 import { maxRowLength, type RowSource, UnreadableError } from "./import-source.ts";
 
+const twofold = { field: null, code: "DUPLICATE_MEMBER" } as const;
 /** Unknown members that are told of; a file with more of them is something else. */
 const maxUnknown = 50;
 
@@ -22,7 +24,10 @@ export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenera
         unknown.add(name);
         onUnknown(/^[a-z][a-z]{0,39}$/i.test(name) ? name : `member ${unknown.size}`);
       }
-      rows.push(rowOf(members, line));
+      // Which of two values was meant cannot be known; what else a strict reader refuses, checkRow does as well.
+      const reading = readStrictJson(one);
+      const isTwofold = "problem" in reading && reading.problem === "JSON_DUPLICATE_MEMBER";
+      rows.push(isTwofold ? { ...rowOf({}, line), fault: twofold } : rowOf(members, line));
     }
     yield rows;
   }

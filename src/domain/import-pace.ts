@@ -5,7 +5,7 @@ export type Company = "none" | "quiet" | "writing";
  * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages
  * of the blind indexes are written once for many rows; but whoever else wants to write waits meanwhile.
  */
-const targetMs: Readonly<Record<Company, number>> = { none: 1_000, quiet: 100, writing: 12 };
+const targetMs: Readonly<Record<Company, number>> = { none: 2_000, quiet: 100, writing: 12 };
 /** Somebody who wrote within this time is taken to be at work. */
 const atWorkMs = 5_000;
 const firstRows = 200;

@@ -3,6 +3,7 @@ import type { Calendar, Clock } from "./clock.ts";
 import { applyStaged } from "./import-apply.ts";
 import { type CheckedFile, checkFile } from "./import-check.ts";
 import type { ImportInput } from "./import-file.ts";
+import { type FilePiece, readPieces } from "./import-pieces.ts";
 import { reportText } from "./import-report.ts";
 import type { ImportRun, ImportStore, Staging } from "./import-store.ts";
 import type { RegisterStore } from "./register.ts";
@@ -10,7 +11,7 @@ import type { RegisterStore } from "./register.ts";
 /** The brake: the share of valid licences, in percent, that one import may end without being told to. */
 export const maxLostPercent = 2;
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
-const defaultMaxChunkRows = 3_000;
+const defaultMaxChunkRows = 8_000;
 
 export type ImportDependencies = {
   readonly register: RegisterStore;
@@ -20,6 +21,9 @@ export type ImportDependencies = {
   readonly clock: Clock;
   readonly actor: string;
 };
+
+/** An extract as bytes, or as what another thread has read of it. */
+export type Extract = ImportInput | { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
 
 /** How far the import has come: bytes checked, then rows applied. */
 export type ImportPhase = {
@@ -75,7 +79,7 @@ export type ImportResult = {
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes
  */
 export async function importRegister(
-  input: ImportInput,
+  input: Extract,
   dependencies: ImportDependencies,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
@@ -92,14 +96,15 @@ export async function importRegister(
 type Dependencies = ImportDependencies & { readonly staging: Staging };
 
 async function runImport(
-  input: ImportInput,
+  input: Extract,
   dependencies: Dependencies,
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { calendar, clock } = dependencies;
   let bytes = 0;
   const checkedAt = clock.now();
-  const checked = await checkFile(input, {
+  const pieces = "pieces" in input ? input.pieces : readPieces(input, dependencies.blindIndex);
+  const checked = await checkFile(pieces, {
     ...dependencies,
     today: calendar.dateAt(checkedAt),
     announce: options.baseline !== true,
@@ -129,7 +134,7 @@ function stopOf({ rejected, lost, validNow }: CheckedFile, options: ImportOption
 }
 
 async function applyChecked(
-  input: ImportInput,
+  input: Extract,
   { checked, ...dependencies }: Dependencies & { checked: CheckedFile; checkedAt: number },
   options: ImportOptions,
 ): Promise<ImportResult> {

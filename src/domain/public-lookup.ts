@@ -43,7 +43,7 @@ export type PublicLookup = (term: string) => Promise<PublicAnswer>;
  */
 export function createPublicLookup(dependencies: {
   live: Live;
-  teachers: TeacherReader;
+  teachers: Pick<TeacherReader, "find">;
   blindIndex: BlindIndex;
   clock: Clock;
 }): PublicLookup {

@@ -38,9 +38,19 @@ export type TeacherKey =
   | { readonly by: "tId"; readonly value: number }
   | { readonly by: "nin" | "email" | "phone"; readonly value: Uint8Array };
 
+/** A key that names at most one teacher. */
+export type UniqueKey =
+  | Exclude<TeacherKey, { readonly by: "nin" | "email" | "phone" }>
+  | {
+      readonly by: "nin";
+      readonly value: Uint8Array;
+    };
+
 export type TeacherReader = {
   /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
   find(key: TeacherKey): Promise<Teacher | null>;
+  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys. */
+  findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
 };
 
 /**

@@ -10,7 +10,7 @@ import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall, QuotaRefusal } from "./quota.ts";
-import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
+import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "./teachers.ts";
 
 /** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
@@ -87,7 +87,7 @@ const maxAttempts = 3;
  * register was asked and had nobody (decisions, HTTP details).
  */
 export function createVerification(dependencies: VerificationDependencies): Verification {
-  const { live, attestations, idempotency, clock, signer } = dependencies;
+  const { live, attestations, idempotency, clock, signer, teachers, blindIndex } = dependencies;
   const bulkSigner: Signer = { sign: (kid, input) => signer.sign(kid, input, { bulk: true }) };
   const inBulk = { ...dependencies, signer: bulkSigner };
 
@@ -136,7 +136,12 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     answer: (caller, endpoint, { question, idempotency: body }) =>
       run(caller, { endpoint, cost: 1, idempotency: body }, async (snapshot) => {
         const at = Math.floor(clock.now() / 1000);
-        const { envelope, row } = await attest(dependencies, { caller, endpoint, question, snapshot, at });
+        const asked = { caller, endpoint, question, snapshot, at };
+        const key = teacherKey(question.identifier, blindIndex);
+        const { envelope, row } = await attest(dependencies, asked, {
+          key,
+          teacher: await teachers.find(key),
+        });
         const headers = { "X-Verification-Id": row.verificationId, "X-Signature-Kid": row.kid };
         return { attestations: [row], answer: { headers, body: envelope.json } };
       }),
@@ -145,9 +150,13 @@ export function createVerification(dependencies: VerificationDependencies): Veri
       const cost = caller.partner.batchCost === "item" ? questions.length : 1;
       return run(caller, { endpoint: "batch", cost, idempotency: body }, async (snapshot) => {
         const at = Math.floor(clock.now() / 1000);
-        const sealed = await mapInOrder(questions, batchWidth, (question) =>
-          attest(inBulk, { caller, endpoint: "batch", question, snapshot, at }),
-        );
+        const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
+        const found = await teachers.findEach(keys);
+        const subjects = keys.map((key, place) => ({ key, teacher: found[place] ?? null }));
+        const sealed = await mapInOrder(subjects, batchWidth, (subject, place) => {
+          const question = questions[place] as Question;
+          return attest(inBulk, { caller, endpoint: "batch", question, snapshot, at }, subject);
+        });
         const body = `{"count":${sealed.length},"results":[${sealed.map(({ envelope }) => envelope.json).join(",")}]}`;
         return { attestations: sealed.map(({ row }) => row), answer: { headers: {}, body } };
       });
@@ -157,12 +166,14 @@ export function createVerification(dependencies: VerificationDependencies): Veri
 
 type Asked = { caller: Caller; endpoint: Endpoint; question: Question; snapshot: Snapshot; at: number };
 
+/** The teacher that a question names, or nobody. */
+type Subject = { readonly key: TeacherKey; readonly teacher: Teacher | null };
+
 async function attest(
-  { teachers, blindIndex, signer }: VerificationDependencies,
+  { blindIndex, signer }: VerificationDependencies,
   { caller, endpoint, question, snapshot, at }: Asked,
+  { key, teacher }: Subject,
 ): Promise<{ envelope: SealedEnvelope; row: Attestation }> {
-  const key = teacherKey(question.identifier, blindIndex);
-  const teacher: Teacher | null = await teachers.find(key);
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
   const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
@@ -190,7 +201,7 @@ async function attest(
   return { envelope, row };
 }
 
-function teacherKey(identifier: Identifier, index: BlindIndex): TeacherKey {
+function teacherKey(identifier: Identifier, index: BlindIndex): UniqueKey {
   if ("regNo" in identifier) return { by: "regNo", value: identifier.regNo };
   if ("tId" in identifier) return { by: "tId", value: identifier.tId };
   return { by: "nin", value: index.nin(identifier.nin) };
@@ -200,12 +211,12 @@ function teacherKey(identifier: Identifier, index: BlindIndex): TeacherKey {
 async function mapInOrder<T, R>(
   items: readonly T[],
   width: number,
-  act: (item: T) => Promise<R>,
+  act: (item: T, place: number) => Promise<R>,
 ): Promise<R[]> {
   const results = new Array<R>(items.length);
   let next = 0;
   async function lane(): Promise<void> {
-    for (let i = next++; i < items.length; i = next++) results[i] = await act(items[i] as T);
+    for (let i = next++; i < items.length; i = next++) results[i] = await act(items[i] as T, i);
   }
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
   return results;

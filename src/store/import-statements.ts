@@ -1,8 +1,8 @@
-import { Buffer } from "node:buffer";
+import { hexOf } from "../domain/import-patch.ts";
 import type { ImportWrite } from "../domain/import-store.ts";
-import type { TeacherContent } from "../domain/register.ts";
+import type { HistoryEntry, TeacherContent } from "../domain/register.ts";
+import { insertOfRows } from "./bulk.ts";
 import type { Statement, Value } from "./driver.ts";
-import { insertEvents } from "./events.ts";
 import { contentColumns, contentValues } from "./teachers.ts";
 
 type Column = (typeof contentColumns)[number];
@@ -33,10 +33,9 @@ const byteColumns: readonly Column[] = ["nin_index", "email_index", "phone_index
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
-
 /**
- * A whole chunk in a handful of statements, whatever its size: the rows travel as one JSON text, which
- * spares a call of the driver for each of them.
+ * A whole chunk in a handful of statements, whatever its size: the rows travel as JSON texts, which are small and
+ * quick to hand to another thread.
  *
  * Nothing here is conditional. A new teacher whose number, teacher id or NIN is taken violates a constraint,
  * and so does a change of a record that has moved on, because its version would become NULL: the whole
@@ -61,18 +60,21 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
     ...insertHistory(writes),
-    ...insertEvents(writes.flatMap(({ id, events }) => events.map((event) => ({ teacherId: id, event })))),
+    ...insertEvents(writes),
   ];
 }
 
-const insert = `INSERT INTO teachers (id, ${contentColumns.join(", ")}, version)
-  SELECT value ->> 0, ${contentColumns.map((column, index) => valueAt(column, index + 1)).join(", ")}, 1
-  FROM json_each(?)`;
+const insert = insertOfRows("teachers", ["id", ...contentColumns, "version"], byteColumns);
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
-  if (writes.length === 0) return [];
-  const rows = writes.map((write) => [write.id, ...contentValues(write).map(jsonable)]);
-  return [{ sql: insert, args: [JSON.stringify(rows)] }];
+  return rowsStatement(
+    insert,
+    writes.map((write) => [write.id, ...contentValues(write).map(jsonable), 1]),
+  );
+}
+
+function rowsStatement(sql: string, rows: readonly (readonly unknown[])[]): Statement[] {
+  return rows.length === 0 ? [] : [{ sql, args: [JSON.stringify(rows)] }];
 }
 
 /**
@@ -96,23 +98,51 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return [{ sql, args: [JSON.stringify(rows)] }];
 }
 
-const history = `INSERT INTO history (teacher_id, at, action, actor, reason,
-    license_from, license_to, certificate_from, certificate_to, active_from, active_to)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
-    value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10 FROM json_each(?)`;
+/** What is to be told of a newcomer stands in the record itself: nothing was before it. */
+const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
+  SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
+  FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
+
+const history = insertOfRows("history", [
+  "teacher_id", "at", "action", "actor", "reason", "license_from", "license_to", "certificate_from",
+  "certificate_to", "active_from", "active_to",
+]); // biome-ignore format: a table of names reads better in rows
 
 function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
-  const rows = writes.flatMap(({ id, history: entry }) => {
-    if (entry === null) return [];
-    const { at, action, actor, reason, before, after } = entry;
-    const sides = [
-      [before?.license, after.license],
-      [before?.certificate, after.certificate],
-      [before?.active, after.active],
-    ];
-    return [[id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))]];
-  });
-  return rows.length === 0 ? [] : [{ sql: history, args: [JSON.stringify(rows)] }];
+  const [first] = writes;
+  const last = writes.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const { action, actor, reason } = first.history ?? {};
+  const areNewcomers = writes.every(
+    ({ replaces, history: entry }) =>
+      replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
+  );
+  // The ids of a slice of newcomers follow one another.
+  if (areNewcomers && action !== undefined && actor !== undefined)
+    return [{ sql: newcomersHistory, args: [action, actor, reason ?? null, first.id, last.id] }];
+  const entries = writes.flatMap(({ id, history: entry }) => (entry === null ? [] : [{ id, entry }]));
+  return rowsStatement(history, entries.map(historyValues));
+}
+
+function historyValues({ id, entry }: { id: number; entry: HistoryEntry }): unknown[] {
+  const { at, action, actor, reason, before, after } = entry;
+  const sides = [
+    [before?.license, after.license],
+    [before?.certificate, after.certificate],
+    [before?.active, after.active],
+  ];
+  return [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))];
+}
+
+const event = insertOfRows("events", ["event_id", "teacher_id", "event_type", "occurred_at", "body"]);
+
+function insertEvents(writes: readonly IdentifiedWrite[]): Statement[] {
+  const rows: unknown[][] = [];
+  for (const { id, events } of writes) {
+    for (const { eventId, eventType, occurredAt, body } of events)
+      rows.push([eventId, id, eventType, occurredAt, body]);
+  }
+  return rowsStatement(event, rows);
 }
 
 function valueAt(column: Column, place: number): string {
@@ -120,6 +150,6 @@ function valueAt(column: Column, place: number): string {
 }
 
 function jsonable(value: Value): null | number | string {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  if (value instanceof Uint8Array) return hexOf(value);
   return typeof value === "boolean" ? Number(value) : value;
 }

@@ -1,30 +1,31 @@
-import { Buffer } from "node:buffer";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ImportIssue } from "../domain/import-codes.ts";
 import { isRejection } from "../domain/import-codes.ts";
-import type { TeacherPatch } from "../domain/import-rows.ts";
+import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import-patch.ts";
 import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import-store.ts";
-import { createBloom } from "./bloom.ts";
+import { type Bloom, createBloom } from "./bloom.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Row, storeError, type Value } from "./driver.ts";
 import { integer, text, textOrNull } from "./rows.ts";
 
-const cacheKib = 32_000;
-const bloomMegabytes = 16;
+const cacheKib = 8_000;
+const bloomMegabytes = 32;
 
 const schema = [
+  // Rows lie here by the chunk, as two texts that SQLite need not look into: what the changing ones set, and what
+  // each row of the chunk claims.
+  `CREATE TABLE chunks (
+    last_seq INTEGER PRIMARY KEY,
+    rows TEXT NOT NULL,
+    claims TEXT NOT NULL
+  ) STRICT`,
+  // Empty until an identifier may have come twice: the random order of the NINs alone would cost more than the rest.
   `CREATE TABLE claims (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
     t_id INTEGER UNIQUE,
-    nin BLOB,
-    changes INTEGER NOT NULL
-  ) STRICT`,
-  // What the rows set lies here by the chunk, as one text that SQLite need not look into.
-  `CREATE TABLE chunks (
-    last_seq INTEGER PRIMARY KEY,
-    rows TEXT NOT NULL
+    nin BLOB UNIQUE
   ) STRICT`,
   `CREATE TABLE issues (
     id INTEGER PRIMARY KEY,
@@ -36,11 +37,11 @@ const schema = [
   "CREATE INDEX issues_by_kind ON issues (rejected, id)",
 ];
 
-const addClaims = `INSERT OR IGNORE INTO claims (seq, reg_no, t_id, nin, changes)
-  SELECT value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3), value ->> 4 FROM json_each(?)`;
-/** Made when a NIN may have come twice: until then its random order would cost more than all the rest. */
-const indexNins = "CREATE INDEX IF NOT EXISTS claims_by_nin ON claims (nin)";
-const addChunk = "INSERT INTO chunks (last_seq, rows) VALUES (?, ?)";
+const claimed = "value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3)";
+const addClaims = `INSERT OR IGNORE INTO claims (seq, reg_no, t_id, nin) SELECT ${claimed} FROM json_each(?)`;
+const addEarlierClaims = `INSERT INTO claims (seq, reg_no, t_id, nin)
+  SELECT ${claimed} FROM chunks CROSS JOIN json_each(chunks.claims)`;
+const addChunk = "INSERT INTO chunks (last_seq, rows, claims) VALUES (?, ?, ?)";
 const addIssues = `INSERT INTO issues (rejected, line, field, code)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`;
 
@@ -77,7 +78,9 @@ export async function openStaging(folder: string): Promise<Staging> {
 }
 
 function createStaging(connection: Connection): Staging {
-  const nins = createBloom(bloomMegabytes);
+  /** Given back when the first rows are taken out: all are in by then. */
+  let seen: Bloom | null = createBloom(bloomMegabytes);
+  let areClaimsKept = false;
   /** Rows since the last one that changes something. */
   let unchanged = 0;
 
@@ -89,27 +92,54 @@ function createStaging(connection: Connection): Staging {
     }
   }
 
+  /** Every identifier is added, whatever is known of the others. */
+  function mayBeClaimed({ regNo, tId, ninIndex }: ClaimedRow): boolean {
+    if (seen === null) throw new TypeError("rows were staged after the first were taken out");
+    const number = seen.addText(regNo);
+    const id = tId !== null && seen.addNumber(tId);
+    const nin = ninIndex !== null && seen.addHash(ninIndex);
+    return number || id || nin;
+  }
+
+  function claim(rows: readonly ClaimedRow[]): Duplicate[] {
+    let maybe = false;
+    for (const row of rows) maybe = mayBeClaimed(row) || maybe;
+    if (!maybe && !areClaimsKept) return [];
+    if (!areClaimsKept) run(addEarlierClaims);
+    areClaimsKept = true;
+    return claimAll(rows, run);
+  }
+
   function countUnchanged(afterSeq: number, beforeSeq: number): number {
-    const sql = "SELECT count(*) AS n FROM claims WHERE seq > ? AND seq < ? AND changes = 0";
-    const [row] = run(sql, [afterSeq, beforeSeq]);
-    return row === undefined ? 0 : integer(row, "n");
+    let count = 0;
+    for (let last = afterSeq; last < beforeSeq - 1; ) {
+      const sql = "SELECT last_seq, claims FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
+      const [chunk] = run(sql, [last]);
+      if (chunk === undefined) break;
+      for (const [seq, , , , changes] of JSON.parse(text(chunk, "claims")) as WrittenClaim[])
+        if (seq > afterSeq && seq < beforeSeq && changes === 0) count++;
+      last = integer(chunk, "last_seq");
+    }
+    return count;
   }
 
   return {
     async add(rows) {
-      if (rows.length === 0) return [];
-      const maybe = new Set(rows.filter(({ ninIndex }) => ninIndex !== null && nins.add(ninIndex)));
-      const duplicates = maybe.size === 0 ? claimAll(rows, run) : claimEach(rows, { maybe, run });
+      const duplicates = claim(rows);
       const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
       const staged: StagedRow[] = [];
+      const claims: WrittenClaim[] = [];
       for (const row of rows) {
         if (refused.has(row.seq)) continue;
+        claims.push(writtenClaim(row));
         if (row.patch === null) unchanged++;
-        else staged.push(stagedRow(row, unchanged));
-        if (row.patch !== null) unchanged = 0;
+        else {
+          staged.push([row.seq, row.line, row.isNew ? 1 : 0, unchanged, writtenPatch(row.patch)]);
+          unchanged = 0;
+        }
       }
-      const lastSeq = staged.at(-1)?.[0];
-      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(staged)]);
+      const lastSeq = claims.at(-1)?.[0];
+      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(staged), JSON.stringify(claims)]);
       return duplicates;
     },
     async addIssues(issues) {
@@ -118,6 +148,7 @@ function createStaging(connection: Connection): Staging {
       run(addIssues, [JSON.stringify(values)]);
     },
     async pending(afterSeq, limit) {
+      seen = null;
       const found: PendingRow[] = [];
       let last = afterSeq;
       while (found.length < limit) {
@@ -159,27 +190,13 @@ function countChanges(run: Run): number {
   return row === undefined ? 0 : integer(row, "n");
 }
 
-/** Claims for all rows at once; what stayed out is found by what is there. */
+/** Claims for all rows, in their order; what stayed out is found by what is there. */
 function claimAll(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
-  run(addClaims, [JSON.stringify(rows.map(claimValues))]);
+  run(addClaims, [JSON.stringify(rows.map(writtenClaim))]);
   if (countChanges(run) === rows.length) return [];
   return rows
     .filter((row) => run("SELECT 1 FROM claims WHERE seq = ?", [row.seq]).length === 0)
     .map((row) => ({ seq: row.seq, of: claimTaken(row, run) }));
-}
-
-/** Claims row by row, because a NIN that may have come before must be looked for first. */
-function claimEach(
-  rows: readonly ClaimedRow[],
-  { maybe, run }: { maybe: ReadonlySet<ClaimedRow>; run: Run },
-): Duplicate[] {
-  run(indexNins);
-  return rows.flatMap((row) => {
-    const ninTaken = maybe.has(row) && run("SELECT 1 FROM claims WHERE nin = ?", [row.ninIndex]).length > 0;
-    if (!ninTaken) return claimAll([row], run);
-    const of = claimTaken(row, run);
-    return [{ seq: row.seq, of }];
-  });
 }
 
 /** Which of its claims kept a row out; the registration number first, because the others follow from it. */
@@ -189,33 +206,13 @@ function claimTaken(row: ClaimedRow, run: Run): Duplicate["of"] {
   return "nin";
 }
 
-const indexes = ["ninIndex", "emailIndex", "phoneIndex"] as const;
-type StagedRow = [
-  seq: number,
-  line: number,
-  isNew: boolean,
-  unchangedBefore: number,
-  patch: Record<string, unknown>,
-];
+type WrittenClaim = [seq: number, regNo: string, tId: number | null, nin: string | null, changes: 0 | 1];
+type StagedRow = [seq: number, line: number, isNew: 0 | 1, unchangedBefore: number, patch: WrittenPatch];
 
-function claimValues({ seq, regNo, tId, ninIndex, patch }: ClaimedRow) {
+function writtenClaim({ seq, regNo, tId, ninIndex, patch }: ClaimedRow): WrittenClaim {
   return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
 }
 
-function stagedRow({ seq, line, isNew, patch }: ClaimedRow, unchangedBefore: number): StagedRow {
-  const out: Record<string, unknown> = { ...patch };
-  for (const index of indexes) if (out[index] !== undefined) out[index] = hexOf(patch?.[index] ?? null);
-  return [seq, line, isNew, unchangedBefore, out];
-}
-
 function pendingRow([seq, line, isNew, unchangedBefore, patch]: StagedRow): PendingRow {
-  for (const index of indexes) {
-    const hex = patch[index];
-    if (typeof hex === "string") patch[index] = new Uint8Array(Buffer.from(hex, "hex"));
-  }
-  return { seq, line, isNew, unchangedBefore, patch: patch as TeacherPatch };
-}
-
-function hexOf(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : Buffer.from(bytes).toString("hex");
+  return { seq, line, isNew: isNew === 1, unchangedBefore, patch: readPatch(patch) };
 }

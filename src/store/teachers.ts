@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry, RegisterStore, StoredTeacher, TeacherWrite } from "../domain/register.ts";
-import type { Teacher, TeacherKey } from "../domain/teachers.ts";
+import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
 import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
 import type { Driver, Row, Statement, Value } from "./driver.ts";
 import { insertEvent } from "./events.ts";
@@ -33,18 +33,31 @@ const updateTeacher = `UPDATE OR IGNORE teachers SET ${contentColumns.map((colum
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
 /**
- * A look-up, as one JSON text: each further column that comes out of the native driver costs as much as reading the
- * row did. The order is that of {@link readTeacher}. Two rows are enough to see that a contact belongs to several
- * teachers, and then it names none.
+ * A teacher as one JSON text: each further column that comes out of the native driver costs as much as reading the
+ * row did. The order is that of {@link PackedTeacher}.
  */
+const packedTeacher = `json_array(teachers.id, reg_no, t_id, name, nin_verified, state, category, source, active,
+  certificate_status, certificate_issue_date, license_issue_date, license_expiry_date, license_revoked_on,
+  license_revoked_reason, photo_url, profile, announced_status)`;
+
+/** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
 const lookups = Object.fromEntries(
   Object.entries(keyColumns).map(([by, column]) => [
     by,
-    `SELECT json_array(id, reg_no, t_id, name, nin_verified, state, category, source, active, certificate_status,
-      certificate_issue_date, license_issue_date, license_expiry_date, license_revoked_on, license_revoked_reason,
-      photo_url, profile, announced_status) AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+    `SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
   ]),
 ) as Readonly<Record<TeacherKey["by"], string>>;
+
+const uniqueKinds = ["regNo", "tId", "nin"] as const;
+
+/** Many look-ups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
+function eachOf(by: UniqueKey["by"]): string {
+  const value = by === "nin" ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
+  return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
+    FROM json_each(?) AS asked CROSS JOIN teachers ON ${keyColumns[by]} = ${value}`;
+}
+
+const lookupsOfMany = { regNo: eachOf("regNo"), tId: eachOf("tId"), nin: eachOf("nin") };
 
 /** Each statement after the first runs only if the one before it changed a row. */
 const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,
@@ -69,8 +82,22 @@ export function createTeacherStore(driver: Driver): RegisterStore {
     }
   }
 
+  async function findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
+    const teachers = new Array<Teacher | null>(keys.length).fill(null);
+    for (const by of uniqueKinds) {
+      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, inJson(key)]] : []));
+      if (asked.length === 0) continue;
+      const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
+      if (row === undefined) throw new TypeError("an aggregate has a row");
+      const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: PackedTeacher][];
+      for (const [place, teacher] of found) teachers[place] = unpacked(teacher);
+    }
+    return teachers;
+  }
+
   return {
     find,
+    findEach,
     findStored,
     async findMany(_by, values) {
       const sql = `SELECT ${columns} FROM teachers WHERE reg_no IN (SELECT value FROM json_each(?))`;
@@ -137,7 +164,12 @@ export function createTeacherStore(driver: Driver): RegisterStore {
 }
 
 function onlyTeacher(rows: readonly Row[]): Teacher | null {
-  return rows.length === 1 && rows[0] !== undefined ? readTeacher(text(rows[0], "teacher")) : null;
+  if (rows.length !== 1 || rows[0] === undefined) return null;
+  return unpacked(JSON.parse(text(rows[0], "teacher")) as PackedTeacher);
+}
+
+function inJson(key: UniqueKey): string | number {
+  return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
 // biome-ignore format: a tuple reads better in rows
@@ -149,8 +181,7 @@ type PackedTeacher = [
   profile: string | null, announcedStatus: LicenseStatus,
 ];
 
-function readTeacher(json: string): Teacher {
-  const one = JSON.parse(json) as PackedTeacher;
+function unpacked(one: PackedTeacher): Teacher {
   return {
     id: one[0],
     regNo: one[1],

@@ -33,6 +33,13 @@ describe("a link to the console", () => {
     expect(judge(tokenOf(mintLink(secrets, place, now).url), { run: "the-next-run" })).toBe("unknown");
   });
 
+  test("has one spelling: another one of the same bytes would open a second time", () => {
+    const token = tokenOf(mintLink(secrets, place, now).url);
+    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const good = [...alphabet].filter((last) => judge(token.slice(0, -1) + last) === "good");
+    expect(good).toEqual([token.slice(-1)]);
+  });
+
   test("cannot be given a later end, and is unknown in any other form", () => {
     const token = tokenOf(mintLink(secrets, place, now).url);
     const [expiry = "", nonce = "", mac = ""] = token.split(".");

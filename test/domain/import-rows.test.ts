@@ -245,6 +245,19 @@ describe("NDJSON", () => {
     });
   });
 
+  test.each([
+    '"name":"B"',
+    '"n\\u0061me":"B"',
+    '"profile":{"qualifications":[{"title":"B.Ed.","title":"M.Ed."}]}',
+  ])("rejects an object with a member twice: %s", async (second) => {
+    await withImports(async ({ add, find }) => {
+      const first = '{"regNo":"TR/2019/LA/1","source":"legacy","certificateStatus":"CLAIMED","name":"A"';
+      const { report } = await add(`${first},${second}}\n`, { name: "a.ndjson" });
+      expect(report.rejected).toEqual([{ line: 1, field: null, code: "DUPLICATE_MEMBER" }]);
+      expect(await find("TR/2019/LA/1")).toBeNull();
+    });
+  });
+
   test("tells of a member that it does not know, once", () =>
     withImports(async ({ add }) => {
       const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { UniqueKey } from "../../src/domain/teachers.ts";
 import { createCommits } from "../../src/store/commits.ts";
 import type { Driver } from "../../src/store/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -229,6 +230,40 @@ for (const kind of driverKinds) {
         aTeacherWrite("C/1/B/2", { emailIndex }),
       ]);
       expect(await register.find({ by: "email", value: emailIndex })).toBeNull();
+    });
+
+    test("many look-ups at once name the same teachers as each by itself", async () => {
+      const register = createTeacherStore(driver);
+      const ninIndex = new Uint8Array(16).map((_, i) => i * 16);
+      await register.apply([
+        aTeacherWrite("D/1/B/1", { tId: Number.MAX_SAFE_INTEGER, ninIndex }),
+        aTeacherWrite('D/"1/\\/2', { tId: 0, profile: { qualifications: ["B.Ed."] } as never }),
+      ]);
+      const keys: UniqueKey[] = [
+        { by: "tId", value: 0 },
+        { by: "regNo", value: 'D/"1/\\/2' },
+        { by: "regNo", value: "D/1/B/9" },
+        { by: "nin", value: ninIndex },
+        { by: "nin", value: new Uint8Array(16) },
+        { by: "tId", value: Number.MAX_SAFE_INTEGER },
+        { by: "tId", value: Number.MAX_SAFE_INTEGER - 1 },
+        { by: "regNo", value: "D/1/B/1" },
+        { by: "regNo", value: "D/1/B/1" },
+      ];
+      const each = await Promise.all(keys.map((key) => register.find(key)));
+      expect(each.map((teacher) => teacher?.tId ?? null)).toEqual([
+        0,
+        0,
+        null,
+        Number.MAX_SAFE_INTEGER,
+        null,
+        Number.MAX_SAFE_INTEGER,
+        null,
+        Number.MAX_SAFE_INTEGER,
+        Number.MAX_SAFE_INTEGER,
+      ]);
+      expect(await register.findEach(keys)).toEqual(each);
+      expect(await register.findEach([])).toEqual([]);
     });
 
     test("an event and its deliveries are stored together, and finished only by the holder of the lease", async () => {
