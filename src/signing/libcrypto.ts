@@ -96,7 +96,8 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
   const versionNumber = symbols.OpenSSL_version_num() >>> 0;
   if (versionNumber >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = present(symbols.EVP_sha256());
-  // Both are written by C through their addresses, so they live as long as the functions below.
+  // C writes both through their addresses, which keep nothing alive: the functions below must use the arrays
+  // themselves, or the memory would soon belong to something else, and be overwritten all the same.
   const digest = new Uint8Array(digestBytes);
   const length = new BigUint64Array(1);
   const digestAddress = addressOf(digest);
@@ -146,11 +147,12 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
       return {
         sign(key, inputLength, { hashed }) {
           const context = contexts.get(key);
-          if (context === undefined) return 0;
+          if (context === undefined || inputLength > input.length) return 0;
           if (!hashed) symbols.SHA256(inputAddress, inputLength, digestAddress);
           length[0] = BigInt(output.length);
           const hash = hashed ? inputAddress : digestAddress;
           const done = symbols.EVP_PKEY_sign(context, outputAddress, lengthAddress, hash, digestBytes);
+          digest.fill(0);
           return done === 1 ? Number(length[0]) : 0;
         },
       };
