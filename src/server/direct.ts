@@ -23,6 +23,8 @@ export type DirectListener = (incoming: IncomingMessage, outgoing: ServerRespons
 /** Characters of a plain authority (RFC 3986, 3.2): the long way finds out what is wrong with others. */
 const plainHost = /^[\w.:[\]-]+$/;
 
+const authorizationLength = "authorization".length;
+
 /** @param metrics told of each answer that was given here */
 export function createDirectListener(routes: DirectRoutes, metrics?: RequestObserver): DirectListener {
   return (incoming, outgoing) => {
@@ -36,12 +38,23 @@ export function createDirectListener(routes: DirectRoutes, metrics?: RequestObse
   };
 }
 
-function isPlain({ method, url = "", headers }: IncomingMessage): boolean {
+function isPlain({ method, url = "", headers, rawHeaders }: IncomingMessage): boolean {
   const { host, expect, "transfer-encoding": coding, "content-length": length } = headers;
   const hasPlainBody =
     method === "GET" ? length === undefined : length !== undefined && Number(length) <= maxBodyBytes;
   const isOdd = expect !== undefined || coding !== undefined || url.includes("#");
-  return hasPlainBody && !isOdd && host !== undefined && plainHost.test(host);
+  if (!hasPlainBody || isOdd || host === undefined || !plainHost.test(host)) return false;
+  return method === "GET" || !hasTwoAuthorizations(rawHeaders);
+}
+
+/** Of two `Authorization` headers node:http shows the first alone; the long way sees both, and takes neither. */
+function hasTwoAuthorizations(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === authorizationLength && name.toLowerCase() === "authorization") count++;
+  }
+  return count > 1;
 }
 
 type Exchange = {

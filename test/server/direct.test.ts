@@ -129,6 +129,26 @@ describe("the short way leaves to Hono", () => {
   });
 });
 
+describe("two credentials in one request", () => {
+  test.each([
+    ["the good one first", () => [world.keyOf("full"), "nobody's"]],
+    ["the good one last", () => ["nobody's", world.keyOf("full")]],
+  ])("are refused whichever way they come: %s", async (_name, keys) => {
+    const body = JSON.stringify(question);
+    const credentials = keys()
+      .map((key, index) => `${["Authorization", "authorization"][index]}: Bearer ${key}\r\n`)
+      .join("");
+    for (const { port } of [direct, routed]) {
+      const client = await openClient({ port });
+      client.write(
+        `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\n${credentials}Connection: close\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect(await client.closed).toContain("HTTP/1.1 401 ");
+    }
+  });
+});
+
 describe("a connection of the short way", () => {
   test("goes on after a body that nobody read", async () => {
     const client = await openClient({ port: direct.port });
