@@ -36,7 +36,9 @@ function summarize(one: Attestation) {
 const listCommand = command({
   name: "list",
   description: "Show the newest attestations, newest first",
-  example: "tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
+  example:
+    "tvs attestations list\n" +
+    "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
   args: {
     partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
     since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
@@ -117,7 +119,7 @@ const checkCommand = command({
   description:
     "Did we attest this? An envelope, a bare signature, a batch response, an array or NDJSON; --json always " +
     "prints one array, an element each. Exit 0: all attested exactly so; 1: one altered or not known; 2: not readable",
-  example: "tvs attestations check envelope.json",
+  example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
   args: {
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
   },

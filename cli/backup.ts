@@ -4,10 +4,11 @@ import type { Config } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
-import { type BackupFacts, inspectBackup, makeBackup } from "../src/store/backup.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
+import type { BackupFacts } from "../src/store/backup.ts";
+import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
-import { note, print, record } from "./output.ts";
+import { workerEntry } from "./entry.ts";
+import { hint, note, print, readable, record } from "./output.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */
@@ -67,17 +68,10 @@ const makeCommand = command({
     const source = databaseFile(config);
     if (!existsSync(source)) throw new TvsError("REFUSED", `there is no database ${source}; check --data`);
     const file = resolve(args.file);
-    // Neither migrated nor unlocked: a backup before an upgrade, or without the master key, is one too.
-    const driver = await openEmbedded({ file: source });
-    try {
-      const facts = await makeBackup(driver, file);
-      const masterKey = { included: false, place: masterKeyPlace(config) };
-      print(args, { file, ...describeFacts(facts), masterKey }, () =>
-        backupText(file, facts, masterKey.place),
-      );
-    } finally {
-      await driver.close();
-    }
+    const facts = await backUp(workerEntry(), { source, file });
+    const masterKey = { included: false, place: masterKeyPlace(config) };
+    print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
+    hint(args, `tvs backup verify ${args.file} checks it, also on another machine`);
   },
 });
 
@@ -85,8 +79,10 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
   return [
     record({ file, ...describeFacts(facts) }),
     "",
-    `The master key is NOT in this backup; it is in ${place}.`,
-    "Keep a copy of it in another place: without it the restored signing keys, API keys and look-ups by NIN are lost.",
+    ...[
+      `The master key is NOT in this backup; it is in ${place}.`,
+      "Keep a copy of it in another place: without it the restored signing keys, API keys and look-ups by NIN are lost.",
+    ].map(readable),
   ].join("\n");
 }
 
@@ -100,7 +96,7 @@ const verifyCommand = command({
     const config = configOf(args);
     databaseFile(config);
     const file = resolve(args.file);
-    const facts = await inspectBackup(file);
+    const facts = await backUp(workerEntry(), { source: null, file });
     const masterKey = masterKeyState(config, facts);
     const ok = masterKey !== "differs";
     print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>

@@ -1,15 +1,17 @@
 import { runCommand } from "citty";
 import packageJson from "../package.json" with { type: "json" };
+import { suggestion } from "../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { commonArgs, commonValueFlags, type OurCommand } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
 import { helpText } from "./help.ts";
 import { exitCodeOf, exitCodes } from "./output.ts";
+import { rootHelp } from "./root-help.ts";
 
 export const version = packageJson.version;
 
 /** The command table. Each command's file is loaded only when it is run or explained. */
-const root: OurCommand = {
+export const root: OurCommand = {
   meta: { name: "tvs", version, description: "Teacher Verification Service" },
   subCommands: {
     serve: () => import("./serve.ts").then((file) => file.serveCommand),
@@ -24,9 +26,12 @@ const root: OurCommand = {
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
+    console: () => import("./console.ts").then((file) => file.consoleCommand),
     doctor: () => import("./doctor.ts").then((file) => file.doctorCommand),
+    service: () => import("./service.ts").then((file) => file.serviceCommand),
     policy: () => import("./policy.ts").then((file) => file.policyCommand),
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
+    completion: () => import("./completion.ts").then((file) => file.completionCommand),
   },
 };
 
@@ -44,6 +49,8 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       process.stdout.write(`${version}\n`);
       return exitCodes.done;
     }
+    // The completion scripts ask with this word, which no help mentions; what follows is not ours to reorder.
+    if (argv[0] === "__complete") return await (await import("./complete.ts")).complete(root, argv.slice(1));
     if (words[0] === "help") return await explain(words.slice(1));
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, rest } = await findCommand(words);
@@ -73,7 +80,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
       const path = ["tvs", ...parents].join(" ");
       throw new TvsError(
         "USAGE",
-        `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}`,
+        `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}${suggestion(name, Object.keys(table))}`,
       );
     }
     parents.push(name);
@@ -91,11 +98,16 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (flag.startsWith("-") && !Object.hasOwn(commonArgs, flag.replace(/^--|=.*$/g, "")))
       throw new TvsError(
         "USAGE",
-        `Unknown option '${flag.replace(/=.*$/, "")}'; ${path} --help shows what there is`,
+        `Unknown option '${flag.replace(/=.*$/, "")}'${flagMeant(flag)}; ${path} --help shows what there is`,
       );
     throw new TvsError("USAGE", `${path} needs a command: ${names}`);
   }
   return { command, parents, rest };
+}
+
+/** Before a command only the common options can be meant. */
+function flagMeant(flag: string): string {
+  return suggestion(flag.replace(/^-+|=.*$/g, ""), Object.keys(commonArgs), "--").replace(/\?$/, "");
 }
 
 async function explain(words: readonly string[]): Promise<number> {
@@ -104,7 +116,8 @@ async function explain(words: readonly string[]): Promise<number> {
     ...asked.filter((word) => !word.startsWith("-")),
     "--help",
   ]);
-  process.stdout.write(await helpText(command, ["tvs", ...parents]));
+  const isRoot = parents.length === 0;
+  process.stdout.write(isRoot ? await rootHelp(root) : await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
 }
 

@@ -11,7 +11,9 @@ import { schemaVersion } from "../src/store/migrations.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusStore } from "../src/store/status.ts";
+import { createWebhookStore } from "../src/store/webhooks.ts";
 import { type Check, fail, ok, warn } from "./doctor-check.ts";
+import { checkReceivers } from "./doctor-network.ts";
 import { masterKeyCheckName } from "./vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -112,8 +114,18 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const { newestAt } = await status.attestations([]);
   const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
   const stored = (await createSettingsStore(driver).read()).get(masterKeyCheckName);
+  const endpoints = (await createWebhookStore(driver).endpoints()).filter(
+    (one) => one.disabledReason === null,
+  );
   return {
-    checks: [schema, integrity, service, clock, checkKeys(keys, options.now)],
+    checks: [
+      schema,
+      integrity,
+      service,
+      clock,
+      checkKeys(keys, options.now),
+      await checkReceivers(endpoints),
+    ],
     masterKeyCheck: stored ?? null,
   };
 }

@@ -1,10 +1,10 @@
-import { spawnSync } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import {
   accessSync,
   constants,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -113,6 +113,20 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   return ok(name, typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
+/** The database holds sealed keys and who asked for whom: for its owner alone, its side files and copies too. */
+export function checkFileModes(config: Config): Check {
+  const name = "file-modes";
+  const folder = homeOf(config);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok(name, "no files yet");
+  const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
+  const open = files.map((file) => join(folder, file)).filter((file) => (modeOf(file) & 0o077) !== 0);
+  const [first = ""] = open;
+  if (open.length === 0) return ok(name, `${files.length} files, for their owner alone`);
+  const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;
+  const found = `${first}${others} open to other users (mode ${octal(modeOf(first))})`;
+  return warn(name, found, `chmod 600 ${open.join(" ")}`);
+}
+
 export function checkDisk(config: Config): Check {
   const name = "disk";
   let folder = homeOf(config);
@@ -134,14 +148,25 @@ export function checkTempDirectory(environment: Environment): Check {
   let probe: string | undefined;
   try {
     probe = mkdtempSync(join(folder, "tvs-doctor-"));
-    const script = join(probe, "probe");
-    writeFileSync(script, "#!/bin/sh\nexit 0\n", { mode: 0o700 });
-    const runs = process.platform === "win32" || spawnSync(script).status === 0;
-    return runs ? ok(name, folder) : warn(name, `${folder} does not run programs (noexec)`, advice);
+    const program = join(probe, "probe");
+    writeFileSync(program, "", { mode: 0o700 });
+    return isExecutable(program)
+      ? ok(name, folder)
+      : warn(name, `${folder} does not run programs (noexec)`, advice);
   } catch {
     return warn(name, `${folder} cannot be written`, advice);
   } finally {
     if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
+  }
+}
+
+/** The system says no for every file on a mount that runs none, whatever the file's mode. */
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -177,7 +202,10 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
         "give the key that --tls-cert was made for",
       );
     }
-    return checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
+    const end = checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
+    if (end.result === "fail" || (modeOf(tls.keyFile) & 0o007) === 0) return end;
+    const found = `${tls.keyFile} is open to every user (mode ${octal(modeOf(tls.keyFile))})`;
+    return warn(name, found, `chmod 600 ${tls.keyFile}`);
   } catch {
     const advice = "both must be PEM files that this user may read, the key not encrypted";
     return fail(name, `${tls.certFile} or ${tls.keyFile} cannot be read`, advice);

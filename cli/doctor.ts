@@ -9,11 +9,13 @@ import {
   checkDataDirectory,
   checkDescriptors,
   checkDisk,
+  checkFileModes,
   checkMasterKey,
   checkRuntime,
   checkTempDirectory,
   checkTls,
 } from "./doctor-machine.ts";
+import { checkProxy, checkTimeSync } from "./doctor-network.ts";
 import { checkSigning } from "./doctor-signing.ts";
 import { exitCodes, print, printable, table, terminalWidth, wrapped } from "./output.ts";
 
@@ -22,7 +24,8 @@ export const doctorCommand = command({
   description:
     "Say what is wrong with this machine and how to mend it; nothing is made or changed. " +
     "Exit 0: nothing failed (warnings do not count); 1: something did",
-  example: "tvs doctor",
+  example:
+    "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
   args: {
     full: {
       type: "boolean",
@@ -49,16 +52,16 @@ function report(checks: readonly Check[]): string {
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }
 
-type Serving = { readonly check: Check; readonly tls: ServeConfig["tls"] };
+type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
 
 /** Whether `serve` would start with this environment. */
 function checkConfiguration(args: object): Serving {
   try {
-    const { tls } = readServeConfig(args as Parameters<typeof readServeConfig>[0], process.env);
-    return { check: ok("configuration", "flags and environment are well formed"), tls };
+    const config = readServeConfig(args as Parameters<typeof readServeConfig>[0], process.env);
+    return { check: ok("configuration", "flags and environment are well formed"), config };
   } catch (error) {
     if (!isTvsError(error, "CONFIG_INVALID")) throw error;
-    return { check: fail("configuration", "`tvs serve` would not start", error.message), tls: undefined };
+    return { check: fail("configuration", "`tvs serve` would not start", error.message), config: undefined };
   }
 }
 
@@ -69,6 +72,7 @@ async function examine(config: Config, serving: Serving, full: boolean): Promise
     checkRuntime(version),
     serving.check,
     checkDataDirectory(config),
+    checkFileModes(config),
     checkDisk(config),
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
@@ -76,6 +80,8 @@ async function examine(config: Config, serving: Serving, full: boolean): Promise
     await checkSigning(config),
     checkTempDirectory(process.env),
     checkDescriptors(),
-    checkTls(serving.tls, now),
+    checkTls(serving.config?.tls, now),
+    ...(serving.config === undefined ? [] : [checkProxy(serving.config)]),
+    await checkTimeSync(),
   ];
 }

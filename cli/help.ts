@@ -2,7 +2,7 @@ import type { ArgDef, ArgsDef } from "citty";
 import { commonArgs, type OurCommand } from "./command.ts";
 import { terminalWidth, wrapped } from "./output.ts";
 
-type Line = readonly [name: string, meaning: string];
+export type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
 /** Below this much room for the meaning, it goes under the name instead of beside it. */
@@ -33,7 +33,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   ].join("");
 }
 
-function section(name: string, body: string): string {
+export function section(name: string, body: string): string {
   return body === "" ? "" : `\n${name}\n${body}\n`;
 }
 
@@ -58,11 +58,11 @@ function spelled(name: string, one: ArgDef): string {
   return one.type === "boolean" ? `--${name}` : `--${name} ${valueHint ?? "VALUE"}`;
 }
 
-function optionLine([name, one]: readonly [string, ArgDef]): Line {
+export function optionLine([name, one]: readonly [string, ArgDef]): Line {
   return [spelled(name, one), `${one.description ?? ""}${one.required === true ? " (required)" : ""}`];
 }
 
-async function commandLines({ subCommands }: OurCommand): Promise<Line[]> {
+export async function commandLines({ subCommands }: OurCommand): Promise<Line[]> {
   const table = (subCommands ?? {}) as Record<string, () => Promise<OurCommand>>;
   return Promise.all(
     Object.entries(table).map(async ([name, load]): Promise<Line> => {
@@ -73,8 +73,8 @@ async function commandLines({ subCommands }: OurCommand): Promise<Line[]> {
   );
 }
 
-function listed(lines: readonly Line[]): string {
-  const names = Math.max(0, ...lines.map(([name]) => name.length));
+export function listed(lines: readonly Line[], leastNameWidth = 0): string {
+  const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length));
   const indent = 2 + names + gap;
   const isBeside = terminalWidth() - indent >= leastMeaningWidth;
   return lines

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
   compromiseKey,
@@ -11,8 +12,9 @@ import {
   signKeyHistory,
 } from "../src/domain/keys.ts";
 import { command, configOf, group } from "./command.ts";
+import { confirm, yesArg } from "./confirm.ts";
 import { withOperator } from "./open.ts";
-import { note, parseCount, parseTime, print, record, table } from "./output.ts";
+import { hint, note, parseCount, parseTime, print, record, table } from "./output.ts";
 
 const bitsArg = {
   bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },
@@ -39,7 +41,7 @@ function keyTable(keys: readonly SigningKey[]): string {
 const listCommand = command({
   name: "list",
   description: "Show every signing key with its state and its times",
-  example: "tvs keys list",
+  example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys }) => {
       const all = await keys.list();
@@ -51,14 +53,21 @@ const listCommand = command({
 const rotateCommand = command({
   name: "rotate",
   description: "Promote the pending key, retire the active one and publish a new pending one",
-  example: "tvs keys rotate",
+  example:
+    "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
   args: {
     now: { type: "boolean", description: "Do not wait until the pending key has been public for 24 h" },
     ...bitsArg,
+    ...yesArg,
   },
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
+      const { active, pending } = keyRing(await keys.list());
+      await confirm(
+        args,
+        `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
+      );
       const { early, ...kids } = await rotateKeys(keys, secrets, options);
       if (early)
         note(
@@ -66,6 +75,10 @@ const rotateCommand = command({
         );
       print(args, kids, () =>
         record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
+      );
+      hint(
+        args,
+        "a running service signs with it within a second; tvs keys history > key-history.jose is for who verifies offline",
       );
     });
   },
@@ -84,13 +97,22 @@ const compromiseCommand = command({
       description: "From when on it cannot be trusted",
     },
     ...bitsArg,
+    ...yesArg,
   },
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const since = parseTime("--since", args.since);
+      await confirm(
+        args,
+        `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
+      );
       await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
       const all = await keys.list();
       print(args, all.map(describeKey), () => keyTable(all));
+      hint(
+        args,
+        `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
+      );
     });
   },
 });
@@ -125,13 +147,21 @@ const importCommand = command({
   description:
     "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
   example: "tvs keys import signing-key.pem",
-  args: { file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" } },
+  args: {
+    file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" },
+    ...yesArg,
+  },
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(readPem(args.file), secrets, clock.now());
       const { pending } = keyRing(await keys.list());
+      await confirm(
+        args,
+        `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`,
+      );
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       print(args, describeKey(next), () => `pending ${next.kid}`);
+      hint(args, "tvs keys rotate lets it sign, once it has been public for 24 h");
     });
   },
 });

@@ -31,6 +31,7 @@ const COMMANDS = {
   blackbox: [{ bun: [...BUN_TEST, "./test/blackbox"] }],
   signing: [{ bun: [...BUN_TEST, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
+  bundle: [{ bun: ["cli/build-page-scripts.ts"] }],
   build: [{ bun: ["cli/build.ts"] }],
   release: [{ bun: ["cli/release.ts"] }],
   check: [

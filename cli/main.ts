@@ -1,5 +1,6 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import type { SigningWorkerData } from "../src/signing/worker.ts";
+import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { VerifierSettings } from "./verify-worker.ts";
 
@@ -11,6 +12,7 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("../src/signing/worker.ts")).runSigningWorker(data as SigningWorkerData),
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
+  backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
   verifier: async (data) => (await import("./verify-worker.ts")).runVerifier(data as VerifierSettings),
 };
 

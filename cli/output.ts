@@ -1,5 +1,7 @@
-import Table from "cli-table3";
 import { type ErrorCode, TvsError } from "../src/domain/errors.ts";
+import { layOut, member, wrapped } from "./tables.ts";
+
+export { wrapped };
 
 /** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
@@ -20,7 +22,14 @@ export function print(args: { json?: unknown }, value: unknown, human: () => str
 
 /** A remark beside the result. It goes to stderr, so that stdout stays what scripts read. */
 export function note(text: string): void {
-  process.stderr.write(ensureLineEnd(text));
+  // A terminal would break it in the middle of words, which a pasted command does not survive.
+  const shown = process.stderr.isTTY === true ? wrapped(text, terminalWidth()) : text;
+  process.stderr.write(ensureLineEnd(shown));
+}
+
+/** The next command, for who sits at a terminal; in a script's log it would only be noise. */
+export function hint(args: { json?: unknown }, text: string): void {
+  if (args.json !== true && process.stderr.isTTY === true) note(text);
 }
 
 function ensureLineEnd(text: string): string {
@@ -29,32 +38,29 @@ function ensureLineEnd(text: string): string {
 
 export type Cell = string | number | boolean | null | undefined;
 
-/** An aligned table without lines. Cells are printed as one line of printable text each. */
+/**
+ * A table without lines. Cells are printed as printable text each; on a terminal it is laid out to fit, and
+ * elsewhere every row is one line, for `grep` and `cut`.
+ */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "" };
-  const lines = { "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "" };
-  const made = new Table({
-    chars: { ...none, ...lines, right: "", "right-mid": "", middle: "  " },
-    style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
-    head: head.map((title) => heading(title)),
-  });
-  made.push(...rows.map((row) => row.map((one) => toSecond(cell(one)))));
-  return made
-    .toString()
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+  const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
+  const width = process.stdout.isTTY === true ? Math.max(process.stdout.columns ?? 80, 40) : null;
+  return layOut(head, cells, { width, heading });
 }
 
 /** One record, a line each member; a list that is too long for the line goes on below itself. */
 export function record(members: Readonly<Record<string, Cell>>): string {
-  const width = Math.max(...Object.keys(members).map((name) => name.length));
-  const room = Math.max(terminalWidth() - width - 2, 30);
+  const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
+  const isSeen = process.stdout.isTTY === true;
   return Object.entries(members)
     .map(([name, value]) => {
       const text = cell(value);
-      const shown = text.includes(", ") ? wrapped(text, room, `\n${" ".repeat(width + 2)}`) : text;
-      return `${name.padEnd(width)}  ${shown}`;
+      const pad = nameWidth - name.length;
+      // In a script's output only lists are broken, as they always were: all else is one line, for `grep`.
+      const isOneLine = !isSeen && !text.includes(", ");
+      if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
+      const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
+      return member({ name, pad, value: text, width });
     })
     .join("\n");
 }
@@ -64,16 +70,9 @@ export function terminalWidth(): number {
   return Math.min(Math.max(process.stdout.columns ?? 80, 40), 100);
 }
 
-/** Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. */
-export function wrapped(text: string, width: number, lineBreak = "\n"): string {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const last = lines[lines.length - 1] ?? "";
-    if (last === "") lines[lines.length - 1] = word;
-    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join(lineBreak);
+/** A sentence of a command's result: broken between words on a terminal, one line elsewhere. */
+export function readable(sentence: string): string {
+  return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
 }
 
 /** In a table a time is for reading, and columns are dear; `--json` and single records have its milliseconds. */

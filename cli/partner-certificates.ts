@@ -17,7 +17,7 @@ export function certificateTable(certificates: readonly DescribedCertificate[]):
 const addCommand = command({
   name: "add",
   description: "Let a partner authenticate with a client certificate, known by the SHA-256 of its DER",
-  example: "tvs partners cert add exam-body-a client.pem",
+  example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
   args: {
     ...partnerIdArg,
     file: {

@@ -2,8 +2,9 @@ import { isoTime } from "../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../src/domain/credentials.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
+import { confirm, yesArg } from "./confirm.ts";
 import { withOperator } from "./open.ts";
-import { note, parseDuration, print, record, table } from "./output.ts";
+import { hint, note, parseDuration, print, record, table } from "./output.ts";
 
 export const partnerIdArg = {
   id: { type: "positional", required: true, description: "The partner's id; `tvs partners list` shows them" },
@@ -20,7 +21,8 @@ export function keyTable(keys: readonly DescribedKey[]): string {
 const issueCommand = command({
   name: "issue",
   description: "Issue a further API key, shown this once; the one in use ends after the overlap",
-  example: "tvs partners key issue exam-body-a --overlap 24h",
+  example:
+    "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
     overlap: {
@@ -47,6 +49,7 @@ const issueCommand = command({
         }),
       );
       note("the API key is shown this once; hand it over in a safe way");
+      if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
     });
   },
 });
@@ -54,8 +57,9 @@ const issueCommand = command({
 const revokeCommand = command({
   name: "revoke",
   description: "End an API key at once",
-  example: "tvs partners key revoke 3fYk0aTz81Qd",
+  example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
   args: {
+    ...yesArg,
     keyid: {
       type: "positional",
       required: true,
@@ -65,6 +69,10 @@ const revokeCommand = command({
   async run({ args }) {
     await withOperator(configOf(args), async ({ partners, clock }) => {
       const now = clock.now();
+      await confirm(
+        args,
+        `Whoever uses the API key ${args.keyid} is refused at once. This cannot be undone.`,
+      );
       const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
       print(args, describeApiKey(key, now), () => `${key.keyId} of ${key.partnerId} is revoked`);
       if (isLast)

@@ -15,9 +15,10 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
+import { confirm, yesArg } from "./confirm.ts";
 import { disabledWords, noteWithoutService } from "./delivery-words.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { note, parseDuration, print, record } from "./output.ts";
+import { hint, note, parseDuration, print, record } from "./output.ts";
 import { partnerIdArg } from "./partner-keys.ts";
 
 const secretNote = "no other command shows the secret; hand it over in a safe way, whsec_ included";
@@ -28,7 +29,9 @@ const setCommand = command({
     "Set where a partner is told of status changes, and enable it. The first time it gets a signing secret; an " +
     "endpoint that exists keeps its secret, and what is not given stays",
   example:
-    "tvs partners webhook set exam-body-a https://example.com/teacher-events --events all --teachers verified",
+    "tvs partners webhook set exam-body-a https://example.com/teacher-events\n" +
+    "  tvs partners webhook set exam-body-a https://example.com/teacher-events --teachers verified \\\n" +
+    "    --events license.revoked,license.expired",
   args: {
     ...partnerIdArg,
     url: {
@@ -67,6 +70,7 @@ const setCommand = command({
       );
       note(secretNote);
       if (allowPrivate) await noteServiceSetting(operator);
+      hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
     });
   },
 });
@@ -77,12 +81,18 @@ async function noteServiceSetting({ settings }: Operator): Promise<void> {
   note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
 }
 
+function lostSecret(partnerId: string): string {
+  return `${partnerId} refuses every delivery from now on until it has the new secret, and the old one is deleted. This cannot be undone.`;
+}
+
 const rotateCommand = command({
   name: "rotate-secret",
   description:
     "Give an endpoint a new signing secret, shown this once. During the overlap each delivery carries two " +
     "signatures, the new secret's first, so that the partner can change over at any time",
-  example: "tvs partners webhook rotate-secret exam-body-a --overlap 24h",
+  example:
+    "tvs partners webhook rotate-secret exam-body-a --overlap 24h\n" +
+    "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
     overlap: {
@@ -91,10 +101,13 @@ const rotateCommand = command({
       description:
         "How long the old secret signs too (default 24h, at most 7d; 0s ends it at once, as after a leak)",
     },
+    ...yesArg,
   },
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
     await withOperator(configOf(args), async (operator) => {
+      await requireEndpoint(operator, args.id);
+      if (overlapMs === 0) await confirm(args, lostSecret(args.id));
       const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs });
       const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
       const shown = { partnerId, url, secret, previousSecretUntil };
@@ -174,10 +187,15 @@ const enableCommand = stateCommand({
 const removeCommand = command({
   name: "remove",
   description: "Remove a partner's endpoint and its secret; deliveries that were still to go to it are dead",
-  example: "tvs partners webhook remove exam-body-a",
-  args: partnerIdArg,
+  example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
+  args: { ...partnerIdArg, ...yesArg },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
+      await requireEndpoint(operator, args.id);
+      await confirm(
+        args,
+        `The endpoint of ${args.id} and its secret are deleted, and what was still to go to it is dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
+      );
       const dead = await removeWebhook(operator, args.id);
       print(args, { partnerId: args.id, removed: true, dead }, () => {
         return `the endpoint of ${args.id} is removed; of what was still to go to it ${dead} became dead`;

@@ -16,7 +16,7 @@ import { quotaUse } from "../src/domain/quota.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { note, parseCount, print, record, table } from "./output.ts";
+import { hint, note, parseCount, print, record, table } from "./output.ts";
 import { certificateTable, partnerCertificatesCommand } from "./partner-certificates.ts";
 import { keyTable, partnerIdArg, partnerKeysCommand } from "./partner-keys.ts";
 
@@ -73,7 +73,8 @@ const addCommand = command({
   description: "Onboard a partner and issue its first API key, which is shown this once",
   example:
     'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
-    "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000",
+    "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000\n" +
+    '  tvs partners add school-47 --name "School 47" --scopes lookup_by_reg_no --purposes all --per-minute 10 --per-day 500',
   args: {
     id: { type: "positional", required: true, description: "Becomes the `audience` of its envelopes" },
     ...termsArgs,
@@ -98,7 +99,7 @@ const addCommand = command({
       });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
-    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock }) => {
+    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock, settingsInForce }) => {
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
       await partners.add(added, key.record);
@@ -110,6 +111,10 @@ const addCommand = command({
         () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
       );
       note("the API key is shown this once; hand it over in a safe way");
+      hint(
+        args,
+        `the partner begins at ${settingsInForce.issuer}/v1/inter-agency/getting-started; tvs partners webhook set ${partnerId} URL tells it of changes`,
+      );
     });
   },
 });
@@ -131,7 +136,8 @@ const listCommand = command({
         one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
       ]);
       const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
-      print(args, all.map(describePartner), () => table(head, rows));
+      print(args, all.map(describePartner), () => (all.length === 0 ? "no partners yet" : table(head, rows)));
+      if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
     });
   },
 });
@@ -183,7 +189,9 @@ const showCommand = command({
 const setCommand = command({
   name: "set",
   description: "Change a partner's terms; a running service honours it within a second",
-  example: "tvs partners set exam-body-a --per-minute 1200 --batch-cost item",
+  example:
+    "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
+    "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
   args: { ...partnerIdArg, ...termsArgs },
   async run({ args }) {
     const change = readTerms(args);
@@ -204,6 +212,7 @@ const disableCommand = command({
     await withOperator(configOf(args), async ({ partners, clock }) => {
       const partner = await partners.disable(args.id, clock.now());
       print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
+      hint(args, `every call of it is 401 now; tvs partners enable ${partner.partnerId} takes that back`);
     });
   },
 });

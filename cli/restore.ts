@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { isoTime, systemClock } from "../src/domain/clock.ts";
@@ -7,7 +8,8 @@ import { type Restored, refuseExisting, restoreBackup } from "../src/store/resto
 import type { Difference } from "../src/store/standing.ts";
 import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
-import { print, record, table } from "./output.ts";
+import { confirm, yesArg } from "./confirm.ts";
+import { hint, print, readable, record, table } from "./output.ts";
 import { ensureDataDir } from "./vault.ts";
 
 /** Names in one sentence. */
@@ -16,7 +18,9 @@ const maxListed = 20;
 export const restoreCommand = command({
   name: "restore",
   description: "Put a backup in the place of the database; no service may use it meanwhile",
-  example: "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs",
+  example:
+    "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +
+    "  tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs --force --hold-webhooks",
   args: {
     file: { type: "positional", required: true, description: "A file that `tvs backup` has made" },
     force: {
@@ -27,6 +31,7 @@ export const restoreCommand = command({
       type: "boolean",
       description: "Send no webhook from the restored database until `tvs webhooks release`",
     },
+    ...yesArg,
   },
   async run({ args }) {
     const config = configOf(args);
@@ -35,6 +40,11 @@ export const restoreCommand = command({
     refuseExisting({ target, force });
     const facts = await inspectBackup(from);
     accept(config, facts);
+    if (existsSync(target))
+      await confirm(
+        args,
+        `${target} is replaced by the backup, and everything that changed since it was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
+      );
     // Only now, so that a backup which is refused leaves no folder behind.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
@@ -54,6 +64,7 @@ export const restoreCommand = command({
     print(args, value, () =>
       restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes),
     );
+    hint(args, "tvs doctor --full, then tvs serve");
   },
 });
 
@@ -145,6 +156,6 @@ function restoreText(
     record(facts),
     ...(rows.length === 0 ? [] : ["", table(["WHAT", "ID", "WAS", "NOW"], rows)]),
     "",
-    ...notes.map((line) => `* ${line}`),
+    ...notes.map((line) => readable(`* ${line}`)),
   ].join("\n");
 }

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
 import { stringify } from "csv-stringify/sync";
+import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
   judgeRosterRow,
@@ -26,7 +27,9 @@ export const rosterCommand = command({
   description:
     "Judge a school's list: a CSV with a reg_no, t_id or nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). This is the " +
     "operator's own check: nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
-  example: "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv",
+  example:
+    "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
+    "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
   args: {
     file: { type: "positional", required: true, description: "The list, or - for standard input" },
     purpose: {
@@ -63,7 +66,10 @@ export const rosterCommand = command({
 
 function readPurpose(text: string): Purpose {
   const known = purposes.find((purpose) => purpose === text);
-  if (known === undefined) throw new TvsError("USAGE", `--purpose must be one of ${purposes.join(", ")}`);
+  if (known === undefined) {
+    const choices = `${purposes.join(", ")}${suggestion(text, purposes)}`;
+    throw new TvsError("USAGE", `--purpose must be one of ${choices}`);
+  }
   return known;
 }
 

@@ -1,22 +1,41 @@
 import { basename } from "node:path";
+import { isoTime } from "../src/domain/clock.ts";
 import { readFigures, readWebhookFigures } from "../src/domain/status.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { print, record } from "./output.ts";
+import { watch, watchEveryMs } from "./status-watch.ts";
 
 export const statusCommand = command({
   name: "status",
   description:
     "Show the figures of the running data. Only deliveries that wait or are dead are counted one by one; " +
     "attestations of today and of the last hour are found by their order, and with more than 100,000 teachers the split by licence status is an estimate from " +
-    "10,000 records (within a percentage point or so)",
-  example: "tvs status",
+    "10,000 records (within a percentage point or so). --json prints one value; with --watch one a line, until Ctrl-C",
+  example: "tvs status\n  tvs status --watch 5\n  tvs status --watch 60 --json >> figures.ndjson",
+  args: {
+    watch: { type: "boolean", description: "Show them again and again, in place, until Ctrl-C" },
+    seconds: {
+      type: "positional",
+      required: false,
+      description: "With --watch: how often (default 2 seconds)",
+    },
+  },
   async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const status = await readStatus(operator);
-      print(args, status, () => statusText(status));
-    });
+    const everyMs = watchEveryMs(args);
+    // Opened anew each time: the database may be restored or moved to a newer schema while somebody watches.
+    const read = async () => {
+      let status: Status | undefined;
+      await withOperator(configOf(args), async (operator) => {
+        status = await readStatus(operator);
+      });
+      if (status === undefined) throw new Error("the figures were not read");
+      return status;
+    };
+    if (everyMs !== null) return watch({ everyMs, json: args.json === true, read, text: watchText });
+    const status = await read();
+    print(args, status, () => statusText(status));
   },
 });
 
@@ -26,6 +45,7 @@ async function readStatus(operator: Operator) {
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, timeZone, policy } = settingsInForce;
   return {
+    at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
@@ -41,13 +61,22 @@ async function readStatus(operator: Operator) {
   };
 }
 
+/** What the counts alone do not show: how fast they grow. */
+function watchText(now: Status, before: Status | null): string {
+  const seconds = before === null ? 0 : (Date.parse(now.at) - Date.parse(before.at)) / 1_000;
+  const more = now.attestations.total - (before?.attestations.total ?? 0);
+  const rate = seconds <= 0 ? "-" : `${Math.max(0, more / seconds).toFixed(1)} attestations a second`;
+  return statusText(now, { at: now.at, rate });
+}
+
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
-function statusText(status: Status): string {
+function statusText(status: Status, more: Readonly<Record<string, string>> = {}): string {
   const { teachers, partners, attestations, keys, database, lastImport } = status;
   const { VALID, EXPIRED, REVOKED, NOT_FOUND } = teachers.byLicenseStatus;
   const about = teachers.approximate ? ", estimated" : "";
   return record({
+    ...more,
     service: status.serviceRunning ? "running" : "not running",
     environment: status.environment,
     issuer: status.issuer,

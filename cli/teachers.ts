@@ -17,8 +17,10 @@ import {
   teacherActivity,
 } from "../src/domain/teacher-record.ts";
 import { command, configOf, group } from "./command.ts";
+import { confirm, yesArg } from "./confirm.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { type Cell, print, record, table } from "./output.ts";
+import { type Cell, hint, print, record, table } from "./output.ts";
+import { createBar, createRate, hasProgress } from "./progress.ts";
 
 /** How far back `revoke` looks for partners that were told VALID. */
 const toldValidMs = 90 * 86_400_000;
@@ -46,7 +48,7 @@ type Described = ReturnType<typeof describeTeacher>;
 const showCommand = command({
   name: "show",
   description: "Show a teacher's record, its statuses today and what partners were last told",
-  example: "tvs teachers show TRCN/LA/2019/000123",
+  example: "tvs teachers show TRCN/LA/2019/000123\n  tvs teachers show 100123",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
@@ -104,12 +106,21 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-type ChangeArgs = { ref: string; reason?: string | undefined; json?: boolean | undefined };
+type ChangeArgs = {
+  ref: string;
+  reason?: string | undefined;
+  json?: boolean | undefined;
+  yes?: boolean | undefined;
+};
 
 async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
   const key = teacherKeyOf(args.ref);
   const reason = args.reason === undefined ? null : checkReason(args.reason);
   await withOperator(configOf(args), async (operator) => {
+    const { regNo, name } = await requireTeacher(operator.register, key);
+    // What takes a licence away can be taken back, but not what partners were told meanwhile.
+    if (action === "revoke" || action === "deactivate")
+      await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
     const changed = await changeTeacher(operator, key, { action, reason });
     const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
     const value = {
@@ -117,6 +128,7 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
       events: changed.events.map(describeEvent),
     };
     print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
+    if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
   });
 }
 
@@ -147,7 +159,7 @@ const revokeCommand = command({
   name: "revoke",
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
   example: 'tvs teachers revoke TRCN/LA/2019/000123 --reason "Decision 2026/14 of the disciplinary board"',
-  args: { ...refArg, ...reasonArg },
+  args: { ...refArg, ...reasonArg, ...yesArg },
   run: ({ args }) => change(args, "revoke"),
 });
 
@@ -163,7 +175,7 @@ const deactivateCommand = command({
   name: "deactivate",
   description: "Take a teacher out of service: found, but with no licence",
   example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
-  args: { ...refArg, ...reasonArg },
+  args: { ...refArg, ...reasonArg, ...yesArg },
   run: ({ args }) => change(args, "deactivate"),
 });
 
@@ -178,7 +190,7 @@ const reactivateCommand = command({
 const historyCommand = command({
   name: "history",
   description: "List every change of a teacher's record and every event that partners were told, in order",
-  example: "tvs teachers history TRCN/LA/2019/000123",
+  example: "tvs teachers history TRCN/LA/2019/000123\n  tvs teachers history 100123 --json",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
@@ -221,8 +233,12 @@ const sweepCommand = command({
   example: "tvs teachers sweep",
   async run({ args }) {
     await withOperator(configOf(args), async ({ register, calendar, clock, actor }) => {
-      const result = await sweep(register, { calendar, clock, actor });
+      const total = hasProgress() ? await register.countDue(calendar.dateAt(clock.now())) : 0;
+      const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
+      const onProgress = (announced: number) => bar.show(announced, rate(announced));
+      const result = await sweep(register, { calendar, clock, actor, onProgress }).finally(bar.stop);
       print(args, result, () => record(result));
+      if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
     });
   },
 });

@@ -2,14 +2,12 @@
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
-import { Presets, SingleBar } from "cli-progress";
+import { createBar, createRate, hasProgress } from "./progress.ts";
 
 export type Progress = { add(bytes: number, envelopes: number): void; stop(): void };
 
 /** Less than this is judged before anybody has read the bar. */
 const leastBytes = 32 * 1024 * 1024;
-const format =
-  "verifying [{bar}] {percentage} %  {envelopes} envelopes, {rate} a second, {eta_formatted} left";
 
 /** The size of all inputs; null when one of them is no file and nobody knows how much will come. */
 async function sizeOf(paths: readonly string[]): Promise<number | null> {
@@ -29,23 +27,18 @@ async function sizeOf(paths: readonly string[]): Promise<number | null> {
  * @param paths what is to be judged
  */
 export async function createProgress(paths: readonly string[]): Promise<Progress | null> {
-  if (process.stderr.isTTY !== true || process.stdout.isTTY === true) return null;
+  if (!hasProgress() || process.stdout.isTTY === true) return null;
   const totalBytes = await sizeOf(paths);
   if (totalBytes === null || totalBytes < leastBytes) return null;
-  const bar = new SingleBar(
-    { format, stream: process.stderr, clearOnComplete: true, hideCursor: true, etaBuffer: 100 },
-    Presets.legacy,
-  );
-  const startMs = performance.now();
+  const bar = createBar({ label: "verifying", total: totalBytes });
+  const rate = createRate("envelopes");
   let [doneBytes, envelopes] = [0, 0];
-  bar.start(totalBytes, 0, { envelopes: 0, rate: 0 });
   return {
     add(bytes, more) {
       doneBytes += bytes;
       envelopes += more;
-      const rate = Math.round((envelopes * 1000) / Math.max(performance.now() - startMs, 1));
-      bar.update(doneBytes, { envelopes: envelopes.toLocaleString("en"), rate: rate.toLocaleString("en") });
+      bar.show(doneBytes, rate(envelopes));
     },
-    stop: () => bar.stop(),
+    stop: bar.stop,
   };
 }

@@ -8,12 +8,13 @@ import {
   requireDelivery,
   retryDelivery,
 } from "../src/domain/deliveries.ts";
+import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-words.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { note, parseCount, parseTime, print, record, table } from "./output.ts";
+import { hint, note, parseCount, parseTime, print, readable, record, table } from "./output.ts";
 
 const defaultLimit = 50;
 const maxLimit = 100_000;
@@ -21,7 +22,8 @@ const maxLimit = 100_000;
 const listCommand = command({
   name: "list",
   description: "Show the newest deliveries, newest first: pending, delivered, or dead after the last attempt",
-  example: "tvs webhooks list --state dead --partner exam-body-a",
+  example:
+    "tvs webhooks list --state dead --partner exam-body-a\n  tvs webhooks list --state pending --limit 200",
   args: {
     state: { type: "string", valueHint: deliveryStates.join("|"), description: "Only those in this state" },
     partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
@@ -35,7 +37,7 @@ const listCommand = command({
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await webhooks.deliveries({ state, partnerId: args.partner, limit });
       const shown = found.map(describeDelivery);
-      print(args, shown, () => listTable(shown));
+      print(args, shown, () => (shown.length === 0 ? "no deliveries" : listTable(shown)));
       if (args.json !== true && shown.some((one) => one.state === "dead")) {
         note("tvs webhooks show DELIVERY says why it is dead; tvs webhooks retry DELIVERY sends it again");
       }
@@ -46,7 +48,10 @@ const listCommand = command({
 /** @throws TvsError USAGE */
 function parseState(text: string): DeliveryState {
   const known = deliveryStates.find((one) => one === text);
-  if (known === undefined) throw new TvsError("USAGE", `--state must be one of ${deliveryStates.join(", ")}`);
+  if (known === undefined) {
+    const choices = `${deliveryStates.join(", ")}${suggestion(text, deliveryStates)}`;
+    throw new TvsError("USAGE", `--state must be one of ${choices}`);
+  }
   return known;
 }
 
@@ -119,7 +124,7 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
     rows.length === 0
       ? "no attempt yet"
       : table(["ATTEMPT", "AT", "OUTCOME", "STATUS", "TOOK", "MEANS"], rows);
-  return `${record(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${next}`;
+  return `${record(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${readable(next)}`;
 }
 
 const retryCommand = command({
@@ -157,6 +162,7 @@ const retryCommand = command({
         () => `${retried} ${retried === 1 ? "delivery is" : "deliveries are"} due now`,
       );
       if (retried > 0) await noteWithoutService(operator);
+      if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} says what became of it`);
     });
   },
 });

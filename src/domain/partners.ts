@@ -1,5 +1,6 @@
 import { type Purpose, purposes } from "../partner/contract.ts";
 import { isoTime } from "./clock.ts";
+import { suggestion } from "./did-you-mean.ts";
 import { TvsError } from "./errors.ts";
 
 export const scopes = ["eligibility", "lookup_by_reg_no", "lookup_by_tid", "lookup_by_nin", "batch"] as const;
@@ -129,7 +130,10 @@ export function parseList<T extends string>(flag: string, text: string, known: r
   const names = text.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !known.some((one) => one === name));
   if (unknown !== undefined) {
-    throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}`);
+    throw new TvsError(
+      "USAGE",
+      `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${suggestion(unknown, ["all", ...known])}`,
+    );
   }
   return known.filter((one) => names.includes(one));
 }
@@ -146,7 +150,10 @@ export function parsePurposes(text: string): Purpose[] {
 export function parseBatchCost(text: string): BatchCost {
   const known = batchCosts.find((one) => one === text);
   if (known === undefined)
-    throw new TvsError("USAGE", `--batch-cost must be one of ${batchCosts.join(", ")}`);
+    throw new TvsError(
+      "USAGE",
+      `--batch-cost must be one of ${batchCosts.join(", ")}${suggestion(text, batchCosts)}`,
+    );
   return known;
 }
 

@@ -54,6 +54,8 @@ export type RegisterStore = TeacherReader & {
   events(teacherId: number): Promise<TeacherEvent[]>;
   /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
   dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
+  /** How many `dueByCalendar` would give without a limit. */
+  countDue(today: string): Promise<number>;
   countValid(today: string): Promise<number>;
   isEmpty(): Promise<boolean>;
 };

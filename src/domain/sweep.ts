@@ -21,14 +21,21 @@ export type SweepResult = {
  *
  * Every write is bound to the version of the record that it was computed from, so two sweeps at once, or a
  * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
- * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits
+ * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits;
+ *   `onProgress` is told after each how many licences were announced
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
 export async function sweep(
   register: RegisterStore,
-  options: { calendar: Calendar; clock: Clock; actor: string; isStopped?: () => boolean },
+  options: {
+    calendar: Calendar;
+    clock: Clock;
+    actor: string;
+    isStopped?: () => boolean;
+    onProgress?: (announced: number) => void;
+  },
 ): Promise<SweepResult> {
-  const { calendar, clock, isStopped = () => false } = options;
+  const { calendar, clock, isStopped = () => false, onProgress = () => {} } = options;
   const date = calendar.dateAt(clock.now());
   const counts = { expired: 0, started: 0, events: 0 };
   let refused = "";
@@ -44,6 +51,7 @@ export async function sweep(
     const applied = await register.apply(writes);
     const tookMs = performance.now() - startedAt;
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
+    onProgress(counts.expired + counts.started);
     refused = applied.some(Boolean) ? "" : first;
     // Half of the time the disk belongs to the callers, however many records are due.
     await new Promise((done) => setTimeout(done, tookMs));

@@ -3,6 +3,7 @@ import { type EventType, eventTypes } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { randomBase62 } from "./credentials.ts";
 import type { DeliveryStore } from "./deliveries.ts";
+import { suggestion } from "./did-you-mean.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
 import { type Partner, type PartnerStore, parseList, requirePartner } from "./partners.ts";
@@ -96,7 +97,10 @@ export function parseEvents(text: string): EventType[] {
 export function parseTeachers(text: string): TeacherChoice {
   const known = teacherChoices.find((one) => one === text);
   if (known === undefined) {
-    throw new TvsError("USAGE", `--teachers must be one of ${teacherChoices.join(", ")}`);
+    throw new TvsError(
+      "USAGE",
+      `--teachers must be one of ${teacherChoices.join(", ")}${suggestion(text, teacherChoices)}`,
+    );
   }
   return known;
 }

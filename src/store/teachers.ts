@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
-import type { Statuses } from "../domain/events.ts";
-import type { HistoryEntry, RegisterStore, StoredTeacher, TeacherWrite } from "../domain/register.ts";
+import type { RegisterStore, StoredTeacher, TeacherWrite } from "../domain/register.ts";
 import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
 import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
 import type { Driver, Row, Statement, Value } from "./driver.ts";
 import { insertEvent } from "./events.ts";
 import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
+import { historyEntry, historyStatement } from "./teacher-history.ts";
 
 // biome-ignore format: a table of names reads better in rows
 /** The columns that a write sets, in the order of {@link contentValues}. */
@@ -58,11 +58,6 @@ function eachOf(by: UniqueKey["by"]): string {
 }
 
 const lookupsOfMany = { regNo: eachOf("regNo"), tId: eachOf("tId"), nin: eachOf("nin") };
-
-/** Each statement after the first runs only if the one before it changed a row. */
-const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,
-    license_from, license_to, certificate_from, certificate_to, active_from, active_to)
-  SELECT (SELECT id FROM teachers WHERE reg_no = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() = 1`;
 
 /** What the calendar has changed by a day since partners were told: licences that ended, licences that began. */
 const expiredBy = "announced_status = 'VALID' AND license_expiry_date < ?";
@@ -260,33 +255,6 @@ export function contentValues({ content, announcedStatus, at }: TeacherWrite): V
     content.licenseExpiryDate, content.licenseRevokedOn, content.licenseRevokedReason, content.photoUrl,
     content.profile === null ? null : JSON.stringify(content.profile), announcedStatus, at,
   ];
-}
-
-function historyStatement(regNo: string, entry: HistoryEntry): Statement {
-  const { before, after } = entry;
-  // biome-ignore format: the order of the columns
-  const args = [
-    regNo, entry.at, entry.action, entry.actor, entry.reason,
-    before?.license ?? null, after.license, before?.certificate ?? null, after.certificate,
-    before?.active ?? null, after.active,
-  ];
-  return { sql: insertHistory, args };
-}
-
-function historyEntry(row: Row): HistoryEntry {
-  const side = (end: "from" | "to"): Statuses => ({
-    license: text(row, `license_${end}`) as LicenseStatus,
-    certificate: text(row, `certificate_${end}`) as CertificateStatus,
-    active: flag(row, `active_${end}`),
-  });
-  return {
-    at: integer(row, "at"),
-    action: text(row, "action") as HistoryEntry["action"],
-    actor: text(row, "actor"),
-    reason: textOrNull(row, "reason"),
-    before: row.license_from === null ? null : side("from"),
-    after: side("to"),
-  };
 }
 
 function storedTeacher(row: Row): StoredTeacher {

@@ -66,6 +66,10 @@ const leaves = [
   "policy show",
   "policy check",
   "openapi",
+  "completion",
+  "console",
+  "service install",
+  "webhooks release",
 ];
 
 describe.concurrent("help", () => {

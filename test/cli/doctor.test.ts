@@ -192,10 +192,16 @@ describe("the certificate of the service", () => {
       ]);
       const judge = async (cert: string, key: string) => {
         await writeFile(certFile, cert);
-        await writeFile(keyFile, key);
+        await writeFile(keyFile, key, { mode: 0o600 });
         return checkTls({ port: 0, certFile, keyFile }, now).result;
       };
       expect(await judge(good.certPem, good.keyPem)).toBe("ok");
+      await chmod(keyFile, 0o644);
+      expect(checkTls({ port: 0, certFile, keyFile }, now)).toMatchObject({
+        result: "warn",
+        advice: `chmod 600 ${keyFile}`,
+      });
+      await chmod(keyFile, 0o600);
       expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
       expect(await judge(over.certPem, over.keyPem)).toBe("fail");
       expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { command, group } from "../../cli/command.ts";
+import { command, group, type OurCommand } from "../../cli/command.ts";
+import { root } from "../../cli/commands.ts";
 import { helpText } from "../../cli/help.ts";
 import { runTvs } from "./run.ts";
 
@@ -13,6 +14,40 @@ const importing = command({
     strict: { type: "boolean", description: "word ".repeat(60).trim() },
   },
   async run() {},
+});
+
+/** Every command that can be run, with the words that lead to it. */
+async function leaves(command: OurCommand, path: string[]): Promise<[string, OurCommand][]> {
+  const table = (command.subCommands ?? {}) as Record<string, () => Promise<OurCommand>>;
+  const below = await Promise.all(
+    Object.entries(table).map(async ([name, load]) => leaves(await load(), [...path, name])),
+  );
+  return [
+    ...(command.run === undefined ? [] : [[path.join(" "), command] as [string, OurCommand]]),
+    ...below.flat(),
+  ];
+}
+
+test("every command has examples of itself, whose options it has", async () => {
+  const all = await leaves(root, ["tvs"]);
+  expect(all.length).toBeGreaterThan(50);
+  for (const [words, { example = "", args }] of all) {
+    expect(example).toContain(words);
+    const own = example.split("\n").filter((line) => line.trim().startsWith(words));
+    const used = own.flatMap((line) => Array.from(line.matchAll(/ --([\w-]+)/g), ([, name]) => name));
+    const known = Object.keys({ ...args, help: true });
+    expect({ words, unknown: used.filter((name) => !known.includes(name ?? "")) }).toEqual({
+      words,
+      unknown: [],
+    });
+  }
+});
+
+test("the first page names every command once, under what it is for", async () => {
+  const { stdout } = await runTvs(["--help"]);
+  expect(stdout).not.toContain("OTHERS");
+  for (const name of Object.keys(root.subCommands ?? {}))
+    expect([name, stdout.match(new RegExp(`^  ${name} `, "gm"))?.length]).toEqual([name, 1]);
 });
 
 describe("help", () => {

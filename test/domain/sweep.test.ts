@@ -61,6 +61,22 @@ describe("a sweep", () => {
       expect(await at("A/B/C/3")).toBe("2026-10-26T00:00:00.000Z");
     }));
 
+  test("says how many are due, and after each commit how many it has announced", () =>
+    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+      for (const name of many(120)) await put(name, { licenseExpiryDate: "2026-05-31" });
+      await put("A/B/C/1", { licenseIssueDate: "2026-06-01", licenseExpiryDate: "2026-12-31" });
+      await put("A/B/C/2", { licenseExpiryDate: "2026-12-31" });
+      expect(await register.countDue("2026-05-31")).toBe(0);
+      clock.set("2026-06-20T09:00:00Z");
+      expect(await register.countDue("2026-06-20")).toBe(121);
+      const told: number[] = [];
+      await sweep(register, { ...options, clock, onProgress: (announced) => told.push(announced) });
+      expect(told.at(-1)).toBe(121);
+      expect(told.length).toBeGreaterThan(1);
+      expect(told).toEqual(told.toSorted((one, other) => one - other));
+      expect(await register.countDue("2026-06-20")).toBe(0);
+    }));
+
   test("records itself in the history at the time of the sweep", () =>
     withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
       const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });

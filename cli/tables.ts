@@ -1,0 +1,104 @@
+/** Rows for people: aligned where they fit the terminal, wrapped or one below the other where they do not. */
+
+import { stripVTControlCharacters } from "node:util";
+import Table from "cli-table3";
+
+/** Columns narrower than this are no help: a sentence in them is a tower of words. */
+const leastWrappedWidth = 24;
+const columnGap = 2;
+
+/** @param width the terminal's columns; null when nobody looks, and every row must stay one line */
+export type Layout = { readonly width: number | null; readonly heading: (title: string) => string };
+
+/**
+ * Lays rows out. Nothing is ever cut, because an id that was cut cannot be pasted into the next command: where
+ * the table is wider than the terminal its sentences are broken, and where that is not enough each row becomes
+ * a block of lines.
+ *
+ * @param rows cells that are printable already, one line each
+ */
+export function layOut(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {
+  const { width } = layout;
+  if (width === null || widthOf(head, rows) <= width) return aligned(head, rows, layout);
+  const wrappedRows = wrapSentences(head, rows, width);
+  return wrappedRows === null ? stacked(head, rows, layout) : aligned(head, wrappedRows, layout);
+}
+
+function columnWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
+  return head.map((title, index) => Math.max(...[title, ...rows.map((row) => row[index] ?? "")].map(length)));
+}
+
+function widthOf(head: readonly string[], rows: readonly (readonly string[])[]): number {
+  const widths = columnWidths(head, rows);
+  return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
+}
+
+function length(text: string): number {
+  return Array.from(text).length;
+}
+
+/** Breaks the widest column that holds sentences; null when the others leave it too little room. */
+function wrapSentences(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[][] | null {
+  const widths = columnWidths(head, rows);
+  const isText = (index: number) => rows.some((row) => (row[index] ?? "").includes(" "));
+  const texts = widths.map((one, index) => (isText(index) ? one : 0));
+  const column = texts.indexOf(Math.max(...texts));
+  const room = width - (widthOf(head, rows) - (widths[column] ?? 0));
+  const words = rows.flatMap((row) => (row[column] ?? "").split(" ")).map(length);
+  if (!isText(column) || room < leastWrappedWidth || Math.max(...words) > room) return null;
+  return rows.map((row) => row.map((text, index) => (index === column ? wrapped(text, room) : text)));
+}
+
+function aligned(head: readonly string[], rows: readonly (readonly string[])[], { heading }: Layout): string {
+  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "" };
+  const lines = { "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "" };
+  const made = new Table({
+    chars: { ...none, ...lines, right: "", "right-mid": "", middle: " ".repeat(columnGap) },
+    style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
+    head: head.map(heading),
+  });
+  made.push(...rows.map((row) => [...row]));
+  return made
+    .toString()
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n");
+}
+
+function stacked(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  { heading, width }: Layout,
+): string {
+  const nameWidth = Math.max(...head.map(length));
+  const line = (title: string, value: string) =>
+    member({ name: heading(title), pad: nameWidth - length(title), value, width: width ?? 80 });
+  return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
+}
+
+/** One name with its value; where an id in the value is longer than the room beside the name, below it. */
+export function member(options: { name: string; pad: number; value: string; width: number }): string {
+  const { name, pad, value, width } = options;
+  const indent = length(stripVTControlCharacters(name)) + pad + columnGap;
+  const longest = Math.max(...value.split(" ").map(length));
+  if (indent + longest > width && longest > leastWrappedWidth)
+    return `${name}\n  ${wrapped(value, width - 2, "\n  ")}`;
+  const room = Math.max(width - indent, leastWrappedWidth);
+  return `${name}${" ".repeat(pad + columnGap)}${wrapped(value, room, `\n${" ".repeat(indent)}`)}`;
+}
+
+/** Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. */
+export function wrapped(text: string, width: number, lineBreak = "\n"): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1] ?? "";
+    if (last === "") lines[lines.length - 1] = word;
+    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(lineBreak);
+}
