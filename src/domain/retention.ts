@@ -43,10 +43,16 @@ export async function keptLog(upkeep: AttestationUpkeep, settings: SettingsStore
   return { ...(await upkeep.kept()), retention };
 }
 
+/**
+ * How far the time in an id may be ahead of `issued_at`, by which rows are deleted: a batch's ids are made while it
+ * is answered, and ids go on from where they were when a clock is set back.
+ */
+const idAheadMs = dayMs;
+
 /** True when the verification may have been deleted: its absence then says nothing. */
 export function mayBePruned({ from }: KeptLog, verificationId: string): boolean {
   const at = timeOfVerification(verificationId);
-  return from !== null && at !== null && at < from;
+  return from !== null && at !== null && at < from + idAheadMs;
 }
 
 /** What is to be said wherever the log's older end would have been asked. */

@@ -125,6 +125,8 @@ function createThread(
 
   /** Gives their signatures to all whose job is done. */
   function collect(): void {
+    // What a thread said before its end may arrive after it, when the board is empty again.
+    if (!alive) return;
     for (; doneHead !== Atomics.load(words, word.doneTail); doneHead = (doneHead + 1) | 0) {
       const slot = board.done[doneHead & ringMask] as number;
       const one = pending[slot] as Pending;

@@ -10,6 +10,8 @@ type Words = EnvelopeTexts["problems"];
 export type KeySource = "fetched" | "pasted";
 
 const patienceMs = 15_000;
+/** A page may stay open for days, and a key be compromised meanwhile. Caches of the key history hold it as long. */
+const freshMs = 5 * 60_000;
 const maxKeyCharacters = 4 * 1024 * 1024;
 
 async function fetchText(address: string, words: Words): Promise<string> {
@@ -45,7 +47,7 @@ async function pastedKeys(jwks: string, keyHistory: string, words: Words): Promi
  * Where the keys come from, by the form of the page.
  *
  * @param addresses of this service's key set and key history
- * @returns `load` gives the keys and throws PageProblem; fetched keys are kept until the page is closed
+ * @returns `load` gives the keys and throws PageProblem; fetched keys serve for {@link freshMs}
  */
 export function keySource(
   addresses: { jwks: string; history: string },
@@ -57,7 +59,11 @@ export function keySource(
     return { source: "pasted", load: () => pastedKeys(jwks.value.trim(), history.value.trim(), words) };
   }
   let fetched: Promise<KeySet> | null = null;
+  let fetchedAtMs = 0;
   const load = () => {
+    const nowMs = performance.now();
+    if (nowMs - fetchedAtMs > freshMs) fetched = null;
+    if (fetched === null) fetchedAtMs = nowMs;
     fetched ??= fetchKeys(addresses, words).catch((error) => {
       // A failed request is tried again with the next envelope.
       fetched = null;
