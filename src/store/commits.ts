@@ -39,8 +39,8 @@ type Act = {
  * A commit costs some two hundred microseconds of processor time whatever is in it. When more acts arrive than one
  * in this time, the next commit waits until they have become a group: nobody waits who is alone.
  */
-const pacePerActMs = 0.2;
-const maxPaceMs = 4;
+const pacePerActMs = 0.5;
+const maxPaceMs = 5;
 /** The shortest time that a timer can wait. */
 const minWaitMs = 1;
 
