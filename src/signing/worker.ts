@@ -14,8 +14,11 @@ export type SigningWorkerGreeting =
 const trialCount = 9;
 /** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
 const bulkEvery = 4;
-/** One wake-up of the main thread stands for at most this many signatures, and for fewer when few wait. */
-const signalAtMost = 8;
+/**
+ * One wake-up of the main thread stands for at most this many signatures, and for no more than half of those that
+ * still wait: while it acts, this thread has as much to do. Each wake-up finds its caches cold.
+ */
+const signalAtMost = 16;
 
 /** The signing thread: proves that OpenSSL signs as it must, then works until it is told to stop. */
 export async function runSigningWorker({ memory, library }: SigningWorkerData): Promise<void> {
@@ -82,7 +85,7 @@ function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
     board.done[Atomics.load(words, word.doneTail) & ringMask] = slot;
     Atomics.add(words, word.doneTail, 1);
     unsignalled++;
-    if (unsignalled < Math.min(signalAtMost, left >> 2)) return;
+    if (unsignalled < Math.min(signalAtMost, left >> 1)) return;
     unsignalled = 0;
     if (Atomics.exchange(words, word.signalled, 1) === 0) signal();
   }
