@@ -5,6 +5,8 @@ const windowMs = 60_000;
 /** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
 const rows = 4;
 const countersPerRow = 1 << 17;
+/** Addresses whose places are kept; then that begins anew. */
+const maxKnown = 4_096;
 
 export type AddressDecision = {
   allowed: boolean;
@@ -30,7 +32,19 @@ export function createAddressLimit(perMinute: number, clock: Clock): AddressLimi
   const key = randomBytes(16);
   let windowStart = 0;
 
-  function places(address: string): number[] {
+  /** The places of those who called lately; they are the same for as long as the process lives. */
+  const known = new Map<string, readonly number[]>();
+
+  function places(address: string): readonly number[] {
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    if (known.size >= maxKnown) known.clear();
+    const computed = compute(address);
+    known.set(address, computed);
+    return computed;
+  }
+
+  function compute(address: string): number[] {
     const digest = createHash("sha256").update(key).update(address).digest();
     return Array.from(
       { length: rows },
@@ -46,7 +60,8 @@ export function createAddressLimit(perMinute: number, clock: Clock): AddressLimi
       windowStart = start;
     }
     const at = places(address);
-    const used = Math.min(...at.map((place) => counters[place] ?? 0));
+    let used = perMinute;
+    for (const place of at) used = Math.min(used, counters[place] ?? 0);
     const allowed = used < perMinute;
     // Only the smallest counters grow ("conservative update"), which keeps the others' excess low.
     if (allowed) for (const place of at) if (counters[place] === used) counters[place] = used + 1;
