@@ -14,7 +14,7 @@ export const consoleCommand = command({
   async run({ args }) {
     await withOperator(configOf(args), async ({ driver, settings, secrets, clock }) => {
       if (!(await driver.serviceRunning())) {
-        throw new TvsError("REFUSED", "no service runs on this data; start `tvs serve --admin-port 9090`");
+        throw new TvsError("REFUSED", "no service runs on this data; start `tvs serve --admin-port 9464`");
       }
       const place = await findConsole(settings);
       const { url, expiresAt } = mintLink(secrets, place, clock.now());

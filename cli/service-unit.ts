@@ -96,7 +96,7 @@ TVS_PORT=8080
 # The reverse proxy in front, whose X-Forwarded-For and Client-Cert are believed.
 #TVS_TRUSTED_PROXY=127.0.0.1
 # The operator's console and /metrics, on 127.0.0.1 only.
-#TVS_ADMIN_PORT=8081
+#TVS_ADMIN_PORT=9464
 # The master key may come from a secret store instead of the file beside the database.
 #TVS_MASTER_KEY=
 #

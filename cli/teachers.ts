@@ -48,7 +48,7 @@ type Described = ReturnType<typeof describeTeacher>;
 const showCommand = command({
   name: "show",
   description: "Show a teacher's record, its statuses today and what partners were last told",
-  example: "tvs teachers show TRCN/LA/2019/000123\n  tvs teachers show 100123",
+  example: "tvs teachers show TR/LA/2019/000123\n  tvs teachers show 100123",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
@@ -158,7 +158,7 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
 const revokeCommand = command({
   name: "revoke",
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
-  example: 'tvs teachers revoke TRCN/LA/2019/000123 --reason "Decision 2026/14 of the disciplinary board"',
+  example: 'tvs teachers revoke TR/LA/2019/000123 --reason "Decision 2026/14 of the disciplinary board"',
   args: { ...refArg, ...reasonArg, ...yesArg },
   run: ({ args }) => change(args, "revoke"),
 });
@@ -166,7 +166,7 @@ const revokeCommand = command({
 const reinstateCommand = command({
   name: "reinstate",
   description: "Take a revocation back; the licence is VALID or EXPIRED again by its dates",
-  example: "tvs teachers reinstate TRCN/LA/2019/000123",
+  example: "tvs teachers reinstate TR/LA/2019/000123",
   args: refArg,
   run: ({ args }) => change(args, "reinstate"),
 });
@@ -190,7 +190,7 @@ const reactivateCommand = command({
 const historyCommand = command({
   name: "history",
   description: "List every change of a teacher's record and every event that partners were told, in order",
-  example: "tvs teachers history TRCN/LA/2019/000123\n  tvs teachers history 100123 --json",
+  example: "tvs teachers history TR/LA/2019/000123\n  tvs teachers history 100123 --json",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);

@@ -32,7 +32,7 @@ export async function findConsole(settings: SettingsStore): Promise<ConsolePlace
   if (stored !== "") return JSON.parse(stored) as ConsolePlace;
   throw new TvsError(
     "REFUSED",
-    "the running service has no console; restart it with `tvs serve --admin-port 9090`",
+    "the running service has no console; restart it with `tvs serve --admin-port 9464`",
   );
 }
 

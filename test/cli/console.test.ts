@@ -22,13 +22,13 @@ describe("tvs console", () => {
   test("says what to do while no service runs, and while one runs without a console", async () => {
     const none = await tvsConsole();
     expect([none.code, none.stdout]).toEqual([1, ""]);
-    expect(none.stderr).toBe("tvs: no service runs on this data; start `tvs serve --admin-port 9090`\n");
+    expect(none.stderr).toBe("tvs: no service runs on this data; start `tvs serve --admin-port 9464`\n");
     service = await startService({ dataDir: folder.path });
     try {
       const closed = await tvsConsole("--json");
       expect(closed.code).toBe(1);
       expect(closed.json<{ error: { code: string } }>().error.code).toBe("REFUSED");
-      expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9090`");
+      expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9464`");
     } finally {
       await service.stop();
     }
@@ -46,7 +46,7 @@ describe("tvs console", () => {
       const entered = await open(made.url);
       const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
       const page = await (await fetch(new URL("/", made.url), { headers: { Cookie } })).text();
-      expect(page).toContain("Nothing needs seeing to.");
+      expect(page).toContain("Nothing needs attention.");
       await fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
       await fetch(`${service.url}/v1/inter-agency/eligibility-check`, { method: "POST", body: "{}" });
       await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);

@@ -61,7 +61,7 @@ describe("service install", () => {
       const config = readServeConfig({}, environment);
       expect(config).toMatchObject({ dataDir: "/var/lib/tvs", port: 8080, trustedProxies: ["127.0.0.1"] });
       expect(config.issuer).toBe("https://verify.example.gov");
-      expect(config.adminPort).toBe(8081);
+      expect(config.adminPort).toBe(9464);
     }));
 
   test("keeps the operator's settings and renews the unit", () =>

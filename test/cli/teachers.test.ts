@@ -6,7 +6,7 @@ import { withTempDir, withTestOperator } from "../harness.ts";
 import { aTeacher } from "../store/samples.ts";
 import { runTvs } from "./run.ts";
 
-const regNo = "TRCN/LA/2020/000001";
+const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
 async function put(operator: Operator, changes: Partial<TeacherContent> = {}): Promise<number> {

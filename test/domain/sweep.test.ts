@@ -6,11 +6,11 @@ import { startSweeping, sweep } from "../../src/domain/sweep.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, withRegister } from "./register-world.ts";
 
-const regNo = "TRCN/LA/2020/000001";
+const regNo = "TR/LA/2020/000001";
 const options = { calendar: lagos, actor: "test" };
 
 function many(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `TRCN/LA/2020/${index}`);
+  return Array.from({ length: count }, (_, index) => `TR/LA/2020/${index}`);
 }
 
 describe("a sweep", () => {
@@ -178,7 +178,7 @@ describe("a sweep", () => {
         ),
       );
       expect(new Set(expiries)).toEqual(new Set([1]));
-      expect((await find("TRCN/LA/2020/0")).version).toBe(2);
+      expect((await find("TR/LA/2020/0")).version).toBe(2);
     }));
 
   test("stops between two commits when it is told to, and goes on later", () =>

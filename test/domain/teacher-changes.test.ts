@@ -10,7 +10,7 @@ import {
 import { rejection } from "../rejection.ts";
 import { lagos, type World, withRegister } from "./register-world.ts";
 
-const regNo = "TRCN/LA/2020/000001";
+const regNo = "TR/LA/2020/000001";
 const key = { by: "regNo", value: regNo } as const;
 const start = "2026-05-01T09:00:00Z";
 
@@ -211,7 +211,7 @@ test("the history joins changes and events in the order of time", () =>
 describe("a reference", () => {
   test("is a teacher id or a registration number in any spelling", () => {
     expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
-    expect(teacherKeyOf(" trcn/la/2020/000001")).toEqual(key);
+    expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
   });
 
   test("that is neither is a usage error which does not repeat it", () => {

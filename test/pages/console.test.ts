@@ -97,7 +97,7 @@ describe("the console in a browser", () => {
         expect(await page.getByText(text).count()).toBeGreaterThan(0);
       }
       expect(await page.locator(".plot svg").count()).toBe(6);
-      await page.getByRole("link", { name: "Look again" }).click();
+      await page.getByRole("link", { name: "Refresh" }).click();
       expect(await page.locator("h1").textContent()).toBe("tvs console");
     });
   });

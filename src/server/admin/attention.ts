@@ -15,7 +15,7 @@ const nearlySpent = 0.9;
 /** A delivery that is due for so long shows that something is stuck: the sender looks five times a second. */
 const overdueMs = 5 * 60_000;
 
-/** What needs seeing to, the worst first. */
+/** What needs attention, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
   const { readings } = state;
   const found = [...databaseConcerns(state), ...keyConcerns(state), ...trafficConcerns(state)];
@@ -39,7 +39,7 @@ function keyConcerns({ snapshot, now, commandLine }: ConsoleState): Concern[] {
   if (!isDue) return [];
   const { timeZone } = snapshot.settings;
   const when = isPossible ? "" : `, possible from ${moment(possibleAt, timeZone)} on`;
-  const text = `The signing key is due to be rotated since ${moment(dueAt, timeZone)}${when}.`;
+  const text = `The signing key has been due for rotation since ${moment(dueAt, timeZone)}${when}.`;
   return [{ level: "warn", text, command: commandLine("keys rotate") }];
 }
 
@@ -76,12 +76,12 @@ function backlogConcerns(readings: Readings, { commandLine, now }: ConsoleState)
   }
   for (const { partnerId, dead, heldBy, oldestDueAt } of readings.backlog) {
     if (dead > 0) {
-      const text = `${count(dead)} ${dead === 1 ? "delivery" : "deliveries"} to ${partnerId} were given up.`;
+      const text = `${count(dead)} ${dead === 1 ? "delivery" : "deliveries"} to ${partnerId} ${dead === 1 ? "was" : "were"} given up.`;
       const command = commandLine(`webhooks retry --dead --partner ${partnerId}`);
       concerns.push({ level: "warn", text, command });
     }
     if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
-      const text = `A delivery to ${partnerId} is due for ${span(now - oldestDueAt)} and was not sent.`;
+      const text = `A delivery to ${partnerId} has been due for ${span(now - oldestDueAt)} and was not sent.`;
       concerns.push({ level: "warn", text, command: commandLine(`webhooks list --partner ${partnerId}`) });
     }
   }
@@ -99,6 +99,6 @@ function quotaConcerns({ partner, use }: QuotaReading, { commandLine }: ConsoleS
 function importConcerns(readings: Readings, { commandLine, now }: ConsoleState): Concern[] {
   const [last] = readings.imports;
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null) return [];
-  const text = `The last import began ${span(now - last.startedAt)} ago and is not finished; the same command goes on with it.`;
+  const text = `The last import began ${span(now - last.startedAt)} ago and is not finished. If it was stopped, the same command goes on with it.`;
   return [{ level: "warn", text, command: commandLine("teachers import FILE") }];
 }

@@ -21,7 +21,7 @@ type Section = {
 /** The parts of the page that change. The script asks for them again and puts them in place. */
 const sections = {
   figures: { id: "figures", title: "Just now", render: figuresSection },
-  attention: { id: "attention", title: "To see to", render: attentionSection },
+  attention: { id: "attention", title: "Needs attention", render: attentionSection },
   webhooks: { id: "webhooks", title: "Webhooks", render: webhooksSection },
   quotas: { id: "quotas", title: "Quotas", render: quotaSection },
   keys: { id: "keys", title: "Signing keys", render: keysSection },
@@ -50,7 +50,7 @@ export function consolePage(state: ConsoleState): Markup {
 <h1>tvs console</h1> ${environment}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
 <p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${moment(now, timeZone)}</span></p>
-<noscript><p><a href="/">Look again</a></p></noscript>
+<noscript><p><a href="/">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">
 <section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>

@@ -10,10 +10,10 @@ import { count, moment, percent, span } from "./words.ts";
 
 const unread = "The database has not answered yet.";
 
-/** What needs seeing to, each with its command. */
+/** What needs attention, each with its command. */
 export function attentionSection(state: ConsoleState): Markup {
   const concerns = concernsOf(state);
-  if (concerns.length === 0) return html`<p class="calm">Nothing needs seeing to.</p>`;
+  if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
@@ -148,7 +148,7 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   }
   const { timeZone } = snapshot.settings;
   return tableOf("Imports of the register", {
-    head: ["Begun", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
+    head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: readings.imports.map((one) => [
       moment(one.startedAt, timeZone),

@@ -40,7 +40,7 @@ export function answersSection({ work }: ConsoleState): Markup {
     return { endpoint, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
-  if (sum(totals) === 0) return none("Nobody has been asked for since the service started.");
+  if (sum(totals) === 0) return none("No teacher has been asked about since the service started.");
   const body = [
     ...rows.filter(({ total }) => total > 0),
     { endpoint: "all", counts: totals, total: sum(totals) },

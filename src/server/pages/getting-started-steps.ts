@@ -30,7 +30,7 @@ export const key = {
   id: "key",
   lines: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
 export PARTNER_ID='${partnerId}'
-curl -fsS ${api(issuer)}/health`,
+curl -fsS ${api(issuer)}/health; echo`,
 } satisfies Commands;
 
 export const firstCall = {
@@ -41,7 +41,7 @@ export const firstCall = {
   -H "Idempotency-Key: $(date +%s)-first" \\
   -d '${JSON.stringify(item({ regNo }))}' \\
   > envelope.json
-cat envelope.json`,
+cat envelope.json; echo`,
 } satisfies Commands;
 
 export const otherCalls = {

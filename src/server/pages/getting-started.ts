@@ -69,8 +69,8 @@ function place({ sandbox }: steps.Surroundings): Markup {
     ? html`<p>This is a <strong>sandbox</strong>: the same program as the live service, with made-up teachers and test
 keys. Nothing you do here touches anything real.</p>`
     : html`<div class="notice warn"><p><strong>This is the live service.</strong> Every partner call counts against your
-quota and is kept as evidence of what was attested to you. Integrate against a sandbox first: the operator names you
-one, or you run your own with <code>tvs serve --sandbox</code> and open this page there.</p></div>`;
+quota and is kept as evidence of what was attested to you. Integrate against a sandbox first: ask the operator
+for one, or run your own with <code>tvs serve --sandbox</code> and open this page there.</p></div>`;
 }
 
 function gettingKey({ sandbox }: steps.Surroundings, offered: boolean, run: Run): Markup {
@@ -79,8 +79,8 @@ function gettingKey({ sandbox }: steps.Surroundings, offered: boolean, run: Run)
 where you keep passwords, never in code, a link or a log.
 ${
   offered
-    ? html`This sandbox has made one for you, which you see because you sit at the same machine.`
-    : html`Put yours in place of the capitals.`
+    ? html`This sandbox has made one for you. It is shown because your browser runs on the same machine.`
+    : html`Put yours in place of the words in capitals.`
 }</p>
 ${run(steps.key)}
 <p>Healthy is <code>"status":"ok"</code>. ${

@@ -11,7 +11,7 @@ export const english = {
     languages: "Languages",
     footer: "About this service",
     home: "Check a teacher",
-    verifyEnvelope: "Verify an envelope",
+    verifyEnvelope: "Verify an envelope or a certificate",
     reference: "API reference",
     gettingStarted: "For partner agencies: getting started",
     sandbox: "Sandbox.",
@@ -45,7 +45,8 @@ export const english = {
     expired: "Expired",
     notLicensed: "Not licensed",
     nobody: "Nobody found",
-    licensedSummary: (name: string, expiry: string) => `${name} holds a licence to teach, through ${expiry}.`,
+    licensedSummary: (name: string, expiry: string) =>
+      `${name} holds a licence to teach, valid to the end of ${expiry}.`,
     expiredSummary: (name: string, expiry: string) =>
       `${name} is on the register. The licence to teach ended on ${expiry}.`,
     notLicensedSummary: (name: string) => `${name} is on the register, but holds no licence to teach today.`,
@@ -78,7 +79,7 @@ export const english = {
     },
     photo: "Photograph",
     photoLink: (host: string) => `Open it at ${host}`,
-    photoHint: "It lies on another website, and does not prove who somebody is.",
+    photoHint: "It is on another website, and does not prove who somebody is.",
     unknown: "Not recorded",
     answered: "Answer given",
     asked: "Looked up by",
@@ -128,7 +129,7 @@ export const english = {
 
     tooMany: "Too many look-ups: please wait",
     tooManyText: (seconds: number) =>
-      `There have been too many look-ups from your network in this minute. Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}. People who share a network or a mobile mast share this limit.`,
+      `There have been too many look-ups from your network in this minute. Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}. Everybody on the same network shares this limit.`,
     failed: "Sorry, the register cannot be asked at the moment",
     failedText: "Try again in a minute. If it goes on, come back later.",
     refused: "Sorry, this could not be done",

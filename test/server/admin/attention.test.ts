@@ -61,7 +61,7 @@ const everything: Change = {
   },
 };
 
-describe("what needs seeing to", () => {
+describe("what needs attention", () => {
   test("is nothing when nothing does", () => {
     const calm = { quotas: [{ partner: aPartner("a"), use: { minute: use(9, 10), day: use(80, 100) } }] };
     expect(concernsOf(stateWith({ readings: { ...calm, imports: [anImport] } }))).toEqual([]);
@@ -74,13 +74,13 @@ describe("what needs seeing to", () => {
       "bad: Requests were answered with 5xx in the last minute; the log says why.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
-      "warn: The signing key is due to be rotated since 2026-02-28 10:30.",
+      "warn: The signing key has been due for rotation since 2026-02-28 10:30.",
       "warn: failing's endpoint has failed for 3 h. Last error: TIMEOUT. It says why.",
       "warn: All webhooks are held, because the database was restored with --hold-webhooks.",
       "warn: 2 deliveries to failing were given up.",
-      "warn: A delivery to failing is due for 10 min and was not sent.",
+      "warn: A delivery to failing has been due for 10 min and was not sent.",
       "warn: nearly has used 95 % of today's quota (UTC).",
-      "warn: The last import began 0 s ago and is not finished; the same command goes on with it.",
+      "warn: The last import began 0 s ago and is not finished. If it was stopped, the same command goes on with it.",
     ]);
     for (const { command } of concerns) expect(command).toEndWith(" --data '/srv/the data'");
   });

@@ -58,7 +58,7 @@ describe("the console", () => {
     const page = await pageWith("&amp;.csv");
     expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
     expect(page).not.toContain("amina");
-    expect(page).toContain("is not finished; the same command goes on with it.");
+    expect(page).toContain("is not finished. If it was stopped, the same command goes on with it.");
   });
 
   test("shows an endpoint by its host alone, and what it failed with", async () => {
@@ -86,11 +86,11 @@ describe("the console", () => {
 
   test("says that a rotation is due after ninety days", async () => {
     const before = await pageWith("Signing keys");
-    expect(before).not.toContain("due to be rotated");
+    expect(before).not.toContain("due for rotation");
     const { now } = world.operator.clock;
     const due = (world.service.live.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
     world.forward(due - now());
-    expect(await pageWith("due to be rotated")).toContain("The signing key is due to be rotated since");
+    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation since");
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {
