@@ -96,8 +96,17 @@ export async function sealEnvelope(claims: Claims, kid: string, signer: Signer):
   return { claims, kid, jws, json };
 }
 
+/** The header is the same for every envelope of a key, and few keys sign in a process's life. */
+const headers = new Map<string, string>();
+const maxHeaders = 64;
+
 function joseHeader(kid: string): string {
-  return base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
+  const known = headers.get(kid);
+  if (known !== undefined) return known;
+  if (headers.size >= maxHeaders) headers.clear();
+  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
+  headers.set(kid, header);
+  return header;
 }
 
 function base64url(text: string): string {
