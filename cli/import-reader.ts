@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { constants, platform, setPriority } from "node:os";
 import { parentPort, Worker } from "node:worker_threads";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type ErrorCode, isTvsError, TvsError } from "../src/domain/errors.ts";
@@ -26,6 +27,7 @@ type WrittenRow = [line: number, patch: WrittenPatch | null, issues: ReadRow["is
 export async function runImportReader({ file, name, blindIndexKey }: ImportReaderData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("the reader runs in a worker thread only");
+  giveWay();
   let underWay = 0;
   let goOn = () => {};
   port.on("message", () => {
@@ -95,4 +97,17 @@ function writtenRow({ line, patch, issues }: ReadRow): WrittenRow {
 
 function readRow([line, patch, issues]: WrittenRow): ReadRow {
   return { line, patch: patch === null ? null : readPatch(patch), issues };
+}
+
+/**
+ * Lets everybody else go first, where priorities belong to threads and not to processes. Only for a thread that never
+ * writes to the database: whoever holds the write lock and is not let run keeps a service waiting.
+ */
+export function giveWay(): void {
+  if (platform() !== "linux") return;
+  try {
+    setPriority(0, constants.priority.PRIORITY_LOW);
+  } catch {
+    // A sandbox may forbid it; the work is the same at any priority.
+  }
 }

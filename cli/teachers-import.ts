@@ -3,15 +3,15 @@ import { access, open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { Presets, SingleBar } from "cli-progress";
 import { TvsError } from "../src/domain/errors.ts";
 import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } from "../src/domain/import.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
-import { readInThread } from "./import-reader.ts";
+import { giveWay, readInThread } from "./import-reader.ts";
 import { openOperator } from "./open.ts";
 import { exitCodes, hint, note, print, record } from "./output.ts";
+import { type Bar, createBar, createRate } from "./progress.ts";
 
 export const importCommand = command({
   name: "import",
@@ -42,10 +42,11 @@ export const importCommand = command({
     const { file, report, baseline = false, strict = false } = args;
     const totalBytes = sizeOf(file);
     if (report !== undefined) await checkWritable(report, file);
-    // No lower priority: a thread that holds the write lock and is not let run keeps the service waiting for it.
     // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
     const entry = workerEntry();
     const operator = await openOperator(configOf(args), { workerEntry: entry });
+    // Not before the writing thread has started, which must not inherit it.
+    giveWay();
     const progress = createProgress(totalBytes);
     let result: ImportResult;
     try {
@@ -138,38 +139,27 @@ type Progress = { show(phase: ImportPhase): void; stop(): void };
 
 /** Two bars, one after the other, on a terminal only. */
 function createProgress(totalBytes: number): Progress {
-  if (process.stderr.isTTY !== true) return { show: () => {}, stop: () => {} };
-  let bar: SingleBar | undefined;
+  let bar: Bar | undefined;
+  let rate: ReturnType<typeof createRate>;
   let shown: ImportPhase["phase"] | undefined;
-  let startedAt = 0;
-  let startedFrom = 0;
 
-  function begin({ phase, total, done }: ImportPhase): SingleBar {
+  function begin({ phase, total, done }: ImportPhase): Bar {
     bar?.stop();
     shown = phase;
-    startedAt = performance.now();
     // A run that goes on has not applied the rows before: they say nothing about how fast it is.
-    startedFrom = phase === "apply" ? done : 0;
-    const format = `${phase === "check" ? "checking" : "applying"} [{bar}] {percentage} %  {rate}  {eta_formatted} left`;
-    const fresh = new SingleBar(
-      { format, stream: process.stderr, clearOnComplete: true, hideCursor: true },
-      Presets.legacy,
-    );
-    fresh.start(total ?? totalBytes, startedFrom, { rate: "" });
-    return fresh;
-  }
-
-  function rate({ phase, done }: ImportPhase): string {
-    const perSecond = (done - startedFrom) / Math.max(0.001, (performance.now() - startedAt) / 1000);
-    return phase === "check"
-      ? `${(perSecond / 1e6).toFixed(1)} MB/s`
-      : `${Math.round(perSecond).toLocaleString("en")} rows/s`;
+    const from = phase === "apply" ? done : 0;
+    rate = createRate(phase === "check" ? "MB" : "rows", from);
+    return createBar({
+      label: phase === "check" ? "checking" : "applying",
+      total: total ?? totalBytes,
+      from,
+    });
   }
 
   return {
     show(progress) {
       if (shown !== progress.phase || bar === undefined) bar = begin(progress);
-      bar.update(progress.done, { rate: rate(progress) });
+      bar.show(progress.done, rate(progress.done));
     },
     stop: () => bar?.stop(),
   };

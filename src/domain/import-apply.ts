@@ -136,9 +136,9 @@ async function commit(
   const restMs = pace.notBefore() - performance.now();
   if (restMs > 0) await wait(restMs);
   const startedAt = performance.now();
-  const { outcome, othersWrote, serviceRuns } = await imports.commit(run, plan.writes, next);
+  const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);
   const at = performance.now();
-  pace.committed({ rows, tookMs: at - startedAt, at, othersWrote, serviceRuns });
+  pace.committed({ rows, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
   if (outcome === "superseded") throw supersededError(run.applied);
   return outcome === "applied";
 }

@@ -2,19 +2,23 @@
 export type Company = "none" | "quiet" | "writing";
 
 /**
- * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages
- * of the blind indexes are written once for many rows; but whoever else wants to write waits meanwhile.
+ * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages of the blind indexes are
+ * written once for many rows; but whoever else wants to write waits meanwhile.
  */
-const targetMs: Readonly<Record<Company, number>> = { none: 2_000, quiet: 100, writing: 12 };
+const targetMs: Readonly<Record<Company, number>> = { none: 2_000, quiet: 30, writing: 5 };
+/** Beside somebody who writes, the lock stays free for so many times as long as it was held. */
+const restFactor = 2;
 /** Somebody who wrote within this time is taken to be at work. */
 const atWorkMs = 5_000;
-const firstRows = 200;
-const minRows = 20;
+/** Few, because the first commit does not know yet who else is there. */
+const firstRows = 20;
+const minRows = 10;
 
 /** How many rows the next commit takes, and when it may begin. Times are monotonic, in milliseconds. */
 export type Pace = {
   rows(): number;
   company(): Company;
+  /** @param commit `tookMs` is how long it kept others from writing */
   committed(commit: {
     rows: number;
     tookMs: number;
@@ -22,7 +26,7 @@ export type Pace = {
     othersWrote: boolean;
     serviceRuns: boolean;
   }): void;
-  /** Beside somebody who writes, the lock stays free for as long as it was held. */
+  /** When the next commit may begin. */
   notBefore(): number;
 };
 
@@ -40,7 +44,7 @@ export function createPace(maxRows: number): Pace {
       if (othersWrote) othersSeenAt = at;
       const atWork = at - othersSeenAt < atWorkMs;
       company = atWork ? "writing" : serviceRuns ? "quiet" : "none";
-      restUntil = atWork ? at + tookMs : at;
+      restUntil = atWork ? at + tookMs * restFactor : at;
       // At most twice as many as before: one fast commit is no proof.
       const fitting = (written * targetMs[company]) / Math.max(tookMs, 0.1);
       rows = Math.floor(Math.min(maxRows, Math.max(minRows, Math.min(written * 2, fitting))));

@@ -73,6 +73,8 @@ export type CommitOutcome = {
   readonly othersWrote: boolean;
   /** True when a `tvs serve` uses the database. */
   readonly serviceRuns: boolean;
+  /** How long the commit kept everybody else from writing, in milliseconds; null where that is not known. */
+  readonly heldMs: number | null;
 };
 
 export type ImportStore = {

@@ -19,6 +19,8 @@ export type Connection = {
   all(sql: string, args?: readonly Value[]): Row[];
   /** Runs the statements inside BEGIN IMMEDIATE … COMMIT. */
   transaction(statements: readonly Statement[]): Row[][];
+  /** How long the last transaction kept others from writing, in milliseconds. */
+  heldMs(): number;
   exec(sql: string): void;
   close(): void;
 };
@@ -29,6 +31,8 @@ const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 const lockRetryMs = 1;
 const maxPrepared = 500;
+/** Characters of JSON. */
+const maxParsedAhead = 64 * 1024;
 
 /**
  * Opens a connection. The native addon is loaded here and not at the top of the file, so that commands
@@ -47,6 +51,7 @@ export async function openConnection(file: string): Promise<Connection> {
 
 function createConnection(db: Libsql.Database): Connection {
   const prepared = new Map<string, Prepared>();
+  let heldMs = 0;
 
   function prepare(sql: string, valueCount: number): Prepared {
     const known = prepared.get(sql);
@@ -79,12 +84,24 @@ function createConnection(db: Libsql.Database): Connection {
   }
 
   /** What a driver may make of an insert of many rows (bulk.ts). */
-  function runRows({ one, block }: { one: string; block: string }, json: string): Row[] {
-    const rows = JSON.parse(json) as Value[][];
+  function insertRows({ one, block }: { one: string; block: string }, rows: readonly Value[][]): Row[] {
     const whole = rows.length - (rows.length % blockRows);
     for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
     for (const row of rows.slice(whole)) insert(one, row);
     return [];
+  }
+
+  /**
+   * A statement as it will be run. A few rows are taken apart before the lock is taken, which keeps nobody waiting;
+   * many one text after the other, because as objects they would fill the memory.
+   */
+  function ready({ sql, args }: Statement): () => Row[] {
+    const forms = boundForms(sql);
+    if (forms === null) return () => run(sql, args);
+    const json = String(args[0]);
+    const parse = () => JSON.parse(json) as Value[][];
+    const rows = json.length > maxParsedAhead ? null : parse();
+    return () => insertRows(forms, rows ?? parse());
   }
 
   function all(sql: string, args: readonly Value[] = []): Row[] {
@@ -92,15 +109,15 @@ function createConnection(db: Libsql.Database): Connection {
   }
 
   function transaction(statements: readonly Statement[]): Row[][] {
+    const acts = statements.map(ready);
     // The write lock is taken at the start: a transaction that reads first and writes after a foreign commit
     // would fail at once, however long it was ready to wait.
     untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockWaitMs);
+    const lockedAt = performance.now();
     try {
-      const rows = statements.map(({ sql, args }) => {
-        const forms = boundForms(sql);
-        return forms === null ? run(sql, args) : runRows(forms, String(args[0]));
-      });
+      const rows = acts.map((act) => act());
       db.exec("COMMIT");
+      heldMs = performance.now() - lockedAt;
       return rows;
     } catch (error) {
       // A statement that failed may still be open and would block this ROLLBACK; finalise them all.
@@ -110,7 +127,13 @@ function createConnection(db: Libsql.Database): Connection {
     }
   }
 
-  return { all, transaction, exec: (sql) => void db.exec(sql), close: () => void db.close() };
+  return {
+    all,
+    transaction,
+    heldMs: () => heldMs,
+    exec: (sql) => void db.exec(sql),
+    close: () => void db.close(),
+  };
 }
 
 /** A full disk ends the transaction by itself; that there is none left must not hide why. */

@@ -23,6 +23,8 @@ export type Driver = {
    * @returns the rows of each statement's RETURNING clause, in order
    */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
+  /** For how many milliseconds the last batch kept everybody else from writing, where that is known. */
+  readonly heldMs?: () => number;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
   /** Claims the database for one `tvs serve`; released by `close()` or the end of the process. */

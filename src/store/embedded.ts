@@ -16,7 +16,11 @@ export type EmbeddedOptions = {
   readonly startWriter?: (file: string) => Worker;
 };
 
-type Writer = { batch(statements: readonly Statement[]): Promise<Row[][]>; close(): Promise<void> };
+type Writer = {
+  batch(statements: readonly Statement[]): Promise<Row[][]>;
+  heldMs(): number;
+  close(): Promise<void>;
+};
 
 /**
  * Opens a database file with libsql inside this process: WAL, `synchronous=FULL`.
@@ -47,6 +51,7 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
       requireSameFile();
       return writer.batch(statements);
     },
+    heldMs: () => writer.heldMs(),
     async copyTo(target) {
       requireSameFile();
       guarded(() => void connection.all("VACUUM INTO ?", [target]));
@@ -119,11 +124,12 @@ function guarded<T>(act: () => T): T {
 function inPlace(connection: Connection): Writer {
   return {
     batch: async (statements) => guarded(() => connection.transaction(statements)),
+    heldMs: () => connection.heldMs(),
     close: async () => {},
   };
 }
 
-type Reply = { id: number; rows?: PackedRows; error?: { code: string; message: string } };
+type Reply = { id: number; rows?: PackedRows; heldMs?: number; error?: { code: string; message: string } };
 type Waiting = { statementCount: number; resolve(rows: Row[][]): void; reject(error: unknown): void };
 
 /** The other end of writer.ts, which speaks first. Batches are answered in the order in which they were sent. */
@@ -131,9 +137,11 @@ async function inThread(worker: Worker): Promise<Writer> {
   const waiting = new Map<number, Waiting>();
   const packer = createPacker();
   let nextId = 0;
+  let heldMs = 0;
   let gone: TvsError | undefined;
 
-  function settle({ id, rows, error }: Reply): void {
+  function settle({ id, rows, heldMs: held = 0, error }: Reply): void {
+    heldMs = held;
     const call = waiting.get(id);
     waiting.delete(id);
     if (error !== undefined)
@@ -171,6 +179,7 @@ async function inThread(worker: Worker): Promise<Writer> {
 
   return {
     batch: (statements) => send({ batch: packer.pack(statements) }, statements.length),
+    heldMs: () => heldMs,
     async close() {
       if (gone === undefined) await send({ close: true }).catch(() => {});
       await worker.terminate();
@@ -197,7 +206,13 @@ export async function claim(file: string): Promise<Connection> {
     const message = "another `tvs serve` uses this database; stop it first, or give this one its own --data";
     throw new TvsError("DATABASE_IN_USE", message);
   }
-  return { all: () => [], transaction: () => [], exec: () => {}, close: () => void db.close() };
+  return {
+    all: () => [],
+    transaction: () => [],
+    heldMs: () => 0,
+    exec: () => {},
+    close: () => void db.close(),
+  };
 }
 
 /** Looks whether the lock is held: a read that the holder's exclusive lock would refuse. It makes no file. */

@@ -14,10 +14,12 @@ import { integer, integerOrNull, text } from "./rows.ts";
 import { openStaging } from "./staging.ts";
 
 /**
- * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. A service
- * takes its turns at emptying the log, so beside one it stays as short as ever.
+ * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. Beside somebody who
+ * writes, nobody's commit is to be held up by emptying the log (0): it is done between commits, see below.
  */
-const checkpointPages: Readonly<Record<Company, number>> = { none: 32_000, quiet: 8_000, writing: 1_000 };
+const checkpointPages: Readonly<Record<Company, number>> = { none: 64_000, quiet: 4_000, writing: 0 };
+/** A new row alters some five pages; a service empties the log itself at a thousand. */
+const rowsBetweenCheckpoints = 100;
 const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
 const bulkCacheKib = 64_000;
 /** Looking for a service opens a file; this often is enough. */
@@ -41,6 +43,8 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
   const embedded = driver.kind === "embedded";
   let dataVersion: number | undefined;
   let newId: number | undefined;
+  let rowsInLog = 0;
+  let emptiesLog = false;
   let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
 
   async function serviceRuns(): Promise<boolean> {
@@ -89,7 +93,9 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       ]);
       newId += writes.filter((write) => write.replaces === null).length;
       const others = othersWrote(embedded ? rows[0]?.[0] : undefined);
-      return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns() };
+      const heldMs = driver.heldMs?.() ?? null;
+      await copyLog(writes.length);
+      return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns(), heldMs };
     } catch (error) {
       newId = undefined;
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
@@ -97,8 +103,20 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
         outcome: (await isSuperseded(run)) ? "superseded" : "conflict",
         othersWrote: true,
         serviceRuns: true,
+        heldMs: null,
       };
     }
+  }
+
+  /**
+   * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
+   * a service that finds the log long would do it in the midst of its callers.
+   */
+  async function copyLog(rows: number): Promise<void> {
+    rowsInLog += rows;
+    if (!emptiesLog || rowsInLog < rowsBetweenCheckpoints) return;
+    rowsInLog = 0;
+    await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
   }
 
   /** Gives the log's space back, unless that would make anybody wait. */
@@ -134,9 +152,18 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     },
     async tune(company) {
       if (!embedded) return;
-      if (company !== null) return void (await driver.batch(tuning(checkpointPages[company], bulkCacheKib)));
+      emptiesLog = company === "writing";
+      if (company !== null) {
+        const rows = await driver.batch([
+          ...tuning(checkpointPages[company], bulkCacheKib),
+          statement("PRAGMA data_version"),
+        ]);
+        // Who writes between this and the first commit is noticed by it.
+        dataVersion ??= integerOrNull(rows[2]?.[0] ?? {}, "data_version") ?? undefined;
+        return;
+      }
       await driver.batch(tuning(normal.checkpointPages, normal.cacheKib));
-      await emptyLog();
+      if (!(await serviceRuns())) await emptyLog();
     },
   };
 }

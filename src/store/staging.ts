@@ -110,6 +110,19 @@ function createStaging(connection: Connection): Staging {
     return claimAll(rows, run);
   }
 
+  /** The last chunk that was read: beside a busy service it is taken out in many small parts. */
+  let read: { lastSeq: number; afterSeq: number; rows: readonly PendingRow[] } | null = null;
+
+  function chunkAfter(seq: number): { lastSeq: number; rows: readonly PendingRow[] } | null {
+    if (read !== null && seq >= read.afterSeq && seq < read.lastSeq) return read;
+    const sql = "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
+    const [chunk] = run(sql, [seq]);
+    if (chunk === undefined) return null;
+    const rows = (JSON.parse(text(chunk, "rows")) as StagedRow[]).map(pendingRow);
+    read = { lastSeq: integer(chunk, "last_seq"), afterSeq: seq, rows };
+    return read;
+  }
+
   function countUnchanged(afterSeq: number, beforeSeq: number): number {
     let count = 0;
     for (let last = afterSeq; last < beforeSeq - 1; ) {
@@ -152,14 +165,10 @@ function createStaging(connection: Connection): Staging {
       const found: PendingRow[] = [];
       let last = afterSeq;
       while (found.length < limit) {
-        const [chunk] = run(
-          "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1",
-          [last],
-        );
-        if (chunk === undefined) break;
-        const rows = JSON.parse(text(chunk, "rows")) as StagedRow[];
-        for (const row of rows) if (row[0] > afterSeq) found.push(pendingRow(row));
-        last = integer(chunk, "last_seq");
+        const chunk = chunkAfter(last);
+        if (chunk === null) break;
+        for (const row of chunk.rows) if (row.seq > afterSeq) found.push(row);
+        last = chunk.lastSeq;
       }
       const rows = found.slice(0, limit);
       // A run that goes on may begin behind rows that it finds unchanged because it changed them itself.

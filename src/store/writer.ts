@@ -34,7 +34,8 @@ export async function runWriter(file: string): Promise<void> {
   port.on("message", (request: Request) => {
     last = last.then(async () => {
       try {
-        port.postMessage({ id: request.id, rows: await act(request) });
+        const rows = await act(request);
+        port.postMessage({ id: request.id, rows, heldMs: connection?.heldMs() ?? 0 });
       } catch (error) {
         const { code = "", message } = error as { code?: string; message: string };
         port.postMessage({ id: request.id, error: { code, message } });

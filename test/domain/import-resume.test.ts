@@ -170,7 +170,7 @@ describe("beside others", () => {
     async function commit(...[run, writes, next]: Parameters<ImportStore["commit"]>) {
       const current = await imports.unfinished();
       if (current === null || writes.length === 0)
-        return { outcome: "applied", othersWrote: false, serviceRuns: false } as const;
+        return { outcome: "applied", othersWrote: false, serviceRuns: false, heldMs: null } as const;
       return imports.commit(current, writes, { ...next, ...current, applied: run.applied });
     }
   }

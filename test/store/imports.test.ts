@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
@@ -9,13 +9,15 @@ import { importRegister } from "../../src/domain/import.ts";
 import type { ImportStore } from "../../src/domain/import-store.ts";
 import type { RegisterStore } from "../../src/domain/register.ts";
 import { createBloom } from "../../src/store/bloom.ts";
-import type { Driver } from "../../src/store/driver.ts";
+import { type Driver, statement } from "../../src/store/driver.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { migrate } from "../../src/store/migrations.ts";
+import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { type Cells, csv, row } from "../domain/import-world.ts";
 import { driverKinds } from "./drivers.ts";
-import { aTeacherWrite } from "./samples.ts";
+import { aTeacher, aTeacherWrite } from "./samples.ts";
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`imports: ${kind.name}`, () => {
@@ -107,6 +109,53 @@ for (const kind of driverKinds) {
       });
     });
 
+    test("says of a commit how long it kept others waiting, and whether others write", async () => {
+      if (driver.kind !== "embedded") return;
+      const run = await begin("pace");
+      await imports.tune("quiet");
+      const other = await database.open();
+      try {
+        const first = await imports.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
+        expect(first).toMatchObject({ outcome: "applied", othersWrote: false });
+        await migrate(other, 2);
+        await other.batch([statement("UPDATE revision SET value = value + 1")]);
+        const second = await imports.commit({ ...run, applied: 1 }, [], { ...run, applied: 2 });
+        expect(second).toMatchObject({ outcome: "applied", othersWrote: true });
+        expect(second.outcome === "applied" && second.heldMs).toBeGreaterThan(0);
+      } finally {
+        await other.close();
+        await imports.tune(null);
+      }
+    });
+
+    test("sees in the first commit already who has written since the import began", async () => {
+      if (driver.kind !== "embedded") return;
+      const fresh = createImportStore(driver, folder);
+      const run = await fresh.begin({ file: "first", sha256: "first", options: "{}", at: 1 });
+      await fresh.tune("quiet");
+      const other = await database.open();
+      await other.batch([statement("UPDATE revision SET value = value + 1")]);
+      await other.close();
+      expect(await fresh.commit(run, [], { ...run, applied: 1 })).toMatchObject({ othersWrote: true });
+      await fresh.tune(null);
+    });
+
+    test("the log of a database that others write to is emptied between commits", async () => {
+      if (driver.kind !== "embedded") return;
+      const run = await begin("log");
+      await imports.tune("writing");
+      const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
+      await imports.commit(run, many, { ...run, applied: 200, inserted: 200 });
+      // The file alone, without its log.
+      const [main] = await driver.query("PRAGMA database_list");
+      await copyFile(String(main?.file), join(folder, "copy.db"));
+      const copy = await openEmbedded({ file: join(folder, "copy.db") });
+      const found = await copy.query("SELECT count(*) AS n FROM teachers WHERE reg_no GLOB 'L/*'");
+      await copy.close();
+      await imports.tune(null);
+      expect(found).toEqual([{ n: 200 }]);
+    });
+
     test("stops an import that another one has overtaken, or that is done already", async () => {
       const run = await begin("overtaken");
       const other = await begin("other");
@@ -123,6 +172,52 @@ for (const kind of driverKinds) {
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
+}
+
+describe("rows that wait", () => {
+  test("are taken out in parts as they are at once, from any row on", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tvs-staging-"));
+    const staging = await openStaging(folder);
+    try {
+      for (let first = 1; first < 60; first += 20) {
+        const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
+        expect(await staging.add(rows)).toEqual([]);
+      }
+      const all = await staging.pending(0, 100);
+      expect(all.map(({ seq }) => seq)).toEqual([1, 2, 4, 5].flatMap(everySixth).sort((a, b) => a - b));
+      const inParts: typeof all = [];
+      for (;;) {
+        const part = await staging.pending(inParts.at(-1)?.seq ?? 0, 7);
+        if (part.length === 0) break;
+        inParts.push(...part);
+      }
+      expect(inParts).toEqual(all);
+      // Back again, as after commits that did not hold.
+      expect(await staging.pending(5, 7)).toEqual(all.filter(({ seq }) => seq > 5).slice(0, 7));
+      expect(await staging.pending(2, 100)).toEqual(all.filter(({ seq }) => seq > 2));
+    } finally {
+      await staging.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+const everySixth = (first: number) => Array.from({ length: 10 }, (_, n) => first + 6 * n);
+
+/** Every third row changes nothing. */
+function waitingRow(seq: number) {
+  const regNo = `W/1/1/${seq}`;
+  const ninIndex = new Uint8Array(16).fill(seq);
+  const content = aTeacher(regNo, { tId: seq, ninIndex });
+  return {
+    seq,
+    line: seq + 1,
+    regNo,
+    tId: seq,
+    ninIndex,
+    isNew: true,
+    patch: seq % 3 === 0 ? null : content,
+  };
 }
 
 describe("the filter of identifiers", () => {

@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { getPriority, platform } from "node:os";
+import { join, resolve } from "node:path";
+import { csv, rows } from "../domain/import-world.ts";
+import { withTempDir } from "../harness.ts";
+
+const main = resolve(import.meta.dir, "../../cli/main.ts");
+const lowest = 19;
+
+/** The niceness of a process's threads, by their names; empty once it has ended. */
+function nicenessOf(pid: number): { id: number; name: string; nice: number }[] {
+  const tasks = `/proc/${pid}/task`;
+  try {
+    return readdirSync(tasks).map((task) => {
+      const stat = readFileSync(join(tasks, task, "stat"), "utf8");
+      const end = stat.lastIndexOf(")");
+      return {
+        id: Number(task),
+        name: stat.slice(stat.indexOf("(") + 1, end),
+        nice: Number(stat.slice(end + 2).split(" ")[16]),
+      };
+    });
+  } catch {
+    return [];
+  }
+}
+
+test("an import's reading and planning give way; the thread that holds the write lock does not", () =>
+  withTempDir(async (folder) => {
+    // Only Linux has priorities by the thread.
+    if (platform() !== "linux") return;
+    const file = join(folder, "extract.csv");
+    await writeFile(file, csv(rows(60_000)));
+    const args = [main, "teachers", "import", file, "--data", join(folder, "data")];
+    const child = spawn(process.execPath, args, { stdio: "ignore" });
+    const ended = new Promise<void>((done) => child.once("exit", () => done()));
+    let seen: number[] = [];
+    while (child.exitCode === null && child.signalCode === null && seen.length < 2) {
+      const threads = nicenessOf(child.pid ?? 0);
+      const workers = threads.filter(({ name }) => name === "Worker").map(({ nice }) => nice);
+      if (threads.find(({ id }) => id === child.pid)?.nice === lowest && workers.includes(lowest))
+        seen = workers;
+      await new Promise((done) => setTimeout(done, 1));
+    }
+    child.kill();
+    await ended;
+    expect(seen.sort((a, b) => a - b)).toEqual([getPriority(), lowest]);
+  }));
