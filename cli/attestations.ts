@@ -56,7 +56,7 @@ const listCommand = command({
         ...(since === undefined ? {} : { since }),
       });
       const shown = found.map(summarize);
-      print(args, shown, () => listTable(shown));
+      print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
       const kept = await keptLog(upkeep, settings);
       if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
         note(`older ones may be missing: ${describeKeptLog(kept)}`);

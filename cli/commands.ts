@@ -1,10 +1,10 @@
-import { runCommand } from "citty";
+import { type ArgsDef, runCommand } from "citty";
 import packageJson from "../package.json" with { type: "json" };
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { commonArgs, commonValueFlags, type OurCommand } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
-import { helpText } from "./help.ts";
+import { helpText, usage } from "./help.ts";
 import { exitCodeOf, exitCodes } from "./output.ts";
 import { rootHelp } from "./root-help.ts";
 
@@ -53,14 +53,24 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     if (argv[0] === "__complete") return await (await import("./complete.ts")).complete(root, argv.slice(1));
     if (words[0] === "help") return await explain(words.slice(1));
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
-    const { command, rest } = await findCommand(words);
+    const { command, parents, rest } = await findCommand(words);
     // What the words name is found; citty would look for a further command among the operands.
     const { subCommands: _found, ...own } = command;
-    await runCommand(own, { rawArgs: rest });
+    await runCommand(own, { rawArgs: rest }).catch((error: unknown) => {
+      throw withUsage(error, own, ["tvs", ...parents]);
+    });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
     return fail(error, words);
   }
+}
+
+/** citty names the first argument that is missing; the operator wants all of them at once. */
+function withUsage(error: unknown, { args = {} }: OurCommand, path: readonly string[]): unknown {
+  const { name, message = "" } = error as { name?: string; message?: string };
+  if (name !== "CLIError") return error;
+  const words = usage(path, Object.entries(args as ArgsDef));
+  return new TvsError("USAGE", `${lowerFirst(message)}; usage: ${words}; --help explains them`);
 }
 
 type Found = { command: OurCommand; parents: string[]; rest: string[] };
@@ -78,10 +88,11 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (load === undefined && command.run !== undefined) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
-      throw new TvsError(
-        "USAGE",
-        `${path} has no command "${name}"; it has ${Object.keys(table).join(", ")}${suggestion(name, Object.keys(table))}`,
-      );
+      const names = Object.keys(table);
+      // The list would bury the one word that is probably wanted.
+      const meant =
+        suggestion(name, names) || (await suggestionBelow(name, table)) || `; it has ${names.join(", ")}`;
+      throw new TvsError("USAGE", `${path} has no command "${name}"${meant}`);
     }
     parents.push(name);
     command = await load();
@@ -103,6 +114,23 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     throw new TvsError("USAGE", `${path} needs a command: ${names}`);
   }
   return { command, parents, rest };
+}
+
+/** `tvs revoke` means `tvs teachers revoke`: the word is right, and only the group before it is missing. */
+async function suggestionBelow(
+  name: string,
+  table: Readonly<Record<string, () => Promise<OurCommand>>>,
+): Promise<string> {
+  const groups = await Promise.all(
+    Object.entries(table).map(async ([group, load]) => ({
+      group,
+      commands: (await load()).subCommands ?? {},
+    })),
+  );
+  const found = groups.filter(({ commands }) => Object.hasOwn(commands, name));
+  return found.length === 0
+    ? ""
+    : `; did you mean ${found.map(({ group }) => `${group} ${name}`).join(" or ")}?`;
 }
 
 /** Before a command only the common options can be meant. */
@@ -158,9 +186,7 @@ function fail(error: unknown, words: readonly string[]): number {
 
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
-  const { name, message, code } = error as { name?: string; message?: string; code?: string };
-  if (name === "CLIError")
-    return new TvsError("USAGE", `${lowerFirst(message ?? "")}; --help shows what is needed`);
+  const { message, code } = error as { message?: string; code?: string };
   // Errors of other parts that are meant for the operator carry a code of their own and a whole sentence.
   if (/^(PORT_|HOST_|TLS_|LISTEN_)/.test(code ?? "")) return new TvsError("REFUSED", message ?? "");
   if (code === "TRUSTED_PROXY_INVALID") return new TvsError("CONFIG_INVALID", message ?? "");

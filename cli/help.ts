@@ -21,9 +21,10 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   const common = args.filter(([name]) => isCommon(name));
   const title = meta.version === undefined ? "" : ` (tvs ${meta.version})`;
   const groups = command.run === undefined ? ["COMMAND"] : [];
+  const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
     `${wrapped(`${meta.description ?? ""}${title}`, terminalWidth())}\n`,
-    section("USAGE", usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args)),
+    section("USAGE", `  ${wrapped(words, terminalWidth() - 6, "\n      ")}`),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(command))),
@@ -41,16 +42,15 @@ function indented(text: string | undefined): string {
   return text === undefined ? "" : `  ${text}`;
 }
 
-/** Operands and what is required by name; the rest is listed below. */
-function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
+/** The command's words, then operands and what is required by name; the rest is for the list of options. */
+export function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
       return one.required === false ? `[${name.toUpperCase()}]` : name.toUpperCase();
     return one.required === true ? spelled(name, one) : "";
   });
   const isOptional = args.some(([, one]) => one.type !== "positional" && one.required !== true);
-  const whole = [...words, ...parts.filter((part) => part !== ""), ...(isOptional ? ["[OPTIONS]"] : [])];
-  return `  ${wrapped(whole.join(" "), terminalWidth() - 6, "\n      ")}`;
+  return [...words, ...parts.filter((part) => part !== ""), ...(isOptional ? ["[OPTIONS]"] : [])].join(" ");
 }
 
 function spelled(name: string, one: ArgDef): string {

@@ -7,6 +7,7 @@ import {
   importKey,
   jwks,
   keyRing,
+  requireRotatable,
   rotateKeys,
   type SigningKey,
   signKeyHistory,
@@ -64,6 +65,7 @@ const rotateCommand = command({
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
       const { active, pending } = keyRing(await keys.list());
+      requireRotatable(pending, options);
       await confirm(
         args,
         `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,

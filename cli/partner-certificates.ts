@@ -11,6 +11,7 @@ type DescribedCertificate = ReturnType<typeof describeCertificate>;
 
 export function certificateTable(certificates: readonly DescribedCertificate[]): string {
   const rows = certificates.map((one) => [one.fingerprint, one.subject, one.validFrom, one.validTo]);
+  if (rows.length === 0) return "no client certificates";
   return table(["FINGERPRINT (SHA-256)", "SUBJECT", "VALID FROM", "VALID TO"], rows);
 }
 

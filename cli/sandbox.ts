@@ -75,6 +75,8 @@ function describe(url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => `  ${regNo}  ${tId}  ${nin}  ${shows}`);
   const [first] = sandboxTeachers;
+  // Phones are typed as people type them; the country code is the service's business.
+  const phone = first?.phone.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   return `
 The tvs sandbox: made-up teachers, test keys, nothing that is live.
@@ -83,6 +85,7 @@ Demo partner "${demoPartner}", API key ${apiKey}
 
 Teachers (registration number, teacher id, NIN):
 ${rows.join("\n")}
+The first one is also found by ${first?.email} and by ${phone}, the others likewise.
 
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
@@ -90,9 +93,13 @@ Try:
   curl ${api}/lookup/by-tid/${sandboxTeachers[2]?.tId} -H 'x-agency-api-key: ${apiKey}'
   curl ${api}/.well-known/jwks.json
 
-Look a teacher up: ${url}/
-Getting started:   ${api}/getting-started
-API reference:     ${api}/docs
+Look a teacher up:  ${url}/
+Verify an envelope: ${url}/verify-envelope
+Getting started:    ${api}/getting-started
+API reference:      ${api}/docs
+
+Commands work on it with --sandbox and the same --data, for example: tvs status --sandbox
+Webhooks to this machine: start it with --allow-private-webhooks, and give that to tvs partners webhook set too.
 
 `;
 }

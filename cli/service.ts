@@ -125,6 +125,7 @@ function put(path: string, content: string, mode: number): Written {
 
 function nextCommands({ user, dataDir, executable }: ServicePlan): string[] {
   return [
+    `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public address, before the first start`,
     "sudo systemd-sysusers",
     "sudo systemctl daemon-reload",
     `sudo systemctl enable --now ${user}`,

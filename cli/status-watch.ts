@@ -68,8 +68,10 @@ export async function watch<T>(options: {
 }
 
 function screen(text: string, everyMs: number): string {
-  const lines = [...text.split("\n"), "", `every ${everyMs / 1_000} s; Ctrl-C ends`];
-  // What does not fit the screen would scroll it, and the next drawing would begin in the wrong place.
-  const fitting = lines.slice(0, Math.max((process.stdout.rows ?? 50) - 1, 1));
+  const lines = [...text.split("\n"), ""];
+  // What does not fit the screen would scroll it, and the next drawing would begin in the wrong place. How to end it
+  // is said on the smallest screen too.
+  const room = Math.max((process.stdout.rows ?? 50) - 2, 0);
+  const fitting = [...lines.slice(0, room), `every ${everyMs / 1_000} s; Ctrl-C ends`];
   return `${home}${fitting.map((line) => `${line}${clearLine}\n`).join("")}${clearBelow}`;
 }

@@ -100,7 +100,7 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
 }
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {
-  return key === null ? null : `${key.kid}, ${since} for ${ageText(key.ageSeconds)}`;
+  return key === null ? null : `${key.kid}, ${since} ${ageText(key.ageSeconds)}`;
 }
 
 function endpointsText({ endpoints, disabledEndpoints }: Status["webhooks"]): string {

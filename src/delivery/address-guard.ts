@@ -163,7 +163,8 @@ export async function resolveEndpoint(
 async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
   const found = await withTimeout(resolver(host), timeoutMs).catch((cause: unknown) => {
-    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} could not be resolved`, { cause });
+    const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
+    throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });
   // A thing that is no address would be looked up again by the connection, past this guard.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);

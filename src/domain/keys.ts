@@ -155,6 +155,26 @@ export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
 }
 
 /**
+ * Whether partners can know the pending key already; asked before an operator is, who need not confirm in vain.
+ * @returns whether it is early, which only `immediately` allows
+ * @throws TvsError REFUSED while partners may not have seen the pending key yet
+ */
+export function requireRotatable(
+  pending: SigningKey,
+  { immediately, now }: { immediately: boolean; now: number },
+): boolean {
+  const early = now - pending.publishedAt < publishAheadMs;
+  if (early && !immediately) {
+    const from = isoTime(pending.publishedAt + publishAheadMs);
+    const message =
+      `the pending key has been public for less than 24 h, and partners may still hold an older key set; ` +
+      `rotate after ${from}, or with --now`;
+    throw new TvsError("REFUSED", message);
+  }
+  return early;
+}
+
+/**
  * Promotes the pending key (decisions, Keys).
  * @param options `now` without waiting for the pending key to have been public for a day
  * @throws TvsError REFUSED while partners may not have seen the pending key yet
@@ -165,14 +185,7 @@ export async function rotateKeys(
   options: { bits: number; immediately: boolean; now: number },
 ): Promise<{ activeKid: string; previousKid: string; pendingKid: string; early: boolean }> {
   const { active, pending } = keyRing(await store.list());
-  const early = options.now - pending.publishedAt < publishAheadMs;
-  if (early && !options.immediately) {
-    const from = isoTime(pending.publishedAt + publishAheadMs);
-    const message =
-      `the pending key has been public for less than 24 h, and partners may still hold an older key set; ` +
-      `rotate after ${from}, or with --now`;
-    throw new TvsError("REFUSED", message);
-  }
+  const early = requireRotatable(pending, options);
   const next = await generateKey(secrets, options.bits, options.now);
   await store.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };

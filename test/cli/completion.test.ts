@@ -181,6 +181,11 @@ describe("the scripts", () => {
 describe("did you mean", () => {
   test.each([
     [["stauts"], "did you mean status?"],
+    [["export-subject"], "did you mean teachers export-subject?"],
+    [
+      ["show"],
+      "did you mean partners show or teachers show or webhooks show or attestations show or policy show?",
+    ],
     [["keys", "lsit"], "did you mean list?"],
     [["keys", "list", "--jsno"], "did you mean --json?"],
     [["webhooks", "list", "--state", "deda"], "did you mean dead?"],
@@ -194,7 +199,13 @@ describe("did you mean", () => {
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  test("what resembles nothing is not guessed at", async () => {
-    expect((await runTvs(["frobnicate"])).stderr).not.toContain("did you mean");
+  test("what resembles nothing is not guessed at: there is the list", async () => {
+    const { stderr } = await runTvs(["frobnicate"]);
+    expect(stderr).not.toContain("did you mean");
+    expect(stderr).toContain("it has serve, ");
+  });
+
+  test("the list does not stand between a slip and the word that was meant", async () => {
+    expect((await runTvs(["servce"])).stderr).toBe('tvs: tvs has no command "servce"; did you mean serve?\n');
   });
 });

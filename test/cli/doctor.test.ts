@@ -43,8 +43,9 @@ describe("tvs doctor", () => {
       ]) {
         expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
       }
-      // A new pending key is no fault, but it cannot be promoted yet.
-      expect(of("signing-keys")).toMatchObject({ result: "warn" });
+      // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
+      expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
+      expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
       expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
     }));
 
@@ -158,7 +159,8 @@ describe("tvs doctor", () => {
         const { createdAt } = aSigningKey("old", "pending");
         await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
       });
-      expect((await doctor(dataDir)).of("signing-keys")).toMatchObject({ result: "ok" });
+      const found = "one active, one pending that may be promoted";
+      expect((await doctor(dataDir)).of("signing-keys")).toMatchObject({ result: "ok", found });
     }));
 
   test("an environment with which serve would not start", () =>

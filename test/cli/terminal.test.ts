@@ -85,6 +85,12 @@ describe("the question before what cannot be undone", () => {
     expect((await keys()).find(({ kid }) => kid === pending)?.state).toBe("active");
   });
 
+  test("is not asked where the answer could change nothing", async () => {
+    const { code, text } = await onTerminal(["keys", "rotate"], { dataDir });
+    expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 1, asked: false });
+    expect(text.replaceAll("\n", " ")).toContain("--now");
+  });
+
   test("is not asked with --yes, nor where there is no terminal", async () => {
     const { code, text } = await onTerminal(["keys", "rotate", "--now", "--yes"], { dataDir });
     expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 0, asked: false });
@@ -166,6 +172,13 @@ describe("tvs status --watch", () => {
     expect(text).toContain("\u001b[H");
     expect(text).toContain("attestations a second");
     expect(text).toEndWith("\u001b[?25h");
+  });
+
+  test("says on a screen that is too low for the figures how it ends", async () => {
+    const typed = [["Ctrl-C ends", "\u0003"]] as const;
+    const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed, rows: 10 });
+    expect(code).toBe(0);
+    expect(text).not.toContain("idempotency records");
   });
 
   test("with --json is one value a line", async () => {

@@ -47,18 +47,18 @@ cat envelope.json; echo`,
 export const otherCalls = {
   id: "other-calls",
   lines: ({ issuer }) => `curl -fsS -H "Authorization: Bearer $API_KEY" \\
-  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}
+  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
 
 curl -fsS -H "Authorization: Bearer $API_KEY" \\
-  ${api(issuer)}/lookup/by-tid/${valid?.tId}
+  ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
 
 curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
-  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'
+  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
 
 curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
   -H "Idempotency-Key: $(date +%s)-batch" \\
   ${api(issuer)}/batch \\
-  -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'`,
+  -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
 } satisfies Commands;
 
 export const keep = {

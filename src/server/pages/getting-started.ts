@@ -120,7 +120,9 @@ function verifying(run: Run): Markup {
 <p>Verify every envelope you rely on, and read only what is signed. Save the public keys; verifying needs no network
 after that.</p>
 ${run(steps.keep)}
-<p>With the program itself, or by dropping the file on the page <a href="../../verify-envelope">Verify an envelope</a>:</p>
+<p>Nothing to install: open <code>envelope.json</code> on the page <a href="../../verify-envelope">Verify an envelope</a>,
+which checks it in your browser. Or with the service’s own program, <code>tvs</code>, one file that the operator can give
+you; it needs no service of its own and no network:</p>
 ${run(steps.verifyWithTvs)}
 <p>With any library for JWS (RFC 7515), for example <code>jose</code>:</p>
 ${run(steps.installJose)}

@@ -149,8 +149,10 @@ function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
   const { lookup, locale } = texts;
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
-  const by = lookup.kinds[asked.kind];
-  const shown = linkTo(asked.term, asked.kind) === null ? by : `${by} ${asked.term}`;
+  const isPublic = asked.kind === "regNo" || asked.kind === "tId";
+  const mayLink = linkTo(asked.term, asked.kind) !== null;
+  const by = lookup.kinds[isPublic && !mayLink ? "longNumber" : asked.kind];
+  const shown = mayLink ? `${by} ${asked.term}` : by;
   return [fact(lookup.asked, shown), fact(lookup.answered, time)];
 }
 

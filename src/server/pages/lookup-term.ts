@@ -29,16 +29,22 @@ export function readTerm(text: string): Asked {
   }
   if (kind !== null) return { term, kind };
   const regNoWrong = (texts: Texts["lookup"]) => texts.regNoWrong(exampleRegNo);
-  return { term, problem: term.includes("/") ? regNoWrong : ({ unreadable }) => unreadable };
+  // A few letters, then digits: a registration number that was written with other signs than slashes, or with none.
+  const isLikeRegNo = term.includes("/") || /^[a-z]{1,4}[-_\\. ]?\d/i.test(term);
+  return { term, problem: isLikeRegNo ? regNoWrong : ({ unreadable }) => unreadable };
 }
 
 function tooLong(texts: Texts["lookup"]): string {
   return texts.tooLong(maxTermLength);
 }
 
-/** A link can stand for these alone: it ends up in histories, logs and messages, where no personal number belongs. */
+/**
+ * A link can stand for these alone: it ends up in histories, logs and messages, where no personal number belongs. Nor
+ * does one that lacks a digit, or its first zero, and is therefore taken for a teacher id.
+ */
 export function linkTo(term: string, kind: TermKind | null): string | null {
-  return kind === "regNo" || kind === "tId" ? `?${kind}=${encodeURIComponent(term)}` : null;
+  if (kind !== "regNo" && kind !== "tId") return null;
+  return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
 /**

@@ -89,6 +89,7 @@ export const english = {
       email: "an e-mail address, not repeated here",
       phone: "a phone number, not repeated here",
       elevenDigits: "a number of eleven digits, not repeated here",
+      longNumber: "a number of ten digits or more, not repeated here",
     },
 
     means: "What this answer means",
@@ -107,6 +108,7 @@ export const english = {
     nobodyMeans: [
       "At the time given above, the register was asked and had nobody under what you entered.",
       "A wrong digit is the usual cause: compare what you entered with the document, or try another number.",
+      "A phone number begins with 0 or +234. A NIN has eleven digits.",
     ],
     meansNot: "What it does not mean",
     foundMeansNot: [
@@ -115,7 +117,7 @@ export const english = {
       "This page, printed or saved, is for your own records and can be imitated. A signed proof is given to partner agencies.",
     ],
     nobodyMeansNot: [
-      "It does not mean that this person is not a teacher. They may be registered under another number, or elsewhere.",
+      "It does not mean that this person is not a teacher, or has no licence. They may be registered under another number, or elsewhere.",
       "An e-mail address or phone number that two teachers share finds neither of them.",
     ],
 
@@ -124,7 +126,7 @@ export const english = {
     linkBefore: "The link to this look-up",
     linkAfter: "asks the register again each time it is opened.",
     noLink:
-      "There is no link to this look-up, because it would carry a personal number or address. Share the print-out instead.",
+      "There is no link to this look-up, because it could carry a personal number or address. Share the print-out instead.",
     onPaper: (address: string) => `Asked at ${address}. Check again there before you rely on this print-out.`,
 
     tooMany: "Too many look-ups: please wait",

@@ -30,6 +30,8 @@ describe("what somebody enters", () => {
     ["\0", english.lookup.unreadable],
     ["12345678901234567890", english.lookup.unreadable],
     ["TR/2019/000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
+    ["TR2019LA000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
+    ["TR-2019-LA-000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
     ["///", english.lookup.regNoWrong("TR/2019/LA/000001")],
     ["teacher@", english.lookup.emailWrong],
     ["@", english.lookup.emailWrong],
@@ -48,6 +50,9 @@ describe("a link", () => {
     ["TR/2019/LA/000001", "regNo", "?regNo=TR%2F2019%2FLA%2F000001"],
     ["1001", "tId", "?tId=1001"],
     ["99900000001", "elevenDigits", null],
+    ["9990000000", "tId", null],
+    ["8030000001", "tId", null],
+    ["a/b/c/99900000001", "regNo", null],
     ["+2348030000001", "phone", null],
     ["teacher01@example.org", "email", null],
   ] as const)("to %s as a %s is %p", (term, kind, link) => {

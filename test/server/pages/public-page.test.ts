@@ -135,6 +135,10 @@ describe("the answer", () => {
     expect(nobody).not.toContain("99999999999");
     expect(nobody).not.toMatch(/href="[^"]*\?(?:tId|regNo)=/);
     expect(nobody).toContain(lookup.noLink);
+    const shortened = await (await ask("8030000001")).text();
+    expect(shortened).not.toContain("8030000001");
+    expect(shortened).toContain(lookup.kinds.longNumber);
+    expect(shortened).toContain(lookup.noLink);
     const address = await (await ask("nobody@example.org")).text();
     expect(address).not.toContain("nobody@example.org");
   });
