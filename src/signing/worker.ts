@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { platform, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { type Board, kind, openBoard, ringMask, slotCount, status, word } from "./board.ts";
 import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
@@ -12,6 +13,8 @@ export type SigningWorkerGreeting =
   | { readonly failure: string };
 
 const trialCount = 9;
+/** Enough that the scheduler lets the event loop in, and far from the background. */
+const niceness = 5;
 /** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
 const bulkEvery = 4;
 /**
@@ -33,7 +36,21 @@ export async function runSigningWorker({ memory, library }: SigningWorkerData): 
     say({ failure: error instanceof Error ? error.message : String(error) });
     return;
   }
+  standBack();
   work(openBoard(memory), libcrypto, () => port.postMessage(null));
+}
+
+/**
+ * Signing fills the cores; what it is fed by, and whom it answers to, needs little of them, but at once. On Linux a
+ * niceness belongs to the thread that sets it. It only ranks the threads: on a machine with room nothing is slower.
+ */
+function standBack(): void {
+  if (platform() !== "linux") return;
+  try {
+    setPriority(0, niceness);
+  } catch {
+    // A sandbox may forbid it; then the threads share as before.
+  }
 }
 
 /**
