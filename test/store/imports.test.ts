@@ -111,20 +111,22 @@ for (const kind of driverKinds) {
 
     test("says of a commit how long it kept others waiting, and whether others write", async () => {
       if (driver.kind !== "embedded") return;
-      const run = await begin("pace");
-      await imports.tune("quiet");
+      // A store of its own: what other tests wrote is others' writing too.
+      const fresh = createImportStore(driver, folder);
+      const run = await fresh.begin({ file: "pace", sha256: "pace", options: "{}", at: 1 });
+      await fresh.tune("quiet");
       const other = await database.open();
       try {
-        const first = await imports.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
+        const first = await fresh.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
         expect(first).toMatchObject({ outcome: "applied", othersWrote: false });
         await migrate(other, 2);
         await other.batch([statement("UPDATE revision SET value = value + 1")]);
-        const second = await imports.commit({ ...run, applied: 1 }, [], { ...run, applied: 2 });
+        const second = await fresh.commit({ ...run, applied: 1 }, [], { ...run, applied: 2 });
         expect(second).toMatchObject({ outcome: "applied", othersWrote: true });
         expect(second.outcome === "applied" && second.heldMs).toBeGreaterThan(0);
       } finally {
         await other.close();
-        await imports.tune(null);
+        await fresh.tune(null);
       }
     });
 

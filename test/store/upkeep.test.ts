@@ -69,7 +69,8 @@ for (const kind of driverKinds) {
     }
     const rare = rareRows.map((n) => rowOf(n).verificationId);
 
-    test("what was built behind the log answers as the log itself does", async () => {
+    /** What was built behind the log answers as the log itself does. */
+    async function answersFromWhatWasBuilt(): Promise<void> {
       const before = await answers();
       expect(before).toMatchObject({ teacher: rare, nin: rare, nobody: [], newest: rare.slice(1).reverse() });
       expect(before.told).toEqual([
@@ -81,9 +82,10 @@ for (const kind of driverKinds) {
       expect(await number("SELECT verified_through AS n FROM attestation_upkeep")).toBe(0);
       expect(await answers()).toEqual(before);
       expect(await upkeep().build()).toBe(false);
-    }, 60_000);
+    }
 
-    test("only who verified a teacher is told of it, whether that is built upon yet or not", async () => {
+    /** Only who verified a teacher is told of it, whether that is built upon yet or not. */
+    async function tellsWhoVerified(): Promise<void> {
       const register = createTeacherStore(driver);
       const webhooks = createWebhookStore(driver);
       await register.apply([aTeacherWrite("V/1/B/1"), aTeacherWrite("V/1/B/2")]);
@@ -123,9 +125,10 @@ for (const kind of driverKinds) {
       while (await upkeep().build());
       expect(await upkeep().verifiedBy(late.id)).toEqual(["agency", "late"]);
       expect(await told("never")).toEqual([]);
-    }, 60_000);
+    }
 
-    test("the oldest are deleted in steps, it is remembered, and the rest still answers", async () => {
+    /** The oldest are deleted in steps, it is remembered, and the rest still answers. */
+    async function deletesTheOldest(): Promise<void> {
       const total = await number("SELECT count(*) AS n FROM attestations");
       const boundary = rowOf(stretchRows + 100).issuedAt * 1000;
       const steps: number[] = [];
@@ -142,9 +145,10 @@ for (const kind of driverKinds) {
       // An earlier boundary, after a clock was set back, takes nothing back of what was said.
       expect(await upkeep().prune(boundary - 5_000, 1_500)).toBe(0);
       expect((await upkeep().kept()).from).toBe(boundary);
-    }, 60_000);
+    }
 
-    test("the newest one is never deleted, because the numbers go on after it", async () => {
+    /** The newest one is never deleted, because the numbers go on after it. */
+    async function keepsTheNewest(): Promise<void> {
       while (await upkeep().build());
       const newest = await number("SELECT max(id) AS n FROM attestations");
       while ((await upkeep().prune(4_000_000_000_000, 5_000)) > 0);
@@ -152,6 +156,14 @@ for (const kind of driverKinds) {
       await attestations().record(anAnsweredCall([anAttestation(30_000, { teacherId: 77 })]));
       expect(await number("SELECT max(id) AS n FROM attestations")).toBe(newest + 1);
       expect(await attestations().countOfTeacher(77)).toBe(1);
+    }
+
+    // One log lives through it all, so these are steps of one test.
+    test("is built upon, tells who verified, and is shortened from its old end only", async () => {
+      await answersFromWhatWasBuilt();
+      await tellsWhoVerified();
+      await deletesTheOldest();
+      await keepsTheNewest();
     }, 60_000);
   });
 }
