@@ -315,7 +315,8 @@ for (const kind of driverKinds) {
         lastError: "BAD_STATUS 200",
       });
       expect(await webhooks.hasten("hooked", 3_000)).toBe(1);
-      expect(await webhooks.backlog(3_000)).toMatchObject([
+      const backlog = await webhooks.backlog(3_000);
+      expect(backlog.filter(({ partnerId }) => partnerId === "hooked")).toMatchObject([
         { partnerId: "hooked", pending: 2, dead: 0, heldBy: null },
       ]);
       expect(await webhooks.remove("hooked")).toBe(true);
