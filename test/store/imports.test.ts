@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +27,8 @@ for (const kind of driverKinds) {
     let register: RegisterStore;
     let folder: string;
 
-    beforeAll(async () => {
+    // A database for each test: which import is the last one is the database's business.
+    beforeEach(async () => {
       database = await kind.create();
       driver = await database.open();
       await migrate(driver, 1);
@@ -35,7 +36,7 @@ for (const kind of driverKinds) {
       imports = createImportStore(driver, folder);
       register = createTeacherStore(driver);
     });
-    afterAll(async () => {
+    afterEach(async () => {
       await driver.close();
       await database.destroy();
       await rm(folder, { recursive: true });
