@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import { getQueryParam } from "hono/utils/url";
 import { v7 as uuidv7 } from "uuid";
 import { TvsError } from "../domain/errors.ts";
+import { log } from "../log.ts";
 import type { RequestObserver } from "../metrics/requests.ts";
 import { connectionInfo } from "./connection-info.ts";
 import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
@@ -33,7 +34,12 @@ export function createDirectListener(routes: DirectRoutes, metrics?: RequestObse
     const path = queryAt < 0 ? url : url.slice(0, queryAt);
     const endpoint = routes.get(`${method} ${path}`);
     if (endpoint === undefined || !isPlain(incoming)) return false;
-    void answer(endpoint, { incoming, outgoing, path, metrics });
+    answer(endpoint, { incoming, outgoing, path, metrics }).catch((error) => {
+      // Endpoints answer their own failures. What is left is an answer that cannot be written: nobody waits for it
+      // longer than needed, and it must not end the service, as a rejection that nobody takes would.
+      log.error("an answer could not be written", { detail: String(error) });
+      outgoing.destroy();
+    });
     return true;
   };
 }

@@ -36,8 +36,8 @@ type Act = {
 };
 
 /**
- * A commit costs some two hundred microseconds of processor time whatever is in it. When more acts arrive than one
- * in this time, the next commit waits until they have become a group: nobody waits who is alone.
+ * A commit costs some ninety microseconds of processor time whatever is in it, and a turn of the event loop. So under
+ * load the next one waits, by what the last one carried, until a group has come: nobody waits who is alone.
  */
 const pacePerActMs = 0.5;
 const maxPaceMs = 5;

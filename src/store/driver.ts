@@ -16,8 +16,6 @@ export type Driver = {
   readonly kind: "embedded" | "remote";
   /** Runs one reading statement. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
-  /** The same at once, where the database is in this process: a look-up then costs no promise of the driver's. */
-  readonly queryNow?: (sql: string, args: readonly Value[]) => Row[];
   /**
    * Runs writing statements atomically, durable when the promise resolves.
    * @returns the rows of each statement's RETURNING clause, in order

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { type Driver, type Row, type Statement, storeError } from "./driver.ts";
 import { createPacker, type PackedRows, unpackRows } from "./wire.ts";
 import { readyId } from "./writer.ts";
 
@@ -34,19 +34,12 @@ export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Prom
   const lockFile = `${guarded(() => realpathSync(file))}.lock`;
   let lock: Connection | undefined;
 
-  function queryNow(sql: string, args?: readonly Value[]): Row[] {
-    requireSameFile();
-    try {
-      return connection.all(sql, args);
-    } catch (error) {
-      throw storeError(error);
-    }
-  }
-
   return {
     kind: "embedded",
-    queryNow,
-    query: async (sql, args) => queryNow(sql, args),
+    async query(sql, args) {
+      requireSameFile();
+      return guarded(() => connection.all(sql, args));
+    },
     async batch(statements) {
       requireSameFile();
       return writer.batch(statements);

@@ -186,4 +186,18 @@ describe("a connection of the short way", () => {
     client.write(`GET ${lookupPath}?searchTerm=7 HTTP/1.1\r\nConnection: close\r\n\r\n`);
     expect(await client.closed).toContain("HTTP/1.1 400 ");
   });
+
+  test("is ended when an answer cannot be written, and the service goes on", async () => {
+    const unwritable = async () => ({ status: 200, headers: { "X-Broken": "a\nb" }, body: "{}" });
+    const short = createDirectListener(new Map([[`GET ${lookupPath}`, unwritable]]));
+    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, direct: short });
+    try {
+      const client = await openClient({ port: listener.port });
+      client.write(`GET ${lookupPath} HTTP/1.1\r\nHost: a.example\r\n\r\n`);
+      expect(await client.closed).toBe("");
+      expect((await fetch(`${listener.url}/v1/inter-agency/health`)).status).toBe(200);
+    } finally {
+      await listener.close();
+    }
+  });
 });
