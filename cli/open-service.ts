@@ -5,7 +5,7 @@ import { type Sender, startSender } from "../src/delivery/sender.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { createLive, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
-import { createQuota } from "../src/domain/quota.ts";
+import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
 import { retentionSetting, startUpkeep } from "../src/domain/retention.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
@@ -148,9 +148,9 @@ function startSending({ outbox, secrets, clock }: Operator, live: Live): () => P
   };
 }
 
-/** Re-reads what commands have changed, and forgets idempotency records in small steps. */
+/** Re-reads what commands have changed, and forgets idempotency records and quota windows that are over. */
 function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
-  const { idempotency } = operator;
+  const { idempotency, quota } = operator;
   let last: Promise<unknown> = Promise.resolve();
   let failure = "";
   const refresh = () => {
@@ -164,7 +164,11 @@ function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<
     }, told);
   };
   const prune = () => {
-    last = pruneIdempotency(idempotency, clock.now() - keepIdempotencyMs).catch(() => {});
+    const now = clock.now();
+    last = Promise.all([
+      quota.prune(forgottenWindows(now)),
+      pruneIdempotency(idempotency, now - keepIdempotencyMs),
+    ]).catch(() => {});
   };
   const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];
   return async () => {

@@ -12,7 +12,7 @@ import {
   requirePartner,
   scopes,
 } from "../src/domain/partners.ts";
-import { quotaUse } from "../src/domain/quota.ts";
+import { openWindows, quotaUse } from "../src/domain/quota.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
@@ -149,7 +149,7 @@ async function readWhole({ partners, quota, clock }: Operator, partnerId: string
   const [keys, certificates, windows] = await Promise.all([
     partners.apiKeys(),
     partners.certificates(),
-    quota.windows(),
+    quota.windows(openWindows(now)),
   ]);
   return {
     partner,

@@ -5,14 +5,40 @@ export type WindowKind = "minute" | "day";
 
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
+/**
+ * How long a window is kept after it began. A call is charged to the minute in which it came, which may be over when
+ * it is answered, and a clock that is set back meets the windows it has seen before.
+ */
+const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
+
 /** What was used of the window that began at `startsAt` (milliseconds since the epoch). */
 export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
 
+/** The beginning of one window of each kind, in milliseconds since the epoch. */
+export type WindowStarts = Readonly<Record<WindowKind, number>>;
+
 export type QuotaStore = {
-  windows(): Promise<QuotaWindow[]>;
+  /** All windows that are kept, or only those that began at these times. */
+  windows(starts?: WindowStarts): Promise<QuotaWindow[]>;
   /** Makes charges durable that no attestation carries: those of refused and replayed calls. */
   charge(charges: readonly QuotaWindow[]): Promise<void>;
+  /** Forgets the windows that began before these times. */
+  prune(before: WindowStarts): Promise<void>;
 };
+
+/** The windows that are open at a time, in milliseconds since the epoch. */
+export function openWindows(now: number): WindowStarts {
+  return { minute: startOf("minute", now), day: startOf("day", now) };
+}
+
+/** What {@link QuotaStore.prune} may forget at a time, in milliseconds since the epoch. */
+export function forgottenWindows(now: number): WindowStarts {
+  return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
+}
+
+function startOf(kind: WindowKind, now: number): number {
+  return Math.floor(now / windowMs[kind]) * windowMs[kind];
+}
 
 /** Contract, X-RateLimit headers: `resetAt` in Unix epoch seconds. */
 export type QuotaState = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
@@ -20,7 +46,10 @@ export type QuotaState = { readonly limit: number; readonly remaining: number; r
 /** A call that may not run now: which window blocks, and for how many seconds. */
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
-/** One call that has paid its minute token. It pays for its work later, and is charged in one commit. */
+/**
+ * One call that has paid its minute token. It belongs to the minute and the day in which it came, whenever it is
+ * answered: they are what it is charged to and what its headers tell.
+ */
 export type QuotaCall = {
   readonly partner: Partner;
   /**
@@ -30,6 +59,7 @@ export type QuotaCall = {
   takeWork(calls: number): QuotaRefusal | null;
   /** What this call used and is not yet durable; taking it makes the caller responsible for it. */
   takeCharges(): QuotaWindow[];
+  state(): QuotaState;
 };
 
 export type Quota = {
@@ -43,57 +73,60 @@ export type Quota = {
  * `Remaining` and `Reset` are exact. Only what was used is kept: a raised quota counts at once.
  *
  * One service owns a database (Driver.claimService), so memory is exact; what a restart needs is in
- * `stored`, because every answer leaves only after what it cost is durable.
+ * `stored`, because every answer leaves only after what it cost is durable. Each window is an account of its own:
+ * neither a call that is answered after the turn of the minute nor a clock that is nudged back can take anything
+ * out of another one.
  */
 export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota {
-  const windows = { minute: new Map<string, QuotaWindow>(), day: new Map<string, QuotaWindow>() };
-  for (const one of stored) windows[one.kind].set(one.partnerId, { ...one });
+  /** By kind, beginning and partner. */
+  const windows = {
+    minute: new Map<number, Map<string, QuotaWindow>>(),
+    day: new Map<number, Map<string, QuotaWindow>>(),
+  };
+  for (const one of stored) begun(one.kind, one.startsAt).set(one.partnerId, { ...one });
 
-  function current(partnerId: string, kind: WindowKind): QuotaWindow {
-    const startsAt = Math.floor(clock.now() / windowMs[kind]) * windowMs[kind];
-    const known = windows[kind].get(partnerId);
-    if (known !== undefined && !startsNewWindow(known.startsAt, startsAt, kind)) return known;
-    const fresh: QuotaWindow = { partnerId, kind, startsAt, used: 0 };
-    windows[kind].set(partnerId, fresh);
+  function begun(kind: WindowKind, startsAt: number): Map<string, QuotaWindow> {
+    const known = windows[kind].get(startsAt);
+    if (known !== undefined) return known;
+    for (const other of windows[kind].keys()) {
+      if (other < startsAt - keepWindowMs[kind]) windows[kind].delete(other);
+    }
+    const fresh = new Map<string, QuotaWindow>();
+    windows[kind].set(startsAt, fresh);
     return fresh;
   }
 
-  function both(partner: Partner) {
-    const minute = current(partner.partnerId, "minute");
-    const day = current(partner.partnerId, "day");
-    return { minute, day, minuteLeft: left(partner.perMinute, minute), dayLeft: left(partner.perDay, day) };
+  function current(partnerId: string, kind: WindowKind, now: number): QuotaWindow {
+    const startsAt = startOf(kind, now);
+    const partners = begun(kind, startsAt);
+    const known = partners.get(partnerId);
+    if (known !== undefined) return known;
+    const fresh: QuotaWindow = { partnerId, kind, startsAt, used: 0 };
+    partners.set(partnerId, fresh);
+    return fresh;
   }
 
-  function state(partner: Partner): QuotaState {
-    const { minute, minuteLeft, dayLeft } = both(partner);
-    return { limit: partner.perMinute, remaining: Math.min(minuteLeft, dayLeft), resetAt: endOf(minute) };
+  function accountOf(partner: Partner): Account {
+    const now = clock.now();
+    const minute = current(partner.partnerId, "minute", now);
+    const day = current(partner.partnerId, "day", now);
+    return { partner, minute, day };
   }
 
-  /** With both windows spent, the longer wait counts. */
-  function refuse(partner: Partner, calls: number): QuotaRefusal {
-    const { minute, day, minuteLeft, dayLeft } = both(partner);
-    const window = dayLeft < calls ? day : minute;
-    const resetAt = endOf(window);
-    const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - clock.now() / 1000));
-    // A batch that costs more than is left is refused while smaller calls still pass.
-    const remaining = Math.min(minuteLeft, dayLeft);
-    return { limit: partner.perMinute, remaining, resetAt, window: window.kind, retryAfterSeconds };
-  }
-
-  function open(partner: Partner): QuotaCall | QuotaRefusal {
-    if (both(partner).minuteLeft < 1) return refuse(partner, 1);
-    return createCall(partner, { both, refuse });
-  }
-
-  return { open, state };
+  return {
+    open(partner) {
+      const account = accountOf(partner);
+      return left(account).minute < 1 ? refusal(account, 1, clock.now()) : createCall(account, clock);
+    },
+    state: (partner) => stateOf(accountOf(partner)),
+  };
 }
 
-type Accounts = {
-  both(partner: Partner): { minute: QuotaWindow; day: QuotaWindow; minuteLeft: number; dayLeft: number };
-  refuse(partner: Partner, calls: number): QuotaRefusal;
-};
+/** A partner's two windows, of one moment. */
+type Account = { readonly partner: Partner; readonly minute: QuotaWindow; readonly day: QuotaWindow };
 
-function createCall(partner: Partner, accounts: Accounts): QuotaCall {
+function createCall(account: Account, clock: Clock): QuotaCall {
+  const { partner, minute, day } = account;
   let charges: QuotaWindow[] = [];
 
   function use(window: QuotaWindow, count: number): void {
@@ -102,40 +135,55 @@ function createCall(partner: Partner, accounts: Accounts): QuotaCall {
     charges.push({ ...window, used: count });
   }
 
-  function takeWork(calls: number): QuotaRefusal | null {
-    const { minute, day, minuteLeft, dayLeft } = accounts.both(partner);
-    if (dayLeft < calls || minuteLeft < calls - 1) return accounts.refuse(partner, calls);
-    use(minute, calls - 1);
-    use(day, calls);
-    return null;
-  }
-
-  function takeCharges(): QuotaWindow[] {
-    const taken = charges;
-    charges = [];
-    return taken;
-  }
-
-  use(accounts.both(partner).minute, 1);
-  return { partner, takeWork, takeCharges };
+  use(minute, 1);
+  return {
+    partner,
+    takeWork(calls) {
+      const tokens = left(account);
+      if (tokens.day < calls || tokens.minute < calls - 1) return refusal(account, calls, clock.now());
+      use(minute, calls - 1);
+      use(day, calls);
+      return null;
+    },
+    takeCharges() {
+      const taken = charges;
+      charges = [];
+      return taken;
+    },
+    state: () => stateOf(account),
+  };
 }
 
-function left(limit: number, window: QuotaWindow): number {
-  return Math.max(0, limit - window.used);
+function left({ partner, minute, day }: Account): Readonly<Record<WindowKind, number>> {
+  return {
+    minute: Math.max(0, partner.perMinute - minute.used),
+    day: Math.max(0, partner.perDay - day.used),
+  };
+}
+
+function stateOf(account: Account): QuotaState {
+  const { minute, day } = left(account);
+  return {
+    limit: account.partner.perMinute,
+    remaining: Math.min(minute, day),
+    resetAt: endOf(account.minute),
+  };
+}
+
+/**
+ * With both windows spent, the longer wait counts. A batch that costs more than is left is refused while smaller calls
+ * still pass.
+ */
+function refusal(account: Account, calls: number, now: number): QuotaRefusal {
+  const window = left(account).day < calls ? account.day : account.minute;
+  const resetAt = endOf(window);
+  const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
+  return { ...stateOf(account), resetAt, window: window.kind, retryAfterSeconds };
 }
 
 /** Unix epoch seconds at which the window ends. */
 function endOf(window: QuotaWindow): number {
   return (window.startsAt + windowMs[window.kind]) / 1000;
-}
-
-/**
- * Whether a window that begins at `startsAt` replaces the known one. One that began just before it does
- * not (calls overtake each other at the boundary, and clocks are nudged): that would give quota back. One
- * that began much earlier does, or a clock that was set back would block the partner until it catches up.
- */
-export function startsNewWindow(knownStartsAt: number, startsAt: number, kind: WindowKind): boolean {
-  return startsAt > knownStartsAt || startsAt < knownStartsAt - windowMs[kind];
 }
 
 /** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */
@@ -147,11 +195,13 @@ export function quotaUse(
   stored: readonly QuotaWindow[],
   now: number,
 ): Readonly<Record<WindowKind, QuotaUse>> {
+  const starts = openWindows(now);
   const useOf = (kind: WindowKind, limit: number): QuotaUse => {
-    const startsAt = Math.floor(now / windowMs[kind]) * windowMs[kind];
-    const known = stored.find((one) => one.partnerId === partner.partnerId && one.kind === kind);
-    const isOpen = known !== undefined && !startsNewWindow(known.startsAt, startsAt, kind);
-    return { used: isOpen ? known.used : 0, limit, resetAt: isoTime(startsAt + windowMs[kind]) };
+    const startsAt = starts[kind];
+    const isOurs = (one: QuotaWindow) =>
+      one.partnerId === partner.partnerId && one.kind === kind && one.startsAt === startsAt;
+    const used = stored.find(isOurs)?.used ?? 0;
+    return { used, limit, resetAt: isoTime(startsAt + windowMs[kind]) };
   };
   return { minute: useOf("minute", partner.perMinute), day: useOf("day", partner.perDay) };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import type { Partner } from "./partners.ts";
-import { type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota.ts";
+import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
 
 /** A run of an import. Times are milliseconds since the epoch. */
@@ -101,7 +101,7 @@ async function read(dependencies: ReadingsDependencies): Promise<Readings> {
   const { quotaStore, partners, webhooks, imports, clock } = dependencies;
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest] = await Promise.all([
-    quotaStore.windows(),
+    quotaStore.windows(openWindows(now)),
     partners.partners(),
     webhooks.endpoints(),
     webhooks.backlog(now),

@@ -2,7 +2,7 @@ import type { PresentedCertificate } from "../domain/certificates.ts";
 import { type Authenticated, authenticate, type Presented } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import type { QuotaCall, QuotaState } from "../domain/quota.ts";
+import type { QuotaCall } from "../domain/quota.ts";
 import { type Caller, QuotaExceeded } from "../domain/verification.ts";
 import { parseClientCertHeader } from "./client-certificate.ts";
 import type { Endpoint, HttpCall } from "./http-call.ts";
@@ -23,14 +23,30 @@ export function partnerEndpoint(
   service: Service,
   options: { sourceOf: SourceOf; scope: Scope; work: Work },
 ): Endpoint {
+  const { quota, quotaStore } = service;
   return async (call) => {
     const authenticated = authenticateCall(service, call, options.sourceOf);
-    let state: QuotaState | undefined;
-    const reply = await withinQuota(service, { authenticated, call, ...options }).catch((error) => {
-      if (error instanceof QuotaExceeded) state = error.refusal;
+    const { partner } = authenticated;
+    let state = () => quota.state(partner);
+
+    async function withinQuota(): Promise<Reply> {
+      if (!partner.scopes.includes(options.scope))
+        throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${options.scope}`);
+      const opened = quota.open(partner);
+      if ("retryAfterSeconds" in opened) throw new QuotaExceeded(opened);
+      state = opened.state;
+      try {
+        return await options.work(call, { ...authenticated, requestId: call.requestId, quota: opened });
+      } finally {
+        await chargeRest(quotaStore, opened);
+      }
+    }
+
+    const reply = await withinQuota().catch((error) => {
+      if (error instanceof QuotaExceeded) state = () => error.refusal;
       return problemReply(error, call);
     });
-    setRateLimitHeaders(reply.headers, state ?? service.quota.state(authenticated.partner));
+    setRateLimitHeaders(reply.headers, state());
     reply.headers["Cache-Control"] ??= "no-store";
     return reply;
   };
@@ -55,27 +71,9 @@ function authenticateCall(
 }
 
 /**
- * Takes the minute token, and sees to it that nothing is answered before what it cost is durable: work
- * commits its own charges, all else (a refused body, a replay) is charged here.
+ * Sees to it that nothing is answered before what it cost is durable: work commits its own charges, all else (a
+ * refused body, a replay) is charged here.
  */
-async function withinQuota(
-  { quota: quotas, quotaStore }: Service,
-  asked: { authenticated: Authenticated; call: HttpCall; scope: Scope; work: Work },
-): Promise<Reply> {
-  const { authenticated, call, scope } = asked;
-  if (!authenticated.partner.scopes.includes(scope)) {
-    throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
-  }
-  const quota = quotas.open(authenticated.partner);
-  if ("retryAfterSeconds" in quota) throw new QuotaExceeded(quota);
-  const caller: Caller = { ...authenticated, requestId: call.requestId, quota };
-  try {
-    return await asked.work(call, caller);
-  } finally {
-    await chargeRest(quotaStore, quota);
-  }
-}
-
 async function chargeRest(store: Service["quotaStore"], quota: QuotaCall): Promise<void> {
   const charges = quota.takeCharges();
   if (charges.length > 0) await store.charge(charges);

@@ -4,9 +4,10 @@ import type { Driver, Row, Statement } from "./driver.ts";
 import initial from "./migrations/001_initial.sql" with { type: "text" };
 import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
 import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text" };
+import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text" };
 
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
-const migrations: readonly string[] = [initial, webhooks, upkeep];
+const migrations: readonly string[] = [initial, webhooks, upkeep, quotaWindows];
 
 /** The schema that this program makes. */
 export const schemaVersion = migrations.length;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
@@ -30,10 +31,13 @@ const partners: Record<string, Partial<Partner>> = {
 export type PartnerName = "full" | "unscoped" | "spent";
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** The real service over a folder of its own, its clock standing still, and the app that `serve` listens with. */
-export async function openWorld(options: { publicPerMinute?: number } = {}) {
+/**
+ * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
+ * `serve` listens with.
+ */
+export async function openWorld(options: { publicPerMinute?: number; clock?: Clock } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "tvs-api-"));
-  const clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") };
+  const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   const opened = await openService(readConfig({ data: folder }, {}), {
     clock,
     defaultIssuer: "https://teachers.example",

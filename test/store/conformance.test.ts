@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { WindowStarts } from "../../src/domain/quota.ts";
 import type { UniqueKey } from "../../src/domain/teachers.ts";
 import { createCommits } from "../../src/store/commits.ts";
 import type { Driver } from "../../src/store/driver.ts";
@@ -188,20 +189,25 @@ for (const kind of driverKinds) {
       expect((await keys.list()).find((key) => key.kid === "A")?.sealed).toBeNull();
     });
 
-    test("quota is added within a window and begins anew in the next", async () => {
+    test("quota is added to its own window, whichever came last, and forgotten when it is old", async () => {
       const quota = createQuotaStore(driver, createCommits(driver));
       const charge = (startsAt: number, used: number) =>
         quota.charge([{ partnerId: "q", kind: "minute", startsAt, used }]);
-      const used = async () => (await quota.windows()).find((one) => one.partnerId === "q");
+      const used = async (starts?: WindowStarts) =>
+        Object.fromEntries(
+          (await quota.windows(starts))
+            .filter((one) => one.partnerId === "q")
+            .map((one) => [one.startsAt, one.used]),
+        );
       await charge(600_000, 1);
       await charge(600_000, 2);
-      expect(await used()).toMatchObject({ startsAt: 600_000, used: 3 });
-      await charge(540_000, 1);
-      expect(await used()).toMatchObject({ startsAt: 600_000, used: 3 });
       await charge(660_000, 1);
-      expect(await used()).toMatchObject({ startsAt: 660_000, used: 1 });
+      await charge(600_000, 1);
       await charge(60_000, 4);
-      expect(await used()).toMatchObject({ startsAt: 60_000, used: 4 });
+      expect(await used()).toEqual({ 60000: 4, 600000: 4, 660000: 1 });
+      expect(await used({ minute: 660_000, day: 0 })).toEqual({ 660000: 1 });
+      await quota.prune({ minute: 600_000, day: 0 });
+      expect(await used()).toEqual({ 600000: 4, 660000: 1 });
     });
 
     test("a teacher's change, its history and its events are stored together or not at all", async () => {

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import { aClock } from "../domain/samples.ts";
+import { known, openWorld } from "./api-world.ts";
+
+const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" };
+
+test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
+  const clock = aClock("2026-03-01T23:59:59.990Z");
+  const world = await openWorld({ clock });
+  try {
+    // The body comes when the next day has begun.
+    const body = new ReadableStream({
+      pull(controller) {
+        clock.add(20);
+        controller.enqueue(new TextEncoder().encode(JSON.stringify(question)));
+        controller.close();
+      },
+    });
+    const request = new Request("http://service.test/v1/inter-agency/eligibility-check", {
+      method: "POST",
+      headers: { Authorization: `Bearer ${world.keyOf("full")}` },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+    const response = await world.app.fetch(request, connection);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("X-RateLimit-Remaining")).toBe("4999");
+    expect(response.headers.get("X-RateLimit-Reset")).toBe(String(Date.parse("2026-03-02T00:00:00Z") / 1000));
+    const stored = (await world.operator.quota.windows()).sort((a, b) => (a.kind < b.kind ? 1 : -1));
+    expect(stored).toEqual([
+      { partnerId: "full", kind: "minute", startsAt: Date.parse("2026-03-01T23:59:00Z"), used: 1 },
+      { partnerId: "full", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 1 },
+    ]);
+  } finally {
+    await world.close();
+  }
+});
