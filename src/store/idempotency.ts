@@ -3,18 +3,22 @@ import type { Driver, Statement } from "./driver.ts";
 import { bytes, integer, text } from "./rows.ts";
 
 /** Fails the whole commit when the key was used already, so that no work is ever stored twice. */
-const insert = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body)
-  SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?6 AND state = 'active')`;
+const insert = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body, kid)
+  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?6 AND state = 'active')`;
+
+/** A record whose key was declared compromised counts as absent: its envelope must not be handed out again. */
+const isCompromised = `EXISTS (SELECT 1 FROM signing_keys
+  WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 /**
- * The record of an answer; one that was kept long enough gives way to it.
+ * The record of an answer; one that was kept long enough, or whose key is compromised, gives way to it.
  * @param kid the key that signed the answer and must still be active
  */
 export function idempotencyStatements(record: IdempotencyRecord, kid: string): Statement[] {
   const { id, fingerprint, createdAt, headers, body } = record;
   return [
     {
-      sql: "DELETE FROM idempotency WHERE id = ? AND created_at < ?",
+      sql: `DELETE FROM idempotency WHERE id = ? AND (created_at < ? OR ${isCompromised})`,
       args: [id, createdAt - keepIdempotencyMs],
     },
     { sql: insert, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] },
@@ -24,7 +28,9 @@ export function idempotencyStatements(record: IdempotencyRecord, kid: string): S
 export function createIdempotencyStore(driver: Driver): IdempotencyStore {
   return {
     async find(id) {
-      const [row] = await driver.query("SELECT * FROM idempotency WHERE id = ?", [id]);
+      const [row] = await driver.query(`SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`, [
+        id,
+      ]);
       if (row === undefined) return null;
       return {
         id,

@@ -3,6 +3,8 @@ import type { Envelope } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf, type Rotated } from "./key-ring.ts";
 import { patienceMs, withinOneSecond } from "./program.ts";
+import { teachers } from "./registry.ts";
+import { readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -135,6 +137,32 @@ describe("compromise", () => {
     expect(code).toBe(1);
     expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
     expect(verdicts[0]?.reason.toLowerCase()).toContain("compromised");
+  });
+
+  test("a key's stored answers are not handed out again: the same call runs anew", async () => {
+    const purpose = "EMPLOYER_BACKGROUND_CHECK";
+    const question = { identifier: { regNo: teachers.valid.reg_no }, purpose };
+    type Answer = Envelope | { results: [Envelope] };
+    async function send(path: string, body: unknown) {
+      const response = await ring.partner.post(path, body, { "Idempotency-Key": "before-the-theft" });
+      expect(response.status).toBe(200);
+      const answer = await readJson<Answer>(response);
+      const { signatureKid: kid } = "results" in answer ? answer.results[0] : answer;
+      return { kid, replayed: response.headers.get("Idempotent-Replayed") };
+    }
+    const calls: readonly (readonly [string, unknown])[] = [
+      ["/eligibility-check", question],
+      ["/batch", { items: [question] }],
+    ];
+    const active = await ring.activeKid();
+    for (const call of calls) expect(await send(...call)).toEqual({ kid: active, replayed: null });
+    for (const call of calls) expect(await send(...call)).toEqual({ kid: active, replayed: "true" });
+    const since = new Date(Date.now() - 60_000).toISOString();
+    expect((await ring.world.tvs("keys", "compromise", active, "--since", since)).code).toBe(0);
+    expect(await withinOneSecond(async () => (await ring.activeKid()) !== active)).toBe(true);
+    const next = await ring.activeKid();
+    for (const call of calls) expect(await send(...call)).toEqual({ kid: next, replayed: null });
+    for (const call of calls) expect(await send(...call)).toEqual({ kid: next, replayed: "true" });
   });
 
   test("since later than an envelope was signed leaves that envelope good", async () => {

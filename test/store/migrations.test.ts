@@ -106,24 +106,28 @@ describe("a database that is not this program's", () => {
     }));
 });
 
+/** A database as an earlier program left it, with the first of its migrations. */
+async function makeSchema(driver: Driver, names: readonly string[]): Promise<void> {
+  await driver.batch([
+    statement(
+      "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+    ),
+  ]);
+  for (const [index, name] of names.entries()) {
+    const text = readFileSync(new URL(`../../src/store/migrations/${name}.sql`, import.meta.url), "utf8");
+    const parts = text
+      .replace(/^\s*--.*$/gm, "")
+      .split(/;[ \t]*$/m)
+      .filter((sql) => sql.trim() !== "");
+    const digest = createHash("sha256").update(text).digest("hex");
+    const noted = statement("INSERT INTO schema_migrations VALUES (?, ?, 0)", [index + 1, digest]);
+    await driver.batch([noted, ...parts.map((sql) => statement(sql))]);
+  }
+}
+
 test("a log that was kept before it had an upkeep is built upon, and its random indexes are gone", () =>
   withDriver(async (driver) => {
-    const text = (name: string) =>
-      readFileSync(new URL(`../../src/store/migrations/${name}.sql`, import.meta.url), "utf8");
-    await driver.batch([
-      statement(
-        "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
-      ),
-    ]);
-    for (const [index, name] of ["001_initial", "002_webhooks"].entries()) {
-      const parts = text(name)
-        .replace(/^\s*--.*$/gm, "")
-        .split(/;[ \t]*$/m)
-        .filter((sql) => sql.trim() !== "");
-      const digest = createHash("sha256").update(text(name)).digest("hex");
-      const noted = statement("INSERT INTO schema_migrations VALUES (?, ?, 0)", [index + 1, digest]);
-      await driver.batch([noted, ...parts.map((sql) => statement(sql))]);
-    }
+    await makeSchema(driver, ["001_initial", "002_webhooks"]);
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
       policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
       VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
@@ -151,4 +155,25 @@ test("a log that was kept before it had an upkeep is built upon, and its random 
     expect((await driver.query(indexes)).map(({ name }) => name)).toEqual([
       "sqlite_autoindex_attestations_1",
     ]);
+  }));
+
+test("what was used of a quota, and who signed a stored answer, is still known", () =>
+  withDriver(async (driver) => {
+    await makeSchema(driver, ["001_initial", "002_webhooks", "003_attestation_upkeep"]);
+    const record = "INSERT INTO idempotency VALUES (?, X'00', 1, ?, ?)";
+    await driver.batch([
+      statement("INSERT INTO quota_windows VALUES ('a', 'minute', 60000, 7)"),
+      statement(record, [new Uint8Array([1]), '{"X-Signature-Kid":"one"}', '{"signatureKid":"one"}']),
+      statement(record, [
+        new Uint8Array([2]),
+        "{}",
+        '{"count":2,"results":[{"signatureKid":"two"},{"signatureKid":"two"}]}',
+      ]),
+    ]);
+    await migrate(driver, 1);
+    const [window] = await driver.query("SELECT * FROM quota_windows");
+    expect(window).toMatchObject({ partner_id: "a", kind: "minute", used: 7 });
+    expect(Number(window?.starts_at)).toBe(60_000);
+    const kids = await driver.query("SELECT kid FROM idempotency ORDER BY id");
+    expect(kids.map(({ kid }) => kid)).toEqual(["one", "two"]);
   }));

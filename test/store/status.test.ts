@@ -107,7 +107,8 @@ for (const kind of driverKinds) {
     });
 
     test("idempotency records are counted by their ends", async () => {
-      const insert = "INSERT INTO idempotency VALUES (?, ?, 1, '{}', '')";
+      const insert =
+        "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
       const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
       await driver.batch(some);
       await driver.batch([{ sql: "DELETE FROM idempotency WHERE id = ?", args: [new Uint8Array([1])] }]);
