@@ -6,6 +6,8 @@ import { closeAll, drip, makeExchange, ok, receive, requestTo } from "./deliveri
 
 /** For the endpoints that never come to an end. */
 const shortMs = 60;
+/** By then any machine has read a status line. */
+const longMs = 10_000;
 
 afterEach(closeAll);
 
@@ -43,10 +45,16 @@ describe("the deadline", () => {
   test.each(cases)(
     "an endpoint that %s is TIMEOUT, and its connection closed",
     async (_name, answer, status) => {
-      const receiver = await receive(answer);
-      const result = await makeExchange().deliver(requestTo(receiver.port, { deadlineMs: shortMs }));
-      expect(result).toMatchObject({ outcome: "failed", status, error: "TIMEOUT", retryAfterSeconds: null });
-      await receiver.closed;
+      for (let deadlineMs = shortMs; ; deadlineMs *= 2) {
+        const receiver = await receive(answer);
+        const result = await makeExchange().deliver(requestTo(receiver.port, { deadlineMs }));
+        expect(result).toMatchObject({ outcome: "failed", error: "TIMEOUT", retryAfterSeconds: null });
+        await receiver.closed;
+        // On a busy machine the deadline may come before the status line has been read.
+        if (result.status === null && status !== null && deadlineMs < longMs) continue;
+        expect(result.status).toBe(status);
+        return;
+      }
     },
   );
 

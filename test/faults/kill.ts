@@ -60,6 +60,7 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
       callRepeatedly(load, n === 0 ? smallKey : bigKey, n),
     );
     for (let kill = 0; kill < kills; kill++) {
+      await answersAndReplays(load);
       await new Promise((done) => setTimeout(done, 100 + Math.random() * 300));
       await endService(service, "SIGKILL");
       service = await startService(dataDir);
@@ -71,6 +72,15 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
     return await compare(dataDir, load, kills);
   } finally {
     await rm(dataDir, { recursive: true });
+  }
+}
+
+/** Until the service has answered and replayed since its last start: a kill before that would show nothing. */
+async function answersAndReplays(load: Load): Promise<void> {
+  const { answers, replayed } = load;
+  const before = answers.length;
+  while (load.answers.length < before + callers || load.replayed === replayed) {
+    await new Promise((done) => setTimeout(done, 5));
   }
 }
 
@@ -165,10 +175,7 @@ async function compare(dataDir: string, load: Load, kills: number): Promise<Find
   const windows = db.all(
     "SELECT starts_at, used FROM quota_windows WHERE partner_id = 'small' AND kind = 'minute'",
   );
-  const counted = windows.map((row) => ({
-    reset: Number(row.starts_at) / 1000 + 60,
-    used: Number(row.used),
-  }));
+  const usedUntil = new Map(windows.map((row) => [Number(row.starts_at) / 1000 + 60, Number(row.used)]));
   const [check] = db.all("PRAGMA integrity_check");
   db.close();
   return {
@@ -181,7 +188,9 @@ async function compare(dataDir: string, load: Load, kills: number): Promise<Find
     keysThatRanTwice: twice.length,
     replaysThatDiffer: load.replaysThatDiffer,
     quotaExceeded: [...load.smallAnswers.values()].filter((answers) => answers > smallPerMinute).length,
-    answersNotCounted: counted.filter(({ reset, used }) => used < (load.smallAnswers.get(reset) ?? 0)).length,
+    answersNotCounted: [...load.smallAnswers].filter(
+      ([reset, answers]) => (usedUntil.get(reset) ?? 0) < answers,
+    ).length,
     integrity: String(check?.integrity_check),
   };
 }
