@@ -7,7 +7,7 @@ import { openConnection } from "../src/store/connection.ts";
 import type { Driver } from "../src/store/driver.ts";
 import { openEmbedded } from "../src/store/embedded.ts";
 import { createKeyStore } from "../src/store/keys.ts";
-import { schemaVersion } from "../src/store/migrations.ts";
+import { inspectSchema, schemaVersion } from "../src/store/migrations.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusStore } from "../src/store/status.ts";
@@ -96,13 +96,12 @@ function headerOf(file: string): string {
 }
 
 async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
-  const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
-  if (!tables.some((table) => table.name === "schema_migrations")) {
+  const schema = await checkSchema(driver);
+  if (schema === null) {
     const check = fail("database", "it belongs to another program", "look where --data and --database point");
     return { checks: [check], masterKeyCheck: undefined };
   }
   const status = createStatusStore(driver);
-  const schema = checkSchema(await status.schemaVersion());
   const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
   const running = await driver.serviceRunning();
   const service = ok(
@@ -130,18 +129,30 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   };
 }
 
-function checkSchema(found: number): Check {
+/** @returns null for a database of another program */
+async function checkSchema(driver: Driver): Promise<Check | null> {
   const name = "schema";
-  if (found > schemaVersion) {
-    return fail(name, `${found}; this program knows ${schemaVersion}`, "run the newer tvs that migrated it");
+  let found: Awaited<ReturnType<typeof inspectSchema>>;
+  try {
+    found = await inspectSchema((sql) => driver.query(sql));
+  } catch (error) {
+    if (!isTvsError(error)) throw error;
+    return fail(name, "it is not one that this program knows", error.message);
   }
-  if (found < schemaVersion)
+  if (found === null) return null;
+  if (found.difference !== null) {
+    const advice =
+      "stop the service, find out who can write to the database, and restore a backup from before; " +
+      "what it answered since cannot be relied upon";
+    return fail(name, `somebody else has changed it: ${found.difference}`, advice);
+  }
+  if (found.version < schemaVersion)
     return warn(
       name,
-      `${found} of ${schemaVersion}`,
+      `${found.version} of ${schemaVersion}`,
       "the next command of this program migrates it; back up first",
     );
-  return ok(name, String(found));
+  return ok(name, `${found.version}, as this program makes it`);
 }
 
 async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {

@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, placeNew, syncFile } from "./files.ts";
-import { refuseForeignSchema } from "./migrations.ts";
+import { inspectSchema } from "./migrations.ts";
+import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 
 /** What a backup holds, as far as an operator wants to know it before relying on it. */
@@ -73,7 +74,8 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
   const bytes = checkHeader(file, name);
   return withImmutable(file, async (all) => {
     try {
-      const schema = schemaOf(all);
+      // First of all, because a check of the pages evaluates what the schema says.
+      const schema = await schemaOf(all);
       checkIntegrity(all);
       return { bytes, sha256: await digestOf(file), schema, ...contentOf(all) };
     } catch (error) {
@@ -85,11 +87,11 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
 }
 
 const noBackup = "is not a backup of this program";
+const changed = "was changed by somebody else";
 
 function damage(message: string): string {
-  return message === noBackup
-    ? `${noBackup}; use a file that tvs backup has made`
-    : "is damaged; use another backup";
+  if (message === noBackup) return `${noBackup}; use a file that tvs backup has made`;
+  return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
 }
 
 /** Reads rows of one database; a statement without parameters, as often as it likes. */
@@ -97,9 +99,8 @@ export type ReadAll = (sql: string) => Row[];
 
 /** Runs `act` over a file that nobody changes meanwhile. */
 export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | Promise<T>): Promise<T> {
-  const { default: Database } = await import("libsql");
   // The path as an address: percent-encoded, so that a `?` or `#` in a name is not taken for options.
-  const db = new Database(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
+  const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
     return await act((sql) => db.prepare(sql).all([]) as Row[]);
   } finally {
@@ -140,18 +141,14 @@ function readHeader(file: string, name: string, header: Uint8Array): number {
   }
 }
 
-function schemaOf(all: ReadAll): number {
-  const tables = all("SELECT name FROM sqlite_master WHERE type = 'table'").map((row) => row.name);
-  if (!tables.includes("schema_migrations")) throw new TvsError("STORE_CORRUPT", noBackup);
-  const applied = all("SELECT version, sha256 FROM schema_migrations ORDER BY version");
-  if (applied.length === 0) throw new TvsError("STORE_CORRUPT", noBackup);
-  try {
-    refuseForeignSchema(applied);
-  } catch (cause) {
-    if (isTvsError(cause, "DATABASE_TOO_NEW")) throw cause;
+async function schemaOf(all: ReadAll): Promise<number> {
+  const found = await inspectSchema(all).catch((cause) => {
+    if (!isTvsError(cause, "STORE_CORRUPT")) throw cause;
     throw new TvsError("STORE_CORRUPT", noBackup, { cause });
-  }
-  return applied.length;
+  });
+  if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
+  if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
+  return found.version;
 }
 
 function checkIntegrity(all: ReadAll): void {

@@ -1,6 +1,7 @@
 import type Libsql from "libsql";
 import { blockRows, boundForms } from "./bulk.ts";
 import { bindable, type Row, type Statement, type Value } from "./driver.ts";
+import { openNative } from "./native.ts";
 
 /** `valueCount` is how many values the first call gave: every later one must give as many. */
 type Prepared = {
@@ -35,14 +36,13 @@ const maxPrepared = 500;
 const maxParsedAhead = 64 * 1024;
 
 /**
- * Opens a connection. The native addon is loaded here and not at the top of the file, so that commands
- * which need no database start without it and a failure to load it can be explained.
- * @throws the native driver's error; the caller translates it
+ * Opens a connection.
+ * @throws TvsError STORE_* when the file does not open; the native driver's error for what is wrong with it then, which
+ *   the caller translates
  */
 export async function openConnection(file: string): Promise<Connection> {
-  const { default: Database } = await import("libsql");
   // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
-  const db = new Database(file, { timeout: 0 });
+  const db = await openNative(file);
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
   const settings = ["journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = FAST"];
   for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);

@@ -3,6 +3,7 @@ import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Driver, type Row, type Statement, storeError } from "./driver.ts";
+import { explainOpenFailure, openNative } from "./native.ts";
 import { createPacker, type PackedRows, unpackRows } from "./wire.ts";
 import { readyId } from "./writer.ts";
 
@@ -68,6 +69,7 @@ async function open(file: string): Promise<Connection> {
     if (fresh) chmodSync(file, 0o600);
     return connection;
   } catch (error) {
+    if (error instanceof TvsError) throw error;
     throw explainOpenFailure(file, error);
   }
 }
@@ -88,22 +90,6 @@ function watchFile(file: string): () => void {
     const message = `${file} was moved away or replaced while it was in use; start this program again`;
     throw new TvsError("STORE_UNAVAILABLE", message);
   };
-}
-
-function explainOpenFailure(file: string, error: unknown): TvsError {
-  const text = String(error);
-  if (/Unable to open|: 14\b|CANTOPEN/.test(text)) {
-    const message = `cannot open ${file}: check that its folder exists and that this user may write there`;
-    return new TvsError("STORE_READ_ONLY", message, { detail: text });
-  }
-  if (/dlopen|shared object|\.node|failed to map/i.test(text)) {
-    const message =
-      "the database engine could not be unpacked into the temp directory; set BUN_TMPDIR to a folder " +
-      "that is writable and not mounted noexec";
-    return new TvsError("STORE_UNAVAILABLE", message, { detail: text });
-  }
-  const known = storeError(error);
-  return new TvsError(known.code, `${file}: ${known.message}`, { detail: text });
 }
 
 function guarded<T>(act: () => T): T {
@@ -187,9 +173,8 @@ async function inThread(worker: Worker): Promise<Writer> {
  * @throws TvsError DATABASE_IN_USE
  */
 export async function claim(file: string): Promise<Connection> {
-  const { default: Database } = await import("libsql");
   // Longer than `tvs status` looks at the lock, which must not keep a service from starting.
-  const db = new Database(file, { timeout: 250 });
+  const db = await openNative(file, 250);
   try {
     db.exec("PRAGMA journal_mode = DELETE");
     db.exec("BEGIN EXCLUSIVE");
@@ -211,8 +196,7 @@ export async function claim(file: string): Promise<Connection> {
 /** Looks whether the lock is held: a read that the holder's exclusive lock would refuse. It makes no file. */
 async function isClaimed(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
-  const { default: Database } = await import("libsql");
-  const db = new Database(file, { timeout: 0 });
+  const db = await openNative(file);
   try {
     db.exec("SELECT count(*) FROM sqlite_master");
     return false;

@@ -6,6 +6,7 @@ import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
 import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text" };
 import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text" };
 import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "text" };
+import { objectsMadeBy, readObjects, schemaDifference } from "./schema.ts";
 
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
 const migrations: readonly string[] = [initial, webhooks, upkeep, quotaWindows, idempotencyKid];
@@ -13,49 +14,95 @@ const migrations: readonly string[] = [initial, webhooks, upkeep, quotaWindows, 
 /** The schema that this program makes. */
 export const schemaVersion = migrations.length;
 
+/** Stands in every database to the letter, so its white space may not change either. */
+const ownTable = `TABLE schema_migrations (
+              version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`;
+
+/** What a database says of itself, read as one, because another process may be migrating it just now. */
+const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_name, NULL AS sql
+  FROM (SELECT version, sha256 FROM schema_migrations ORDER BY version) UNION ALL ${readObjects}`;
+
 /**
  * Brings the database to this program's schema. Each migration is one transaction, and two processes
  * that start together do not disturb each other: the second finds the number taken and goes on.
+ *
+ * A trigger of somebody else's could undo what a command has just done, and go on doing so. So the schema is compared
+ * with what the migrations make before anything is written.
  * @throws TvsError DATABASE_TOO_NEW when a newer program has migrated it, STORE_CORRUPT when an applied
- *   migration is not the one that this program knows
+ *   migration is not the one that this program knows, or the schema not the one that the migrations make
  */
 export async function migrate(driver: Driver, now: number): Promise<void> {
-  const applied = await appliedMigrations(driver);
-  refuseForeignSchema(applied);
-  for (let version = applied.length + 1; version <= migrations.length; version++) {
+  const all = (sql: string) => driver.query(sql);
+  if ((await driver.query(readObjects)).length === 0)
+    await driver.batch([{ sql: `CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`, args: [] }]);
+  const found = await inspectSchema(all);
+  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
+  if (found.difference !== null) {
+    const message =
+      `somebody else has changed the schema of the database: ${found.difference}; ` +
+      "find out who can write to it, and restore a backup from before";
+    throw new TvsError("STORE_CORRUPT", message);
+  }
+  for (let version = found.version + 1; version <= migrations.length; version++) {
     await apply(driver, version, now);
   }
 }
 
-async function appliedMigrations(driver: Driver): Promise<Row[]> {
-  const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
-  if (tables.some((table) => table.name === "schema_migrations")) {
-    return driver.query("SELECT version, sha256 FROM schema_migrations ORDER BY version");
-  }
-  if (tables.length > 0) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
-  await driver.batch([
-    {
-      sql: `CREATE TABLE IF NOT EXISTS schema_migrations (
-              version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`,
-      args: [],
-    },
-  ]);
-  return driver.query("SELECT version, sha256 FROM schema_migrations ORDER BY version");
+export type SchemaFound = {
+  /** Number of the newest migration that it has. */
+  readonly version: number;
+  /** In words, how the schema differs from what the migrations up to that one make; null when it does not. */
+  readonly difference: string | null;
+};
+
+/**
+ * Compares a database with what this program would have made of it.
+ * @param all runs one reading statement on it
+ * @returns null for a database of another program
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT when an applied migration is not the one that this program knows
+ */
+export async function inspectSchema(
+  all: (sql: string) => Row[] | Promise<Row[]>,
+): Promise<SchemaFound | null> {
+  // Before it is read from: a view of that name could be anything.
+  if (!(await all(readObjects)).some(({ sql }) => sql === `CREATE ${ownTable}`)) return null;
+  const account = await all(readAccount);
+  const applied = account.filter(({ type }) => type === "migration");
+  refuseForeignMigrations(applied.map(({ tbl_name }) => String(tbl_name)));
+  const objects = account.filter(({ type }) => type !== "migration");
+  const version = applied.length;
+  return { version, difference: schemaDifference(objects, await objectsAt(version)) };
+}
+
+const derived = new Map<number, Promise<Row[]>>();
+
+/** The objects of a database with so many migrations. */
+function objectsAt(version: number): Promise<Row[]> {
+  const texts = [
+    `CREATE ${ownTable}`,
+    ...migrations
+      .slice(0, version)
+      .flatMap(statements)
+      .map(({ sql }) => sql),
+  ];
+  const objects = derived.get(version) ?? objectsMadeBy(texts);
+  derived.set(version, objects);
+  return objects;
 }
 
 /**
- * @param applied rows of `schema_migrations`, in order
+ * @param applied digests of the applied migrations, in order
  * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT
  */
-export function refuseForeignSchema(applied: readonly Row[]): void {
+function refuseForeignMigrations(applied: readonly string[]): void {
   if (applied.length > migrations.length) {
     const message =
       `the database has schema ${applied.length}, this program knows ${migrations.length}: ` +
       "a newer tvs has used it; run that one, or restore a backup from before the upgrade";
     throw new TvsError("DATABASE_TOO_NEW", message);
   }
-  for (const [index, row] of applied.entries()) {
-    if (row.sha256 !== digest(migrations[index] ?? "")) {
+  for (const [index, sha256] of applied.entries()) {
+    if (sha256 !== digest(migrations[index] ?? "")) {
       throw new TvsError(
         "STORE_CORRUPT",
         `schema ${index + 1} of the database is not the one this program made`,

@@ -15,6 +15,7 @@ import { openConnection } from "./connection.ts";
 import { storeError } from "./driver.ts";
 import { claim } from "./embedded.ts";
 import { codeOf, placeNew, syncFile, syncFolderOf } from "./files.ts";
+import { openNative } from "./native.ts";
 import { compareStandings, readStanding, type Standing, type Undone } from "./standing.ts";
 
 /** Under this name a restored database says that no webhook may leave until an operator lets them go. */
@@ -152,8 +153,7 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
-  const { default: Database } = await import("libsql");
-  const db = new Database(target, { timeout: 0 });
+  const db = await openNative(target);
   const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
   const deadline = Date.now() + oldInUseWaitMs;
   let failure = seize(db, all);

@@ -152,6 +152,26 @@ describe("tvs doctor", () => {
       expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
     }));
 
+  test("a trigger that undoes revocations is a failure, and no command goes on beside it", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, ({ driver }) =>
+        driver.batch([
+          {
+            sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+              UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`,
+            args: [],
+          },
+        ]),
+      );
+      const { code, of } = await doctor(dataDir, ["--full"]);
+      expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
+      expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
+      const refused = await runTvs(["keys", "list"], { dataDir });
+      expect(refused).toMatchObject({ code: 1, stdout: "" });
+      expect(refused.stderr).toMatch(/^tvs: somebody else has changed the schema.* the trigger undo .*\n$/);
+    }));
+
   test("a pending key that has been public for a day may be promoted", () =>
     withTempDir(async (dataDir) => {
       await healthy(dataDir);

@@ -15,6 +15,7 @@ import { migrate } from "../../src/store/migrations.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
+import { migrateTo } from "./old-database.ts";
 import { aTeacherWrite } from "./samples.ts";
 
 /** A migrated database with some teachers, still open: what a service works with. */
@@ -56,14 +57,13 @@ describe("a backup", () => {
   test("is consistent while another connection writes", () =>
     withDatabase(async ({ folder, driver }) => {
       const writer = await openConnection(`${folder}/tvs.db`);
-      writer.exec("CREATE TABLE pairs (a INTEGER, b INTEGER)");
       let writing = true;
       const writes = (async () => {
         for (let n = 0; writing; n++) {
-          const args = [n];
+          const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
           writer.transaction([
-            { sql: "INSERT INTO pairs (a) VALUES (?)", args },
-            { sql: "UPDATE pairs SET b = a WHERE a = ?", args },
+            { sql, args: [`a${n}`, `b${n}`] },
+            { sql, args: [`b${n}`, "second of a pair"] },
           ]);
           await new Promise((done) => setImmediate(done));
         }
@@ -73,7 +73,11 @@ describe("a backup", () => {
       await writes;
       writer.close();
       const copy = await openConnection(`${folder}/b4.db`);
-      expect(copy.all("SELECT count(*) AS n FROM pairs WHERE b IS NOT a")).toEqual([{ n: 0 }]);
+      const [pairs] =
+        copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
+        JOIN settings AS b ON b.name = a.value`);
+      expect(Number(pairs?.written)).toBeGreaterThan(0);
+      expect(Number(pairs?.written)).toBe(2 * Number(pairs?.whole));
       copy.close();
     }));
 
@@ -135,6 +139,47 @@ describe("looking into a file", () => {
       await driver.batch([{ sql: "UPDATE schema_migrations SET sha256 = 'x'", args: [] }]);
       await driver.copyTo(`${folder}/foreign.db`);
       expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
+    }));
+
+  test("refuses one with a trigger, a view or a table of somebody else, before anything of it is run", () =>
+    withDatabase(async ({ folder, driver }) => {
+      const undoing = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+        UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+      const additions = [
+        [undoing, "trigger undo is none"],
+        // A check of the pages would evaluate it.
+        ["CREATE INDEX trap ON teachers (abs(id))", "index trap is none"],
+        ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is none"],
+        ["ALTER TABLE teachers ADD COLUMN x TEXT AS (name)", "table teachers was altered"],
+      ] as const;
+      for (const [index, [sql, found]] of additions.entries()) {
+        const file = `${folder}/foreign-${index}.db`;
+        await makeBackup(driver, file);
+        const copy = await openConnection(file);
+        copy.exec(sql);
+        copy.exec("PRAGMA journal_mode = DELETE");
+        copy.close();
+        const error = await rejection(inspectBackup(file));
+        expect(error).toMatchObject({ code: "STORE_CORRUPT" });
+        expect((error as Error).message).toContain(`was changed by somebody else: the ${found}`);
+      }
+    }));
+
+  test("accepts one of an earlier program, and refuses it with a foreign trigger", () =>
+    withTempDir(async (folder) => {
+      const driver = await openEmbedded({ file: `${folder}/old.db` });
+      await migrateTo(driver, 2);
+      await makeBackup(driver, `${folder}/good.db`);
+      expect(await inspectBackup(`${folder}/good.db`)).toMatchObject({ schema: 2 });
+      await driver.batch([
+        { sql: "CREATE TRIGGER t AFTER UPDATE ON teachers BEGIN SELECT 1; END", args: [] },
+      ]);
+      expect(await rejection(makeBackup(driver, `${folder}/bad.db`))).toMatchObject({
+        code: "STORE_CORRUPT",
+      });
+      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT" });
+      await driver.close();
+      expect(existsSync(`${folder}/bad.db`)).toBe(false);
     }));
 
   test("refuses a database file that was copied by hand, whose log may be missing", () =>

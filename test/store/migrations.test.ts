@@ -6,6 +6,7 @@ import { openEmbedded } from "../../src/store/embedded.ts";
 import { migrate, schemaVersion } from "../../src/store/migrations.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
+import { migrateTo } from "./old-database.ts";
 
 function withDrivers(count: number, act: (...drivers: Driver[]) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
@@ -106,28 +107,9 @@ describe("a database that is not this program's", () => {
     }));
 });
 
-/** A database as an earlier program left it, with the first of its migrations. */
-async function makeSchema(driver: Driver, names: readonly string[]): Promise<void> {
-  await driver.batch([
-    statement(
-      "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
-    ),
-  ]);
-  for (const [index, name] of names.entries()) {
-    const text = readFileSync(new URL(`../../src/store/migrations/${name}.sql`, import.meta.url), "utf8");
-    const parts = text
-      .replace(/^\s*--.*$/gm, "")
-      .split(/;[ \t]*$/m)
-      .filter((sql) => sql.trim() !== "");
-    const digest = createHash("sha256").update(text).digest("hex");
-    const noted = statement("INSERT INTO schema_migrations VALUES (?, ?, 0)", [index + 1, digest]);
-    await driver.batch([noted, ...parts.map((sql) => statement(sql))]);
-  }
-}
-
 test("a log that was kept before it had an upkeep is built upon, and its random indexes are gone", () =>
   withDriver(async (driver) => {
-    await makeSchema(driver, ["001_initial", "002_webhooks"]);
+    await migrateTo(driver, 2);
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
       policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
       VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
@@ -159,7 +141,7 @@ test("a log that was kept before it had an upkeep is built upon, and its random 
 
 test("what was used of a quota, and who signed a stored answer, is still known", () =>
   withDriver(async (driver) => {
-    await makeSchema(driver, ["001_initial", "002_webhooks", "003_attestation_upkeep"]);
+    await migrateTo(driver, 3);
     const record = "INSERT INTO idempotency VALUES (?, X'00', 1, ?, ?)";
     await driver.batch([
       statement("INSERT INTO quota_windows VALUES ('a', 'minute', 60000, 7)"),
