@@ -15,19 +15,24 @@ import { createBar, createRate, hasProgress } from "./progress.ts";
 const leastBytes = 32 * 1024 * 1024;
 const lookMs = 200;
 
-export type BackupThreadData = { readonly source: string | null; readonly file: string };
+export type BackupThreadData = {
+  readonly source: string | null;
+  readonly file: string;
+  /** Whether a backup may take the place of a file that is there. */
+  readonly replace?: boolean;
+};
 
 type Message =
   | { readonly facts: BackupFacts }
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
 
 /** @param data with a `source` a backup of it is made; without, the backup `file` is checked */
-export async function runBackup({ source, file }: BackupThreadData): Promise<BackupFacts> {
+export async function runBackup({ source, file, replace }: BackupThreadData): Promise<BackupFacts> {
   if (source === null) return inspectBackup(file);
   // Neither migrated nor unlocked: a backup before an upgrade, or without the master key, is one too.
   const driver = await openEmbedded({ file: source });
   try {
-    return await makeBackup(driver, file);
+    return await makeBackup(driver, file, replace);
   } finally {
     await driver.close();
   }

@@ -9,6 +9,7 @@ import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { hint, note, print, readable, record } from "./output.ts";
+import { planOutput } from "./output-file.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */
@@ -62,13 +63,15 @@ const makeCommand = command({
       required: true,
       description: "The file to make; it must not exist. `verify FILE` checks one that does",
     },
+    force: { type: "boolean", description: "Replace a file that is there" },
   },
   async run({ args }) {
     const config = configOf(args);
     const source = databaseFile(config);
     if (!existsSync(source)) throw new TvsError("REFUSED", `there is no database ${source}; check --data`);
-    const file = resolve(args.file);
-    const facts = await backUp(workerEntry(), { source, file });
+    const replace = args.force === true;
+    const { path: file } = planOutput({ flag: "FILE", path: args.file, force: replace, config });
+    const facts = await backUp(workerEntry(), { source, file, replace });
     const masterKey = { included: false, place: masterKeyPlace(config) };
     print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
     hint(args, `tvs backup verify ${args.file} checks it, also on another machine`);

@@ -1,5 +1,4 @@
-import { createReadStream, writeFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
 import { stringify } from "csv-stringify/sync";
@@ -17,6 +16,7 @@ import { type Purpose, purposes } from "../src/partner/contract.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { exitCodes, print, table } from "./output.ts";
+import { planOutput } from "./output-file.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -38,21 +38,30 @@ export const rosterCommand = command({
       valueHint: "P",
       description: "What they are to be eligible for",
     },
-    out: { type: "string", valueHint: "FILE", description: "Also write the rows to this file, as CSV" },
+    out: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Also write the rows as CSV, to a file that is not there yet",
+    },
+    force: { type: "boolean", description: "Replace the file that --out names" },
   },
   async run({ args }) {
     const purpose = readPurpose(args.purpose);
-    const { file, out } = args;
-    if (out !== undefined && resolve(out) === resolve(file)) {
-      throw new TvsError("USAGE", "--out must be another file than the list itself");
-    }
-    await withOperator(configOf(args), async ({ register, blindIndex, settingsInForce, calendar, clock }) => {
+    const { file } = args;
+    const config = configOf(args);
+    const force = args.force === true;
+    const inputs = file === "-" ? [] : [file];
+    const out =
+      args.out === undefined
+        ? undefined
+        : planOutput({ flag: "--out", path: args.out, force, config, inputs });
+    await withOperator(config, async ({ register, blindIndex, settingsInForce, calendar, clock }) => {
       const today = calendar.dateAt(clock.now());
       const { policy } = settingsInForce;
       const results = await judgeFile(file, { teachers: register, blindIndex, purpose, policy, today });
       if (results.length === 0)
         throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
-      if (out !== undefined) writeRows(out, results);
+      await out?.write(rowsText(results));
       const eligible = results.filter((row) => row.eligible).length;
       const percentage = percentageOf(eligible, results.length);
       print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
@@ -137,10 +146,10 @@ function nameOf(file: string): string {
   return file === "-" ? "standard input" : file;
 }
 
-function writeRows(file: string, rows: readonly RosterRow[]): void {
+function rowsText(rows: readonly RosterRow[]): string {
   const columns = { line: "line", regNo: "reg_no", tId: "t_id", name: "name", found: "found" };
   const verdict = { status: "status", eligible: "eligible", reasons: "reasons", error: "error" };
-  const text = stringify(
+  return stringify(
     rows.map((row) => ({ ...row, reasons: row.reasons.join(" ") })),
     {
       header: true,
@@ -150,11 +159,6 @@ function writeRows(file: string, rows: readonly RosterRow[]): void {
       escape_formulas: true,
     },
   );
-  try {
-    writeFileSync(file, text, { mode: 0o600 });
-  } catch (cause) {
-    throw new TvsError("REFUSED", `${file} cannot be written; check its folder`, { cause });
-  }
 }
 
 function rosterTable(rows: readonly RosterRow[]): string {

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
+import { placeOver, writeBeside } from "../src/store/files.ts";
 import { command, group } from "./command.ts";
 import { print } from "./output.ts";
 import { environmentFile, ownMark, type ServicePlan, unitFile, usersFile } from "./service-unit.ts";
@@ -32,7 +33,7 @@ const installCommand = command({
       print(args, { unit, environment: environmentFile(plan), users: usersFile(plan) }, () => unit);
       return;
     }
-    const files = install(plan, args.root ?? "/");
+    const files = await install(plan, args.root ?? "/");
     const next = nextCommands(plan);
     print(args, { files, next }, () => report(files, next));
   },
@@ -83,7 +84,7 @@ function thisExecutable(): string {
 
 type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };
 
-function install(plan: ServicePlan, root: string): Written[] {
+async function install(plan: ServicePlan, root: string): Promise<Written[]> {
   const unit = join(root, `etc/systemd/system/${plan.user}.service`);
   const users = join(root, `etc/sysusers.d/${plan.user}.conf`);
   const environment = join(root, `etc/tvs/${plan.user}.env`);
@@ -92,11 +93,11 @@ function install(plan: ServicePlan, root: string): Written[] {
   const umask = process.umask(0o022);
   try {
     return [
-      put(users, usersFile(plan), 0o644),
-      existsSync(environment)
+      await put(users, usersFile(plan), 0o644),
+      lstatSync(environment, { throwIfNoEntry: false }) !== undefined
         ? { path: environment, state: "kept" }
-        : put(environment, environmentFile(plan), 0o600),
-      put(unit, unitFile(plan), 0o644),
+        : await put(environment, environmentFile(plan), 0o600),
+      await put(unit, unitFile(plan), 0o644),
     ];
   } catch (cause) {
     const message = `the files below ${join(root, "etc")} cannot be written; run it as root, or give --root DIR`;
@@ -106,20 +107,20 @@ function install(plan: ServicePlan, root: string): Written[] {
   }
 }
 
-/** @throws TvsError REFUSED for a file that somebody else wrote */
+/** @throws TvsError REFUSED for a file that somebody else wrote, and for a link: whose file is at its end cannot be said */
 function requireOurs(path: string): void {
-  if (!existsSync(path) || readFileSync(path, "utf8").startsWith(ownMark)) return;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (found.isFile() && readFileSync(path, "utf8").startsWith(ownMark)) return;
   const message = `${path} was not written by this command; move it away, or choose another --user`;
   throw new TvsError("REFUSED", message);
 }
 
 /** A reader finds the old file or the new one, never a half. */
-function put(path: string, content: string, mode: number): Written {
+async function put(path: string, content: string, mode: number): Promise<Written> {
   if (existsSync(path) && readFileSync(path, "utf8") === content) return { path, state: "unchanged" };
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  const fresh = `${path}.new`;
-  writeFileSync(fresh, content, { mode });
-  renameSync(fresh, path);
+  placeOver(await writeBeside(path, content, mode), path);
   return { path, state: "written" };
 }
 

@@ -1,8 +1,5 @@
-import { constants, createWriteStream, statSync } from "node:fs";
-import { access, open } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { statSync } from "node:fs";
+import { basename } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
 import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } from "../src/domain/import.ts";
 import { createImportStore } from "../src/store/imports.ts";
@@ -11,6 +8,7 @@ import { workerEntry } from "./entry.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
 import { openOperator } from "./open.ts";
 import { exitCodes, hint, note, print, record } from "./output.ts";
+import { planOutput } from "./output-file.ts";
 import { type Bar, createBar, createRate } from "./progress.ts";
 
 export const importCommand = command({
@@ -20,7 +18,7 @@ export const importCommand = command({
     "before one is applied; an import that was killed goes on where it ended when it is given again. " +
     "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
   example:
-    "tvs teachers import extract.csv --dry-run --report report.json\n" +
+    "tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
   args: {
@@ -30,8 +28,9 @@ export const importCommand = command({
     report: {
       type: "string",
       valueHint: "FILE",
-      description: "Write the rejected rows and the warnings, as JSON",
+      description: "Write the rejected rows and the warnings, as JSON, to a file that is not there yet",
     },
+    force: { type: "boolean", description: "Replace the file that --report names" },
     "allow-change": {
       type: "boolean",
       description: `Go on even when more than ${maxLostPercent} % of the valid licences would be lost`,
@@ -39,12 +38,18 @@ export const importCommand = command({
     strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
   },
   async run({ args }) {
-    const { file, report, baseline = false, strict = false } = args;
+    const { file, baseline = false, strict = false } = args;
     const totalBytes = sizeOf(file);
-    if (report !== undefined) await checkWritable(report, file);
+    const config = configOf(args);
+    const force = args.force === true;
+    // A report that cannot be written is noticed before anything is read or changed.
+    const report =
+      args.report === undefined
+        ? undefined
+        : planOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
     // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
     const entry = workerEntry();
-    const operator = await openOperator(configOf(args), { workerEntry: entry });
+    const operator = await openOperator(config, { workerEntry: entry });
     // Not before the writing thread has started, which must not inherit it.
     giveWay();
     const progress = createProgress(totalBytes);
@@ -62,14 +67,14 @@ export const importCommand = command({
           baseline,
           strict,
           onProgress: progress.show,
-          ...(report === undefined ? {} : { writeReport: (text) => writeText(report, text) }),
+          ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
         },
       );
     } finally {
       progress.stop();
       await operator.driver.close();
     }
-    tellRemarks(result, report);
+    tellRemarks(result, report !== undefined);
     print(args, result, () => describe(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
     else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
@@ -85,25 +90,9 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-/** A report that cannot be written is noticed before anything is changed. @throws TvsError REFUSED, USAGE */
-async function checkWritable(report: string, file: string): Promise<void> {
-  if (resolve(report) === resolve(file))
-    throw new TvsError("USAGE", "--report must be another file than the extract");
-  try {
-    await access(dirname(resolve(report)), constants.W_OK);
-    await (await open(report, "a", 0o600)).close();
-  } catch (cause) {
-    throw new TvsError("REFUSED", `${report} cannot be written; check its folder`, { cause });
-  }
-}
-
-async function writeText(file: string, text: AsyncIterable<string>): Promise<void> {
-  await pipeline(Readable.from(text), createWriteStream(file, { mode: 0o600 }));
-}
-
 function tellRemarks(
   { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
-  report: string | undefined,
+  isReported: boolean,
 ): void {
   if (abandoned !== undefined) {
     note(
@@ -117,7 +106,7 @@ function tellRemarks(
     const share = `${stopped.lost} of ${stopped.valid} valid licences would be lost, more than ${maxLostPercent} %`;
     note(`nothing was changed: ${share}. If that is meant, import again with --allow-change`);
   }
-  if (report !== undefined) return;
+  if (isReported) return;
   if (rejected > 0) note("--report FILE tells which rows were rejected, and why");
   // Among them may be a revocation that an empty cell takes back.
   else if (warnings > 0) note("--report FILE tells which rows were applied with a warning, and why");

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { closeSync, createReadStream, fstatSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, placeNew, syncFile } from "./files.ts";
+import { codeOf, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
@@ -30,16 +30,20 @@ const magic = "SQLite format 3\0";
 /**
  * Writes a consistent copy of a database that may be in use, under its final name only when it is complete,
  * checked and on the disk.
+ * @param replace whether it may take the place of a file that is there
  * @throws TvsError REFUSED when `file` or its `.partial` exists or its folder does not, STORE_* otherwise
  */
-export async function makeBackup(driver: Driver, file: string): Promise<BackupFacts> {
+export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   const partial = `${file}.partial`;
+  if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+    throw new TvsError("REFUSED", `${file} exists already; choose another name`);
   reserve(file, partial);
   try {
     await driver.copyTo(partial);
     syncFile(partial);
     const facts = await inspectBackup(partial, file);
-    placeNew(partial, file);
+    if (replace) placeOver(partial, file);
+    else placeNew(partial, file);
     return facts;
   } catch (error) {
     rmSync(partial, { force: true });
@@ -49,9 +53,6 @@ export async function makeBackup(driver: Driver, file: string): Promise<BackupFa
 
 /** Makes the empty file that the copy goes into, readable by its owner alone before anything is in it. */
 function reserve(file: string, partial: string): void {
-  if (statSync(file, { throwIfNoEntry: false }) !== undefined) {
-    throw new TvsError("REFUSED", `${file} exists already; choose another name`);
-  }
   try {
     closeSync(openSync(partial, "wx", 0o600));
   } catch (cause) {

@@ -1,5 +1,7 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { TvsError } from "../domain/errors.ts";
 
 /** Waits until a file's bytes are on the disk. */
@@ -35,6 +37,37 @@ export function placeNew(temporary: string, file: string): void {
     else throw new TvsError("REFUSED", `${file} exists already; choose another name`, { cause: error });
   }
   syncFolderOf(file);
+}
+
+/** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
+export function placeOver(temporary: string, file: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new TvsError("REFUSED", `${file} is no file any more; choose another name`);
+  renameSync(temporary, file);
+  syncFolderOf(file);
+}
+
+/**
+ * Writes a file whole: beside its name first, so that a reader never finds half of it and a link is never followed.
+ * @returns the name of the finished file beside it, which is still to be given its own
+ */
+export async function writeBeside(
+  file: string,
+  content: string | AsyncIterable<string>,
+  mode = 0o600,
+): Promise<string> {
+  const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
+  const handle = await open(temporary, "wx", mode);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+    return temporary;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
 }
 
 /** The operating system's word for what went wrong, `ENOENT` for example. */

@@ -61,7 +61,7 @@ describe("tvs backup", () => {
     () =>
       withBackup(async ({ folder, file, tvs }) => {
         const taken = await tvs("backup", file);
-        expect([taken.code, taken.stdout]).toEqual([1, ""]);
+        expect([taken.code, taken.stdout]).toEqual([2, ""]);
         const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
         expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([1, false]);
         for (const args of [

@@ -8,9 +8,11 @@ import { runTvs } from "./run.ts";
 
 const nin = "31415926535";
 let dataDir: string;
+let outDir: string;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "tvs-roster-"));
+  outDir = await mkdtemp(join(tmpdir(), "tvs-roster-"));
+  dataDir = join(outDir, "data");
   await withTestOperator(dataDir, async ({ register, blindIndex }) => {
     await register.apply([
       aTeacherWrite("A/B/C/1", { tId: 11, name: "=Ada, the First" }),
@@ -19,7 +21,7 @@ beforeAll(async () => {
     ]);
   });
 });
-afterAll(() => rm(dataDir, { recursive: true, force: true }));
+afterAll(() => rm(outDir, { recursive: true, force: true }));
 
 const purpose = ["--purpose", "SCHOOL_EMPLOYMENT_VERIFICATION"];
 
@@ -106,7 +108,7 @@ test("a row that names nobody has an error word; no output ever holds a NIN", as
     '"A/\n\nB/C/1",,',
     "A/B",
   ].join("\n");
-  const out = join(dataDir, "no-nin.csv");
+  const out = join(outDir, "no-nin.csv");
   const { code, stdout, stderr } = await roster(csv, "--json", "--out", out);
   expect(code).toBe(1);
   const { results } = JSON.parse(stdout);
@@ -131,7 +133,7 @@ test("a row that names nobody has an error word; no output ever holds a NIN", as
 });
 
 test("--out writes the rows for its owner alone, with no formula in them, and only the sum on the screen", async () => {
-  const out = join(dataDir, "result.csv");
+  const out = join(outDir, "result.csv");
   const { code, stdout } = await roster("reg_no\nA/B/C/1\nA/B/C/3\n", "--out", out);
   expect(code).toBe(1);
   expect(stdout).toBe("1 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (50 %)\n");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readServeConfig } from "../../src/config.ts";
 import { run, runJson } from "../blackbox/program.ts";
@@ -72,6 +72,28 @@ describe("service install", () => {
       expect(files.map(({ state }) => state)).toEqual(["written", "kept", "written"]);
       expect(readFileSync(environmentIn(root), "utf8")).toBe("TVS_PORT=9000\n");
       expect(readFileSync(unitIn(root), "utf8")).toContain("ReadWritePaths=/srv/tvs");
+    }));
+
+  test("follows no link: neither one in the place of a file nor one that lies in wait beside it", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root));
+      const victim = join(root, "victim");
+      writeFileSync(victim, readFileSync(unitIn(root)));
+      rmSync(unitIn(root));
+      symlinkSync(victim, unitIn(root));
+      expect(await run(words(root))).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("move it away"),
+      });
+      rmSync(unitIn(root));
+      symlinkSync(victim, `${unitIn(root)}.new`);
+      writeFileSync(victim, "mine");
+      rmSync(environmentIn(root));
+      symlinkSync(join(root, "nowhere"), environmentIn(root));
+      const { files } = await runJson<Report>(words(root));
+      expect(files.map(({ state }) => state)).toEqual(["unchanged", "kept", "written"]);
+      expect(readFileSync(victim, "utf8")).toBe("mine");
+      expect(existsSync(join(root, "nowhere"))).toBe(false);
     }));
 
   test("does not replace a unit that somebody else wrote", () =>

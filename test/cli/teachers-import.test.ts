@@ -115,7 +115,7 @@ describe("tvs teachers import", () => {
     withFolder(async ({ file, run, folder }) => {
       const extract = await file("extract.csv", [row(1)]);
       await mkdir(join(folder, "taken"));
-      expect((await run(extract, "--report", join(folder, "taken"))).code).toBe(1);
+      expect((await run(extract, "--report", join(folder, "taken"))).code).toBe(2);
       expect((await run(extract, "--report", extract)).code).toBe(2);
       expect(JSON.parse((await run(extract, "--json")).stdout)).toMatchObject({ inserted: 1 });
     }));

@@ -191,7 +191,8 @@ for (const kind of driverKinds) {
       const [stored] = await driver.query("SELECT sql FROM sqlite_master WHERE name = 'one_active_key'");
       const gone = await verdictAfter("DROP INDEX one_active_key", String(stored?.sql));
       expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
-      await driver.batch([{ sql: "ANALYZE", args: [] }]);
+      // Statistics are SQLite's own business; a libSQL server does not take the statement.
+      if (driver.kind === "embedded") await driver.batch([{ sql: "ANALYZE", args: [] }]);
       await migrate(driver, 1);
     });
 

@@ -1,0 +1,143 @@
+import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import type { Config } from "../src/config.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/files.ts";
+
+/** A file that a command is to write, by the name that the operator gave it. */
+export type OutputFile = {
+  readonly path: string;
+  /** Writes it whole, under its name only when it is complete. @throws TvsError REFUSED */
+  write(content: string | AsyncIterable<string>): Promise<void>;
+};
+
+export type OutputRequest = {
+  /** How messages call it: the option, or the operand. */
+  readonly flag: string;
+  readonly path: string;
+  /** Replace a file that is there. */
+  readonly force: boolean;
+  readonly config: Config;
+  /** Files that the command reads. */
+  readonly inputs?: readonly string[];
+};
+
+/** What stands beside a database under its name, or did when it was replaced. */
+const sideNames = /^(-wal|-shm|-journal|\.lock|\.(replaced|restoring)-.*)?$/;
+const keyNames = ["master.key", "sandbox-master.key"];
+
+/**
+ * Finds out whether a file may and can be written, before the work for it begins: a slip of the finger must never cost
+ * the master key, the database or an extract.
+ * @throws TvsError USAGE in one line
+ */
+export function planOutput(request: OutputRequest): OutputFile {
+  const path = place(request);
+  refuseOwnFiles(path, request);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found !== undefined) refuseExisting(path, found, request);
+  tryFolder(path, request.flag);
+  return { path, write: (content) => write(path, content, request) };
+}
+
+/** The path without any link in it but perhaps the last name. */
+function place({ flag, path }: OutputRequest): string {
+  const folder = dirname(resolve(path));
+  if (/(^|[\\/])(\.{0,2}|-)$/.test(path))
+    throw new TvsError(
+      "USAGE",
+      `${flag} must name a file; ${path === "-" ? "standard output has --json" : "this is a folder"}`,
+    );
+  try {
+    return join(realpathSync(folder), basename(resolve(path)));
+  } catch (cause) {
+    throw new TvsError("USAGE", `${flag}: there is no folder ${folder}; make it, or choose another`, {
+      cause,
+    });
+  }
+}
+
+function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
+  const own = () =>
+    new TvsError(
+      "USAGE",
+      `${flag}: ${path} belongs to the register; write to a place outside ${config.dataDir}`,
+    );
+  if (isWithin(realOf(config.dataDir), path)) throw own();
+  if (
+    path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
+    keyNames.includes(basename(path))
+  )
+    throw own();
+  if (config.database.kind !== "file") return;
+  const { file } = config.database;
+  for (const name of [join(realOf(dirname(file)), basename(file)), realOf(file)])
+    if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || !/^\.\.([\\/]|$)/.test(way);
+}
+
+/** The path without links, as far as it exists. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : join(realOf(dirname(path)), basename(path));
+  }
+}
+
+function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }: OutputRequest): void {
+  const refusal = (words: string) => new TvsError("USAGE", `${flag}: ${path} ${words}`);
+  if (found.isSymbolicLink()) throw refusal("is a symbolic link; name the file itself, or another one");
+  if (!found.isFile()) throw refusal("is no file; choose another name");
+  for (const input of inputs) {
+    const read = statSync(input, { throwIfNoEntry: false });
+    if (read?.ino === found.ino && read.dev === found.dev)
+      throw refusal("is what the command reads; choose another name");
+  }
+  if (!force) throw refusal("exists already; choose another name, or replace it with --force");
+}
+
+/** Whether a file can be made beside it, which a mode alone does not tell. */
+function tryFolder(path: string, flag: string): void {
+  const probe = join(dirname(path), `.tvs-${process.pid}`);
+  try {
+    closeSync(openSync(probe, "wx", 0o600));
+    rmSync(probe);
+  } catch (cause) {
+    throw new TvsError("USAGE", `${flag}: ${path} cannot be written; check its folder (${codeOf(cause)})`, {
+      cause,
+    });
+  }
+}
+
+/** The work is done by now, so what it found is kept in any case. */
+async function write(
+  path: string,
+  content: string | AsyncIterable<string>,
+  { force }: OutputRequest,
+): Promise<void> {
+  let temporary: string;
+  try {
+    temporary = await writeBeside(path, content);
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "") throw cause;
+    throw new TvsError("REFUSED", `${path} could not be written (${code}); check its folder and the disk`, {
+      cause,
+    });
+  }
+  try {
+    if (force) placeOver(temporary, path);
+    else placeNew(temporary, path);
+  } catch (cause) {
+    throw new TvsError(
+      "REFUSED",
+      `${path} has been made by somebody else meanwhile; what was to stand there is in ${temporary}`,
+      { cause },
+    );
+  }
+}
