@@ -2,6 +2,7 @@ import packageJson from "../package.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
+import type { Clock } from "../src/domain/clock.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { createLive, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
@@ -20,7 +21,7 @@ import { createRequestCounters, type RequestCounters } from "../src/metrics/requ
 import { createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
 import { openSigner } from "../src/signing/signer.ts";
-import { statement } from "../src/store/driver.ts";
+import { createEvidenceDisk } from "../src/store/evidence-disk.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { signingThreads } from "./signing-threads.ts";
 
@@ -45,8 +46,6 @@ const chooseAfterMs = 100;
 const pruneRows = 500;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
-/** It changes nothing, and yet a full disk refuses it: a service that cannot write cannot answer partners. */
-const probeWrite = "UPDATE revision SET value = value WHERE id = 1";
 
 /**
  * Opens everything that `serve` needs and keeps it fresh. The database is claimed for this process.
@@ -77,12 +76,13 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
     const idempotency = createIdempotency(operator.idempotency, secrets, clock);
     const shared = { live, teachers: operator.register, blindIndex, clock };
     const sign = () => signer.sign(live.current().keys.active.kid, "probe");
-    const probe = createProbe(operator, () => Promise.all([live.refresh(), sign()]));
+    const disk = createEvidenceDisk(driver);
+    const probe = createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()]));
     const service: Service = {
       live,
       verification: createVerification({
         ...shared,
-        attestations: countedAttestations(operator.attestations, work),
+        attestations: countedAttestations(disk.watch(operator.attestations), work),
         idempotency,
         signer: countedSigner(signer, work),
       }),
@@ -117,13 +117,13 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
   }
 }
 
-function createProbe(operator: Operator, use: () => Promise<unknown>): () => Promise<void> {
+function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const ask = async () => {
-    await Promise.all([operator.driver.batch([statement(probeWrite)]), use()]);
+    await use();
   };
   return () => {
-    const now = operator.clock.now();
+    const now = clock.now();
     if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
     return last.outcome;
   };
