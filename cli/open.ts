@@ -71,6 +71,8 @@ export type OpenOptions = {
   readonly defaultIssuer?: string;
   /** Told how many acts shared a commit. */
   readonly onGroup?: (acts: number) => void;
+  /** Told, once, that this process cannot work with the database any more until it is started anew. */
+  readonly onLost?: (error: TvsError) => void;
 };
 
 const defaultTimeZone = "Africa/Lagos";
@@ -82,9 +84,9 @@ const defaultKeyBits = 2048;
  * @throws TvsError with one line for whatever is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, workerEntry, defaultIssuer, onGroup } = options;
+  const { clock = systemClock, defaultIssuer, onGroup } = options;
   ensureDataDir(config);
-  const driver = await openDriver(config, workerEntry);
+  const driver = await openDriver(config, options);
   try {
     await migrate(driver, clock.now());
     const stores = createStores(driver, onGroup);
@@ -116,18 +118,19 @@ function userName(): string {
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }
 
-async function openDriver(config: Config, workerEntry: URL | undefined): Promise<Driver> {
+async function openDriver(config: Config, { workerEntry, onLost }: OpenOptions): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
     return openRemote({
       url: database.url,
+      onLost,
       ...(database.token === undefined ? {} : { token: database.token }),
     });
   }
   const { file } = database;
   if (workerEntry === undefined) return openEmbedded({ file });
   const startWriter = () => new Worker(workerEntry, { workerData: { role: "store-writer", file } });
-  return openEmbedded({ file, startWriter });
+  return openEmbedded({ file, startWriter, onLost });
 }
 
 function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores {

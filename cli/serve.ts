@@ -83,6 +83,8 @@ export const serveCommand = command({
 
 /** How long a start may go on after a signal. */
 const startPatienceMs = 5_000;
+/** How long the end may take after the database was lost. */
+const lossPatienceMs = 10_000;
 
 /**
  * Listens, opens the service, and returns when a signal has ended it and all that was begun is answered.
@@ -98,6 +100,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   );
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
+  const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<App>();
   let direct: DirectListener | undefined;
   const fetch = async (request: Request, connection: ConnectionInfo) =>
@@ -113,7 +116,8 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let adminConsole: AdminConsole | undefined;
   try {
-    open = await openService(config, { workerEntry: workerEntry(), defaultIssuer: listener.url });
+    const options = { workerEntry: workerEntry(), defaultIssuer: listener.url, onLost: lost.resolve };
+    open = await openService(config, options);
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const introduction = sandbox?.introduction ?? "";
     const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
@@ -123,7 +127,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     await announce(open, listener, { host: config.host, introduction });
     if (adminConsole !== undefined)
       process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
-    log.info("draining", { signal: await stopped });
+    await untilTheEnd(stopped, lost.promise);
   } catch (error) {
     opening.promise.catch(() => {});
     opening.reject(error);
@@ -133,6 +137,18 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     await open?.close();
   }
   log.info("stopped", {});
+}
+
+/**
+ * Waits for a signal, or for the loss of the database: who cannot answer any more must not stay and answer 503 for ever,
+ * because a supervisor starts anew only what has ended.
+ */
+async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<void> {
+  const end = await Promise.race([stopped, lost]);
+  if (typeof end === "string") return log.info("draining", { signal: end });
+  log.error("ending, to be started anew", { detail: end.message });
+  process.exitCode = exitCodes.refused;
+  setTimeout(() => process.exit(exitCodes.refused), lossPatienceMs).unref();
 }
 
 /**

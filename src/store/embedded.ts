@@ -15,6 +15,8 @@ export type EmbeddedOptions = {
    * Without it, writes run in place, as a terminal command wants.
    */
   readonly startWriter?: (file: string) => Worker;
+  /** Told, once, that the thread has ended by itself: nothing can be written until the process is started anew. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
 };
 
 type Writer = {
@@ -27,9 +29,9 @@ type Writer = {
  * Opens a database file with libsql inside this process: WAL, `synchronous=FULL`.
  * @throws TvsError STORE_* when the file cannot be opened or is not a database
  */
-export async function openEmbedded({ file, startWriter }: EmbeddedOptions): Promise<Driver> {
+export async function openEmbedded({ file, startWriter, onLost }: EmbeddedOptions): Promise<Driver> {
   const connection = await open(file);
-  const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file));
+  const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file), onLost);
   const requireSameFile = watchFile(file);
   // One file may have several names (symbolic links), and they must share one lock.
   const lockFile = `${guarded(() => realpathSync(file))}.lock`;
@@ -112,12 +114,13 @@ type Reply = { id: number; rows?: PackedRows; heldMs?: number; error?: { code: s
 type Waiting = { statementCount: number; resolve(rows: Row[][]): void; reject(error: unknown): void };
 
 /** The other end of writer.ts, which speaks first. Batches are answered in the order in which they were sent. */
-async function inThread(worker: Worker): Promise<Writer> {
+async function inThread(worker: Worker, onLost: EmbeddedOptions["onLost"]): Promise<Writer> {
   const waiting = new Map<number, Waiting>();
   const packer = createPacker();
   let nextId = 0;
   let heldMs = 0;
   let gone: TvsError | undefined;
+  let isClosing = false;
 
   function settle({ id, rows, heldMs: held = 0, error }: Reply): void {
     heldMs = held;
@@ -143,9 +146,11 @@ async function inThread(worker: Worker): Promise<Writer> {
   }
 
   function fail(detail: string): void {
+    const isFirst = gone === undefined && !isClosing;
     gone = new TvsError("STORE_UNAVAILABLE", "the database writer stopped; restart the service", { detail });
     for (const call of waiting.values()) call.reject(gone);
     waiting.clear();
+    if (isFirst) onLost?.(gone);
   }
 
   worker.on("message", settle);
@@ -160,6 +165,7 @@ async function inThread(worker: Worker): Promise<Writer> {
     batch: (statements) => send({ batch: packer.pack(statements) }, statements.length),
     heldMs: () => heldMs,
     async close() {
+      isClosing = true;
       if (gone === undefined) await send({ close: true }).catch(() => {});
       await worker.terminate();
     },

@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import { TvsError } from "../domain/errors.ts";
+import { createClaim, isDeadHere, ownProcessSpace } from "./claim.ts";
 import { bindable, type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 
 export type RemoteOptions = {
@@ -10,12 +9,11 @@ export type RemoteOptions = {
   readonly timeoutMs?: number;
   /** How often a claim is renewed. */
   readonly renewMs?: number;
+  /** Told, once, that another service has taken the claim over: this process never answers from the database again. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
+  /** Where this process's id means something; found out when it is left out, null where that cannot be said. */
+  readonly processSpace?: string | null;
 };
-
-/** How long a claim outlives the last sign of life of the service that holds it. */
-const claimMs = 10_000;
-/** A commit that was sent while the claim held must have come or failed before anybody else may take it. */
-const heldMs = 5_000;
 
 /**
  * Reaches a libSQL server with @libsql/client.
@@ -29,6 +27,8 @@ export async function openRemote({
   token,
   timeoutMs = 5000,
   renewMs = 2_000,
+  onLost,
+  processSpace = ownProcessSpace(),
 }: RemoteOptions): Promise<Driver> {
   const { createClient } = await import("@libsql/client/http");
   const client = createClient({
@@ -56,7 +56,7 @@ export async function openRemote({
     }
   }
 
-  const claim = createClaim(batch, renewMs);
+  const claim = createClaim(batch, { renewMs, processSpace, onLost });
   return {
     kind: "remote",
     async query(sql, args) {
@@ -77,92 +77,11 @@ export async function openRemote({
       const [row] = await query("SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ?", [
         Date.now(),
       ]);
-      return row !== undefined && !isDeadHere(String(row.holder));
+      return row !== undefined && !isDeadHere(String(row.holder), processSpace);
     },
     async close() {
       await claim.release();
       client.close();
     },
   };
-}
-
-type Batch = (statements: readonly Statement[]) => Promise<Row[][]>;
-
-type Claim = {
-  take(): Promise<void>;
-  release(): Promise<void>;
-  /** @throws TvsError STORE_UNAVAILABLE when a claim that was taken is not, or perhaps not, ours any more */
-  requireHeld(): void;
-};
-
-/**
- * One `tvs serve` a database, as with a file, but by a row that must be renewed: no lock of the
- * operating system reaches across machines. A claim of a dead process on this machine is taken over at once.
- *
- * A service that was paused or cut off for longer than its claim lasts may have a successor, which counts quotas and
- * calls in flight in its own memory: it answers nothing until it knows.
- */
-function createClaim(batch: Batch, renewMs: number): Claim {
-  // Two containers may well have one host name and one process id.
-  const holder = `${hostname()}:${process.pid}:${randomUUID()}`;
-  let timer: ReturnType<typeof setInterval> | undefined;
-  let renewedAt = 0;
-
-  const upsert = (mayTakeFrom: string, now: number): Statement => ({
-    sql: `INSERT INTO service_claim (id, holder, expires_at) VALUES (1, ?, ?)
-          ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-          WHERE holder IN (excluded.holder, ?) OR expires_at < ? RETURNING holder`,
-    args: [holder, now + claimMs, mayTakeFrom, now],
-  });
-
-  async function take(): Promise<void> {
-    const current = await batch([{ sql: "SELECT holder FROM service_claim WHERE id = 1", args: [] }]);
-    const other = String(current[0]?.[0]?.holder ?? "");
-    const now = Date.now();
-    const taken = await batch([upsert(isDeadHere(other) ? other : holder, now)]);
-    if (taken[0]?.length === 0) {
-      const message = `another \`tvs serve\` (${other}) uses this database; stop it first`;
-      throw new TvsError("DATABASE_IN_USE", message);
-    }
-    renewedAt = now;
-    timer = setInterval(() => void renew().catch(() => {}), renewMs);
-    timer.unref();
-  }
-
-  async function renew(): Promise<void> {
-    const now = Date.now();
-    const [rows] = await batch([upsert(holder, now)]);
-    if (rows?.length === 1) renewedAt = now;
-    else {
-      clearInterval(timer);
-      renewedAt = 0;
-    }
-  }
-
-  function requireHeld(): void {
-    const sinceMs = Date.now() - renewedAt;
-    if (timer === undefined || (sinceMs >= 0 && sinceMs < heldMs)) return;
-    const message = "another `tvs serve` may have taken this database over; stop one of them";
-    throw new TvsError("STORE_UNAVAILABLE", message);
-  }
-
-  async function release(): Promise<void> {
-    if (timer === undefined) return;
-    clearInterval(timer);
-    await batch([{ sql: "DELETE FROM service_claim WHERE holder = ?", args: [holder] }]).catch(() => {});
-  }
-
-  return { take, release, requireHeld };
-}
-
-function isDeadHere(holder: string): boolean {
-  const [host, id] = holder.split(":");
-  const pid = Number(id);
-  if (host !== hostname() || !Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as { code?: string }).code === "ESRCH";
-  }
 }

