@@ -3,6 +3,7 @@ import {
   accessSync,
   constants,
   existsSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -140,8 +141,11 @@ export function checkDisk(config: Config): Check {
     : ok(name, found);
 }
 
-/** The executable unpacks its database engine there, and cannot run it from a `noexec` mount. */
-export function checkTempDirectory(environment: Environment): Check {
+/**
+ * The executable unpacks its database engine there, and cannot run it from a `noexec` mount.
+ * @param uid who runs it
+ */
+export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const name = "temp-directory";
   const folder = environment.BUN_TMPDIR || tmpdir();
   const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
@@ -150,14 +154,35 @@ export function checkTempDirectory(environment: Environment): Check {
     probe = mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
     writeFileSync(program, "", { mode: 0o700 });
-    return isExecutable(program)
-      ? ok(name, folder)
-      : warn(name, `${folder} does not run programs (noexec)`, advice);
+    if (!isExecutable(program)) return warn(name, `${folder} does not run programs (noexec)`, advice);
+    return checkLeftEngines(folder, uid) ?? ok(name, folder);
   } catch {
     return warn(name, `${folder} cannot be written`, advice);
   } finally {
     if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
   }
+}
+
+/**
+ * The engine is unpacked once, under a name that anybody can compute. Where that name belongs to somebody else, whose
+ * file is never loaded, each command unpacks one more under a random name and leaves it.
+ */
+function checkLeftEngines(folder: string, uid: number): Check | null {
+  const found = readdirSync(folder).flatMap((name) => {
+    const file = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return file === undefined ? [] : [{ name, owner: file.uid, bytes: file.size }];
+  });
+  const squatted = found.find(({ name, owner }) => name.startsWith(`.bun-${uid}-`) && owner !== uid);
+  const left = found.filter(({ name, owner }) => /^\.[0-9a-f]{16}-\d+\.node$/.test(name) && owner === uid);
+  if (squatted === undefined && left.length === 0) return null;
+  const bytes = left.reduce((sum, one) => sum + one.bytes, 0);
+  const why =
+    squatted === undefined ? "" : `; user ${squatted.owner} owns the name it should have, ${squatted.name}`;
+  const copies = `${left.length} left copies of the database engine, ${Math.ceil(bytes / mebibyte)} MiB`;
+  const advice =
+    "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
+    (left.length === 0 ? "" : `, then delete the copies: rm ${join(folder, ".????????????????-*.node")}`);
+  return warn("temp-directory", `${folder}: ${copies}${why}`, advice);
 }
 
 /** The system says no for every file on a mount that runs none, whatever the file's mode. */

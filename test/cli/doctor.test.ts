@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkTls } from "../../cli/doctor-machine.ts";
+import { checkTempDirectory, checkTls } from "../../cli/doctor-machine.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { openConnection } from "../../src/store/connection.ts";
 import { makeCertificate } from "../certificates.ts";
@@ -170,6 +170,25 @@ describe("tvs doctor", () => {
       const refused = await runTvs(["keys", "list"], { dataDir });
       expect(refused).toMatchObject({ code: 1, stdout: "" });
       expect(refused.stderr).toMatch(/^tvs: somebody else has changed the schema.* the trigger undo .*\n$/);
+    }));
+
+  test("copies of the database engine that commands left, and who owns the name that it should have", () =>
+    withTempDir(async (folder) => {
+      const uid = process.getuid?.() ?? -1;
+      const check = (as: number) => checkTempDirectory({ BUN_TMPDIR: folder }, as);
+      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+      await writeFile(join(folder, `.bun-${uid}-f62bf34fc664bb18.node`), "ours");
+      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+      for (const name of [".eec1cf2621c2cb9b-0.node", ".eec1cf262a1b13c1-0.node"])
+        await writeFile(join(folder, name), Buffer.alloc(1024 * 1024));
+      expect(check(uid).found).toBe(`${folder}: 2 left copies of the database engine, 2 MiB`);
+      expect(check(uid).advice).toContain("TMPDIR");
+      const other = uid + 1;
+      await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
+      expect(check(other)).toMatchObject({
+        result: "warn",
+        found: expect.stringContaining(`user ${uid} owns the name it should have, .bun-${other}-`),
+      });
     }));
 
   test("a pending key that has been public for a day may be promoted", () =>
