@@ -135,6 +135,13 @@ describe("the direction of imports", () => {
     expect(known).toEqual([]);
   });
 
+  test("one file alone opens databases, so that every connection is as wary as the others", () => {
+    const opening = [...source, ...commands].filter((file) =>
+      /\bimport\("libsql"\)/.test(withoutComments(file.text)),
+    );
+    expect(opening.map((file) => file.path)).toEqual(["src/store/native.ts"]);
+  });
+
   test("src/ and cli/ need neither Bun nor Deno: only node: modules and packages", () => {
     const bound = [...source, ...commands]
       .filter((file) => !boundToBun.includes(file.path))

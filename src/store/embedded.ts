@@ -15,9 +15,15 @@ export type EmbeddedOptions = {
    * Without it, writes run in place, as a terminal command wants.
    */
   readonly startWriter?: (file: string) => Worker;
-  /** Told, once, that the thread has ended by itself: nothing can be written until the process is started anew. */
+  /**
+   * Told that the thread has ended by itself, or that the lock of a claim is gone: the database is not this process's
+   * any more until it is started anew.
+   */
   readonly onLost?: ((error: TvsError) => void) | undefined;
 };
+
+/** How often a service looks whether its lock still has its name. */
+const lockWatchMs = 1_000;
 
 type Writer = {
   batch(statements: readonly Statement[]): Promise<Row[][]>;
@@ -36,6 +42,22 @@ export async function openEmbedded({ file, startWriter, onLost }: EmbeddedOption
   // One file may have several names (symbolic links), and they must share one lock.
   const lockFile = `${guarded(() => realpathSync(file))}.lock`;
   let lock: Connection | undefined;
+  let lockWatch: ReturnType<typeof setInterval> | undefined;
+
+  /** A lock without its name keeps nobody out: who deleted the file let another service in. */
+  function watchLock(): void {
+    const requireSameLock = watchFile(lockFile);
+    const look = () => {
+      try {
+        requireSameLock();
+      } catch (error) {
+        clearInterval(lockWatch);
+        onLost?.(storeError(error));
+      }
+    };
+    lockWatch = setInterval(look, lockWatchMs);
+    lockWatch.unref();
+  }
 
   return {
     kind: "embedded",
@@ -54,9 +76,11 @@ export async function openEmbedded({ file, startWriter, onLost }: EmbeddedOption
     },
     async claimService() {
       lock = await claim(lockFile);
+      watchLock();
     },
     serviceRunning: async () => lock !== undefined || isClaimed(lockFile),
     async close() {
+      clearInterval(lockWatch);
       await writer.close();
       connection.close();
       lock?.close();

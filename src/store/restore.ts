@@ -4,7 +4,9 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
+  lstatSync,
   readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
 } from "node:fs";
@@ -58,8 +60,11 @@ export type Restored = {
  *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
-  const { from, target } = options;
+  const { from } = options;
   refuseExisting(options);
+  // A service locks the file behind a link, and the link is to stay one.
+  const isLink = lstatSync(options.target, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const target = isLink ? realpathSync(options.target) : options.target;
   const lock = await claim(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
@@ -71,7 +76,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     if (options.holdWebhooks) await holdWebhooks(temporary);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readStanding);
-    return await swap(temporary, { ...options, restored });
+    return await swap(temporary, { ...options, target, restored });
   } finally {
     rmSync(temporary, { force: true });
     lock.close();

@@ -47,6 +47,15 @@ const codeOf = (act: () => unknown): string | undefined => {
   return undefined;
 };
 
+test("a connection trusts no schema, and looks at the cells of each page", () =>
+  withConnection((connection) => {
+    expect(connection.all("PRAGMA trusted_schema")).toEqual([{ trusted_schema: 0 }]);
+    expect(connection.all("PRAGMA cell_size_check")).toEqual([{ cell_size_check: 1 }]);
+    // A function that is none of the harmless ones, called by the schema and not by the program.
+    connection.exec("CREATE VIEW trap AS SELECT load_extension('/nowhere')");
+    expect(() => connection.all("SELECT * FROM trap")).toThrow(/unsafe use of load_extension|not authorized/);
+  }));
+
 describe("parameters of an earlier call", () => {
   test("never answer for a later one: not after a hit, not after a miss", () =>
     withConnection((connection) => {

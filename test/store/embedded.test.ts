@@ -54,3 +54,40 @@ test("a database file is claimed under whichever name it is opened", () =>
       await first.close();
     }
   }));
+
+test("a service whose lock was deleted is told so, because another one could start beside it", () =>
+  withTempDir(async (folder) => {
+    const lost = Promise.withResolvers<{ code: string; message: string }>();
+    const service = await openEmbedded({ file: `${folder}/tvs.db`, onLost: lost.resolve });
+    await service.claimService();
+    rmSync(`${folder}/tvs.db.lock`);
+    expect(await lost.promise).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: expect.stringContaining("tvs.db.lock was moved away or replaced"),
+    });
+    await service.close();
+  }));
+
+test("a service whose writing thread has ended is told so once, and not when it ends the thread itself", () =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    let told = 0;
+    const onLost = () => told++;
+    const workers: Worker[] = [];
+    const startWriter = () => {
+      const worker = new Worker(entry, { workerData: { role: "store-writer", file } });
+      workers.push(worker);
+      return worker;
+    };
+    const closed = await openEmbedded({ file, startWriter, onLost });
+    await closed.close();
+    expect(told).toBe(0);
+    const service = await openEmbedded({ file, startWriter, onLost });
+    await workers[1]?.terminate();
+    expect(await rejection(service.batch([statement("SELECT 1")]))).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+    expect(told).toBe(1);
+    await service.close();
+    expect(told).toBe(1);
+  }));

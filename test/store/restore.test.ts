@@ -1,6 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { makeBackup } from "../../src/store/backup.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
 import { migrate } from "../../src/store/migrations.ts";
@@ -85,6 +96,18 @@ describe("a restore", () => {
       expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
       expect(await settings(target)).toEqual({ name: "backup" });
       expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
+    }));
+
+  test("goes where a link to the database leads, and leaves the link", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      mkdirSync(`${target}.disk`);
+      renameSync(target, `${target}.disk/real.db`);
+      symlinkSync(`${target}.disk/real.db`, target);
+      const restored = await restoreBackup(options);
+      expect(restored).toMatchObject({ replaced: `${target}.disk/real.db.replaced-then` });
+      expect(names()).toEqual(["tvs.db", "tvs.db.disk"]);
+      expect(lstatSync(target).isSymbolicLink()).toBe(true);
+      expect(await settings(`${target}.disk/real.db`)).toEqual({ name: "backup" });
     }));
 
   test("folds the log of an old database that was killed into what it keeps", () =>
