@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, placeNew, placeOver, syncFile } from "./files.ts";
-import { inspectSchema } from "./migrations.ts";
+import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 
@@ -37,6 +37,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   const partial = `${file}.partial`;
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} exists already; choose another name`);
+  await requireOwnSchema(driver);
   reserve(file, partial);
   try {
     await driver.copyTo(partial);

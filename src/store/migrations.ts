@@ -32,20 +32,25 @@ const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_
  *   migration is not the one that this program knows, or the schema not the one that the migrations make
  */
 export async function migrate(driver: Driver, now: number): Promise<void> {
-  const all = (sql: string) => driver.query(sql);
   if ((await driver.query(readObjects)).length === 0)
     await driver.batch([{ sql: `CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`, args: [] }]);
-  const found = await inspectSchema(all);
-  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
-  if (found.difference !== null) {
-    const message =
-      `somebody else has changed the schema of the database: ${found.difference}; ` +
-      "find out who can write to it, and restore a backup from before";
-    throw new TvsError("STORE_CORRUPT", message);
-  }
-  for (let version = found.version + 1; version <= migrations.length; version++) {
+  for (let version = (await requireOwnSchema(driver)) + 1; version <= migrations.length; version++) {
     await apply(driver, version, now);
   }
+}
+
+/**
+ * @returns the number of the newest migration that it has
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT
+ */
+export async function requireOwnSchema(driver: Driver): Promise<number> {
+  const found = await inspectSchema((sql) => driver.query(sql));
+  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
+  if (found.difference === null) return found.version;
+  const message =
+    `somebody else has changed the schema of the database: ${found.difference}; ` +
+    "find out who can write to it, and restore a backup from before";
+  throw new TvsError("STORE_CORRUPT", message);
 }
 
 export type SchemaFound = {
