@@ -77,6 +77,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
     clock,
     startedAt: clock.now(),
     signingEngine: open.signingEngine,
+    isDiskRefusing: open.isDiskRefusing,
     build: {
       version: packageJson.version,
       runtime: runtimeName(),

@@ -33,6 +33,8 @@ export type OpenService = {
   readonly metrics: { readonly requests: RequestCounters; readonly work: WorkCounters };
   /** What signs just now, in words for the operator. */
   signingEngine(): string;
+  /** Whether the disk refuses what answers leave behind. */
+  isDiskRefusing(): boolean;
   /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
   stopSending(): Promise<void>;
   close(): Promise<void>;
@@ -109,7 +111,8 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
         .then(closeSigner)
         .then(() => driver.close());
     const signingEngine = () => signer.engine().description;
-    return { operator, service, metrics, signingEngine, stopSending, close };
+    const isDiskRefusing = disk.isRefusing;
+    return { operator, service, metrics, signingEngine, isDiskRefusing, stopSending, close };
   } catch (error) {
     await closeSigner();
     await driver.close();

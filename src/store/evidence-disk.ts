@@ -8,6 +8,8 @@ export type EvidenceDisk = {
   watch(store: AttestationStore): AttestationStore;
   /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */
   probe(): Promise<void>;
+  /** Whether the last evidence was refused and nothing of its size has gone through since. */
+  isRefusing(): boolean;
 };
 
 /** It changes nothing, and yet a database that cannot be written refuses it. */
@@ -56,5 +58,6 @@ export function createEvidenceDisk(driver: Driver): EvidenceDisk {
       if (refusal !== undefined) await tryForRoom();
       if (refusal !== undefined) throw refusal;
     },
+    isRefusing: () => refusal !== undefined,
   };
 }

@@ -47,7 +47,9 @@ test("health is 503 from the first evidence that the disk refuses until there is
   withTempDir(async (folder) => {
     let offsetMs = 0;
     const clock = { now: () => systemClock.now() + offsetMs };
-    const { operator, service, close } = await openService(readConfig({ data: folder }, {}), { clock });
+    const { operator, service, isDiskRefusing, close } = await openService(readConfig({ data: folder }, {}), {
+      clock,
+    });
     try {
       const { keyKind: kind, secrets } = operator;
       const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
@@ -80,11 +82,13 @@ test("health is 503 from the first evidence that the disk refuses until there is
       await operator.driver.batch([{ sql: "UPDATE revision SET value = value", args: [] }]);
       expect(await health()).toBe(503);
       expect(await health()).toBe(503);
+      expect(isDiskRefusing()).toBe(true);
       await limit("1000000");
       expect(await health()).toBe(200);
       expect(await ask("/lookup/by-tid/1")).toBe(200);
       const [left] = await operator.driver.query(`SELECT count(*) AS n FROM idempotency`);
       expect(Number(left?.n)).toBe(0);
+      expect(isDiskRefusing()).toBe(false);
       expect(await health()).toBe(200);
     } finally {
       await close();

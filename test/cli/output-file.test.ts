@@ -11,8 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { planOutput } from "../../cli/output-file.ts";
+import { readConfig } from "../../src/config.ts";
 import { csv, row } from "../domain/import-world.ts";
 import { withTempDir } from "../harness.ts";
+import { rejection } from "../rejection.ts";
 import { runTvs } from "./run.ts";
 
 type World = {
@@ -175,5 +178,21 @@ describe("a file that a command writes", () => {
       expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
       expect(await teachersIn(world)).toBe(1);
       expect(existsSync(join(folder, "none"))).toBe(false);
+    }));
+
+  test("does not take the place of what somebody else put there while the work went on, and is not lost", () =>
+    withTempDir(async (folder) => {
+      const config = readConfig({ data: join(folder, "data") }, {});
+      for (const force of [false, true]) {
+        const path = join(folder, `report-${force}.json`);
+        const report = planOutput({ flag: "--report", path, force, config });
+        writeFileSync(join(folder, "theirs"), "theirs");
+        symlinkSync(join(folder, "theirs"), path);
+        const refusal = (await rejection(report.write("ours"))) as { code: string; message: string };
+        expect(refusal.code).toBe("REFUSED");
+        expect(readFileSync(path, "utf8")).toBe("theirs");
+        const kept = /is in (.*)$/.exec(refusal.message)?.[1] ?? "";
+        expect(readFileSync(kept, "utf8")).toBe("ours");
+      }
     }));
 });

@@ -18,7 +18,12 @@ const overdueMs = 5 * 60_000;
 /** What needs attention, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
   const { readings } = state;
-  const found = [...databaseConcerns(state), ...keyConcerns(state), ...trafficConcerns(state)];
+  const found = [
+    ...databaseConcerns(state),
+    ...diskConcerns(state),
+    ...keyConcerns(state),
+    ...trafficConcerns(state),
+  ];
   if (readings !== null) {
     found.push(...readings.endpoints.flatMap((one) => endpointConcerns(one, state)));
     found.push(...backlogConcerns(readings, state));
@@ -32,6 +37,13 @@ function databaseConcerns({ hasFailed, readings, commandLine, now }: ConsoleStat
   if (!hasFailed) return [];
   const since = readings === null ? "" : `; what stands below is ${span(now - readings.readAt)} old`;
   return [{ level: "bad", text: `The database does not answer${since}.`, command: commandLine("doctor") }];
+}
+
+function diskConcerns({ isDiskRefusing, commandLine }: ConsoleState): Concern[] {
+  if (!isDiskRefusing()) return [];
+  const text =
+    "The disk refused the evidence of an answer. Partners are answered 503 until it takes some again.";
+  return [{ level: "bad", text, command: commandLine("doctor") }];
 }
 
 function keyConcerns({ snapshot, now, commandLine }: ConsoleState): Concern[] {

@@ -17,6 +17,8 @@ export type ConsoleSources = {
   readonly startedAt: number;
   /** What signs just now, in words. */
   readonly signingEngine: () => string;
+  /** Whether the disk refused the evidence of the last answer. */
+  readonly isDiskRefusing: () => boolean;
   readonly build: { readonly version: string; readonly runtime: string; readonly environment: string };
   readonly commandLine: CommandLine;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */

@@ -19,13 +19,27 @@ const anImport = {
   ...{ inserted: 0, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 0 },
 };
 
-type Change = { readings?: object | null; activatedAt?: number; failedRate?: number; hasFailed?: boolean };
+type Change = {
+  readings?: object | null;
+  activatedAt?: number;
+  failedRate?: number;
+  hasFailed?: boolean;
+  isDiskRefusing?: boolean;
+};
 
-function stateWith({ readings = {}, activatedAt = now, failedRate = 0, hasFailed = false }: Change) {
+function stateWith(change: Change) {
+  const {
+    readings = {},
+    activatedAt = now,
+    failedRate = 0,
+    hasFailed = false,
+    isDiskRefusing = false,
+  } = change;
   const key = { createdAt: activatedAt, activatedAt, publishedAt: activatedAt };
   const state = {
     now,
     hasFailed,
+    isDiskRefusing: () => isDiskRefusing,
     readings:
       readings === null
         ? null
@@ -40,6 +54,7 @@ function stateWith({ readings = {}, activatedAt = now, failedRate = 0, hasFailed
 
 const everything: Change = {
   hasFailed: true,
+  isDiskRefusing: true,
   failedRate: 1,
   activatedAt: now - 91 * dayMs,
   readings: {
@@ -71,6 +86,7 @@ describe("what needs attention", () => {
     const concerns = concernsOf(stateWith(everything));
     expect(concerns.map(({ level, text }) => `${level}: ${text}`)).toEqual([
       "bad: The database does not answer; what stands below is 0 s old.",
+      "bad: The disk refused the evidence of an answer. Partners are answered 503 until it takes some again.",
       "bad: Requests were answered with 5xx in the last minute; the log says why.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
