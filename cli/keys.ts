@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { isoTime } from "../src/domain/clock.ts";
-import { TvsError } from "../src/domain/errors.ts";
 import {
   compromiseKey,
   describeKey,
@@ -14,6 +12,7 @@ import {
 } from "../src/domain/keys.ts";
 import { command, configOf, group } from "./command.ts";
 import { confirm, yesArg } from "./confirm.ts";
+import { readSmallFile } from "./input-file.ts";
 import { withOperator } from "./open.ts";
 import { hint, note, parseCount, parseTime, print, record, table } from "./output.ts";
 
@@ -155,7 +154,7 @@ const importCommand = command({
   },
   async run({ args }) {
     await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
-      const next = await importKey(readPem(args.file), secrets, clock.now());
+      const next = await importKey(readSmallFile(args.file).toString("utf8"), secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       await confirm(
         args,
@@ -167,14 +166,6 @@ const importCommand = command({
     });
   },
 });
-
-function readPem(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", `${file} cannot be read`, { cause });
-  }
-}
 
 export const keysCommand = group("keys", "The signing keys", {
   list: async () => listCommand,

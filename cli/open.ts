@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../src/config.ts";
@@ -32,6 +31,7 @@ import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createAttestationUpkeep } from "../src/store/upkeep.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
+import { readSmallFile } from "./input-file.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -186,13 +186,7 @@ export function settingsOf(
 
 /** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 export function readPolicyFile(file: string) {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", `the policy file ${file} cannot be read`, { cause });
-  }
-  return parsePolicy(text);
+  return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */

@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { parseFingerprint, readClientCertificate } from "../src/domain/certificates.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
+import { readSmallFile } from "./input-file.ts";
 import { withOperator } from "./open.ts";
 import { note, print, table } from "./output.ts";
 import { partnerIdArg } from "./partner-keys.ts";
@@ -28,7 +28,7 @@ const addCommand = command({
     },
   },
   async run({ args }) {
-    const file = readCertificateFile(args.file);
+    const file = readSmallFile(args.file);
     await withOperator(configOf(args), async ({ partners, clock }) => {
       await requirePartner(partners, args.id);
       const certificate = readClientCertificate(file, args.id, { now: clock.now() });
@@ -39,14 +39,6 @@ const addCommand = command({
     });
   },
 });
-
-function readCertificateFile(file: string): Uint8Array {
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", `${file} cannot be read`, { cause });
-  }
-}
 
 const removeCommand = command({
   name: "remove",

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import type { TvsError } from "../src/domain/errors.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/connection-info.ts";
@@ -9,6 +8,7 @@ import { type Listener, listen } from "../src/server/listen.ts";
 import type { AdminConsole } from "./admin-console.ts";
 import { command, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
+import { readSmallFile } from "./input-file.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { exitCodes } from "./output.ts";
 
@@ -197,13 +197,7 @@ async function announce(
 }
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
-  const read = (flag: string, file: string) => {
-    try {
-      return readFileSync(file, "utf8");
-    } catch (cause) {
-      throw new TvsError("INPUT_UNREADABLE", `${flag}: ${file} cannot be read`, { cause });
-    }
-  };
+  const read = (flag: string, file: string) => readSmallFile(file, `${flag}: ${file}`).toString("utf8");
   return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
 }
 

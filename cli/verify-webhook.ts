@@ -1,6 +1,6 @@
 /** `tvs verify-webhook`: judges one received delivery. The judging itself is src/partner, the same as partners use. */
 
-import { createReadStream, readFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import process from "node:process";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
@@ -11,6 +11,7 @@ import {
   webhookRefusalReasons,
 } from "../src/partner/verify-webhook.ts";
 import { command } from "./command.ts";
+import { readSmallFile } from "./input-file.ts";
 import { exitCodes, parseTime, print, record } from "./output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -78,11 +79,9 @@ function readSecret(flag: string | undefined, environment: Environment): string 
 
 /** Editors end a file with a line end, which is no part of the secret. */
 function readSecretFile(file: string): string {
-  try {
-    return readFileSync(file, "utf8").replace(/\r?\n$/, "");
-  } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", `--secret: the file ${file} cannot be read`, { cause });
-  }
+  return readSmallFile(file, `--secret: the file ${file}`)
+    .toString("utf8")
+    .replace(/\r?\n$/, "");
 }
 
 /**
