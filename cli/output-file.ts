@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Config } from "../src/config.ts";
@@ -43,11 +44,8 @@ export function planOutput(request: OutputRequest): OutputFile {
 /** The path without any link in it but perhaps the last name. */
 function place({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
-  if (/(^|[\\/])(\.{0,2}|-)$/.test(path))
-    throw new TvsError(
-      "USAGE",
-      `${flag} must name a file; ${path === "-" ? "standard output has --json" : "this is a folder"}`,
-    );
+  if (path === "-") throw new TvsError("USAGE", `${flag} must name a file; standard output has --json`);
+  if (/(^|[\\/])\.{0,2}$/.test(path)) throw new TvsError("USAGE", `${flag} must name a file, not a folder`);
   try {
     return join(realpathSync(folder), basename(resolve(path)));
   } catch (cause) {
@@ -103,7 +101,7 @@ function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }
 
 /** Whether a file can be made beside it, which a mode alone does not tell. */
 function tryFolder(path: string, flag: string): void {
-  const probe = join(dirname(path), `.tvs-${process.pid}`);
+  const probe = join(dirname(path), `.tvs-${randomUUID()}`);
   try {
     closeSync(openSync(probe, "wx", 0o600));
     rmSync(probe);

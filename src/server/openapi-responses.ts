@@ -167,7 +167,8 @@ export const responses = {
     examples: { ok: "HealthOk" },
   }),
   Unhealthy: answer({
-    description: "Database or signer does not answer; `status` is `unavailable`.",
+    description:
+      "Database or signer does not answer, or the disk refuses attestations; `status` is `unavailable`.",
     schema: "Health",
     headers: ["Retry-After", "Cache-Control"],
     examples: { unavailable: "HealthUnavailable" },
