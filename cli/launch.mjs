@@ -3,7 +3,16 @@
 // Plain Node 20 with no dependency, because it runs before there are any.
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -58,7 +67,6 @@ function readJson(...path) {
  */
 function isInstalled() {
   if (!existsSync(join(PROJECT, "node_modules/.package-lock.json"))) return false;
-  if (!existsSync(join(PROJECT, "package-lock.json"))) return true;
   const present = readJson("node_modules/.package-lock.json").packages;
   return Object.entries(readJson("package-lock.json").packages).every(([path, wanted]) => {
     if (path === "") return true;
@@ -68,13 +76,15 @@ function isInstalled() {
   });
 }
 
+/** The package that holds Bun for this machine. */
+function bunPackage() {
+  const cpu = process.arch === "arm64" ? "aarch64" : process.arch;
+  return `@oven/bun-${process.platform}-${cpu}${isMusl() ? "-musl" : ""}`;
+}
+
 /** Path of the Bun that npm unpacked below `root`, if it did. */
 function bunBelow(root) {
-  const cpu = process.arch === "arm64" ? "aarch64" : process.arch;
-  const path = join(
-    root,
-    `node_modules/@oven/bun-${process.platform}-${cpu}${isMusl() ? "-musl" : ""}/bin/bun`,
-  );
+  const path = join(root, "node_modules", bunPackage(), "bin/bun");
   return existsSync(path) ? path : undefined;
 }
 
@@ -156,17 +166,31 @@ function tryLock() {
 }
 
 async function install() {
-  console.error("Installing dependencies, this once…");
-  await npm([existsSync(join(PROJECT, "package-lock.json")) ? "ci" : "install"], PROJECT);
+  console.error("Installing dependencies, this once; it may take a minute or two…");
+  await npm(["ci"], PROJECT);
 }
 
-/** Fetches Bun by itself, for an npm that left the platform package out; whole or not at all, hence the rename. */
-async function fetchBun(folder, version) {
+/**
+ * Fetches Bun by itself, for an npm that left the platform package out; whole or not at all, hence the rename. npm is
+ * given a lock file of this one package, cut out of ours, so that it refuses other bytes under the same version.
+ */
+async function fetchBun(folder) {
+  const name = bunPackage();
+  const path = `node_modules/${name}`;
+  const { version, integrity } = readJson("package-lock.json").packages[path] ?? {};
+  if (!integrity) throw new LaunchError(`there is no Bun for ${process.platform} on ${process.arch}`);
   console.error(`Fetching Bun ${version}, this once…`);
   const fresh = `${folder}.new`;
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
-  await npm(["install", "--prefix", fresh, "--no-save", "--no-package-lock", `bun@${version}`], fresh);
+  const manifest = { name: "bun-alone", dependencies: { [name]: version } };
+  const packages = { "": manifest, [path]: { version, integrity } };
+  writeFileSync(join(fresh, "package.json"), JSON.stringify(manifest));
+  writeFileSync(
+    join(fresh, "package-lock.json"),
+    JSON.stringify({ name: manifest.name, lockfileVersion: 3, requires: true, packages }),
+  );
+  await npm(["ci"], fresh);
   rmSync(folder, { recursive: true, force: true });
   renameSync(fresh, folder);
 }
@@ -180,7 +204,7 @@ async function prepare() {
   if (found) return found;
   return withLock(async () => {
     if (!isInstalled()) await install();
-    if (!find()) await fetchBun(ownFolder, version);
+    if (!find()) await fetchBun(ownFolder);
     const bun = find();
     if (!bun) throw new LaunchError(`there is no Bun ${version} for ${process.platform} on ${process.arch}`);
     return bun;
