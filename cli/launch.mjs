@@ -25,7 +25,7 @@ const LOCK_WAIT_MS = 600_000;
 const LOCK_POLL_MS = 200;
 
 /** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
-const BUN_TEST = ["test", "--only-failures", "--timeout=60000"];
+const BUN_TEST = ["test", "--only-failures", "--timeout=60000", "--preload=./test/progress.ts"];
 /** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
 const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 
