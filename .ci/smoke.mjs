@@ -22,6 +22,7 @@ const DRAIN_LIMIT_MS = 10_000;
 /** The service honours a command within a second; a busy machine gets more before it counts as broken. */
 const HONOUR_TIMEOUT_MS = 10_000;
 const BATCH_SIZE = 100;
+const TERMS = ["--scopes", "all", "--purposes", "all", "--per-minute", "600", "--per-day", "100000"];
 
 const binary = process.argv[2];
 if (!binary) {
@@ -59,7 +60,7 @@ function checkIgnoresFolder() {
   writeFileSync(join(trap, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
   writeFileSync(join(trap, "preload.ts"), 'await Bun.write("obeyed-bunfig", "");\n');
   const before = readdirSync(trap).sort();
-  run(["keys", "list", "--json"], { cwd: trap });
+  run(["partners", "add", "moe", "--name", "Ministry", ...TERMS], { cwd: trap });
   const added = readdirSync(trap).filter((name) => !before.includes(name));
   assert.deepEqual(added, ["data"], "only ./data may appear");
 }
@@ -206,8 +207,7 @@ async function main() {
   assert.deepEqual(readdirSync(folder), ["tvs"], "neither help nor version may write anything");
   checkIgnoresFolder();
 
-  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "600", "--per-day", "100000"];
-  const { partnerId, apiKey } = runJson(["partners", "add", "moe", "--name", "Ministry", ...terms]);
+  const { partnerId, apiKey } = runJson(["partners", "add", "moe", "--name", "Ministry", ...TERMS]);
   assert.equal(partnerId, "moe");
   assert.match(apiKey, /^tvs_live_[0-9A-Za-z]{61}$/);
 

@@ -10,13 +10,21 @@ import { startHistory } from "../src/metrics/history.ts";
 import { createAdminApp } from "../src/server/admin/admin-app.ts";
 import { createCommandLine } from "../src/server/admin/commands.ts";
 import { createDoor } from "../src/server/admin/door.ts";
-import { type Listener, listen } from "../src/server/listen.ts";
+import { listen } from "../src/server/listen.ts";
 import { createImportHistory } from "../src/store/import-history.ts";
 import type { OpenService } from "./open-service.ts";
 
 export type AdminConsole = {
   /** A link that opens the console once. */
   readonly link: string;
+  /** Ends what it counts; its port is closed by who took it. */
+  stop(): void;
+};
+
+/** A port that is taken and waits for its console. */
+export type ConsolePort = {
+  readonly port: number;
+  serve(app: ReturnType<typeof createAdminApp>): void;
   close(): Promise<void>;
 };
 
@@ -26,35 +34,46 @@ const host = "127.0.0.1";
 const maxConnections = 64;
 
 /**
- * Opens the operator's console and the metrics on a port of their own, and remembers where, for `tvs console`.
+ * Takes the console's port before the service is opened: a busy one is told before a register is made.
  * @param port 0 picks a free one
  * @throws ListenError
  */
+export async function takeConsolePort(port: number): Promise<ConsolePort> {
+  const opening = Promise.withResolvers<ReturnType<typeof createAdminApp>>();
+  opening.promise.catch(() => {});
+  const listener = await listen(
+    async (request, connection) => (await opening.promise).fetch(request, connection),
+    {
+      host,
+      port,
+      limits: { maxConnections },
+      onError: (error) => log.error("the console failed", { detail: String(error) }),
+    },
+  );
+  return {
+    port: listener.port,
+    serve: opening.resolve,
+    async close() {
+      opening.reject(new Error("the service did not open"));
+      await listener.close();
+    },
+  };
+}
+
+/** Opens the operator's console and the metrics on their port, and remembers where, for `tvs console`. */
 export async function openAdminConsole(
   open: OpenService,
   config: Config,
-  port: number,
+  { port, serve }: ConsolePort,
 ): Promise<AdminConsole> {
   const { operator } = open;
   const { secrets, settings, clock } = operator;
   const run = newRun();
   const history = startHistory({ ...open.metrics, clock });
-  const app = createAdmin(open, config, { run, history, port: () => listener.port });
-  const listener: Listener = await listen((request, connection) => app.fetch(request, connection), {
-    host,
-    port,
-    limits: { maxConnections },
-    onError: (error) => log.error("the console failed", { detail: String(error) }),
-  });
-  const place = { port: listener.port, run };
+  serve(createAdmin(open, config, { run, history, port: () => port }));
+  const place = { port, run };
   await rememberConsole(settings, place);
-  return {
-    link: mintLink(secrets, place, clock.now()).url,
-    async close() {
-      history.stop();
-      await listener.close();
-    },
-  };
+  return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
 }
 
 /** A service without a console takes the place of one that had it. */

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
@@ -8,6 +7,7 @@ import type { BackupFacts } from "../src/store/backup.ts";
 import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
+import { requireRegister } from "./open.ts";
 import { hint, note, print, readable, record } from "./output.ts";
 import { planOutput } from "./output-file.ts";
 import { masterKeyAtHand } from "./vault.ts";
@@ -68,7 +68,7 @@ const makeCommand = command({
   async run({ args }) {
     const config = configOf(args);
     const source = databaseFile(config);
-    if (!existsSync(source)) throw new TvsError("REFUSED", `there is no database ${source}; check --data`);
+    await requireRegister(config);
     const replace = args.force === true;
     const { path: file } = planOutput({ flag: "FILE", path: args.file, force: replace, config });
     const facts = await backUp(workerEntry(), { source, file, replace });

@@ -1,12 +1,18 @@
 import { parseArgs } from "node:util";
 import type { ArgsDef, CommandContext, CommandDef } from "citty";
-import { type Config, type Flags, readConfig } from "../src/config.ts";
+import { type Config, type Environment, type Flags, readConfig } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { hint } from "./output.ts";
+import { serviceSettings } from "./service-settings.ts";
 
 /** Options that every command takes. */
 export const commonArgs = {
-  data: { type: "string", valueHint: "DIR", description: "Data directory (TVS_DATA; default ./data)" },
+  data: {
+    type: "string",
+    valueHint: "DIR",
+    description: "Data directory (TVS_DATA; default that of the installed service, else ./data)",
+  },
   database: {
     type: "string",
     valueHint: "URL",
@@ -109,9 +115,20 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
 }
 
 /**
- * The configuration that a command's flags and the environment make.
- * @throws TvsError CONFIG_INVALID
+ * The configuration that a command's flags and the environment make, or, where neither says where the register is,
+ * the settings of the service on this machine.
+ * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
-  return readConfig(args as Flags, process.env);
+  return readConfig(args as Flags, environmentOf(args as Flags));
+}
+
+/** The environment for {@link configOf}. @param options as {@link serviceSettings} takes them */
+export function environmentOf(flags: Flags, options: { all?: boolean } = {}): Environment {
+  const { file, environment } = serviceSettings(flags, process.env, options);
+  if (file !== undefined) {
+    const { TVS_DATA, TVS_DATABASE } = environment;
+    hint(flags, `the register of the service: ${TVS_DATABASE ?? TVS_DATA} (${file})`);
+  }
+  return environment;
 }

@@ -166,7 +166,6 @@ function isExisting({ meta, args }: OurCommand): boolean {
 
 /** Only looks: a Tab must neither make a data directory nor wait for a busy database. */
 async function lookUp(find: Ids, words: readonly string[]): Promise<Candidate[]> {
-  const { existsSync } = await import("node:fs");
   const given = (name: string) => {
     const at = words.lastIndexOf(name);
     return at === -1
@@ -179,7 +178,8 @@ async function lookUp(find: Ids, words: readonly string[]): Promise<Candidate[]>
     ...(database === undefined ? {} : { database }),
     ...(words.includes("--sandbox") ? { sandbox: true } : {}),
   });
-  if (config.database.kind !== "file" || !existsSync(config.database.file)) return [];
+  // A server may be far away.
+  if (config.database.kind !== "file") return [];
   const { withOperator } = await import("./open.ts");
   let found: readonly Candidate[] = [];
   await withOperator(config, async (operator) => {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Config } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { isTvsError } from "../src/domain/errors.ts";
@@ -11,9 +11,13 @@ import { inspectSchema, schemaVersion } from "../src/store/migrations.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusStore } from "../src/store/status.ts";
+import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
+import { holdsRegister } from "../src/store/whole.ts";
 import { type Check, fail, ok, warn } from "./doctor-check.ts";
 import { checkReceivers } from "./doctor-network.ts";
+import { checkSettings } from "./doctor-settings.ts";
+import { hasDatabase, noRegister } from "./register.ts";
 import { masterKeyCheckName } from "./vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -36,25 +40,27 @@ export type DatabaseReport = {
   readonly checks: readonly Check[];
   /** As doctor-machine.ts, checkMasterKey, wants it. */
   readonly masterKeyCheck: string | null | undefined;
+  /** Where other commands would refuse. */
+  readonly isMissing: boolean;
 };
 
-type Options = { readonly full: boolean; readonly now: number };
+type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
 /** Looks at the database as it is: nothing is made, migrated or repaired. */
-export async function checkDatabase(config: Config, options: Options): Promise<DatabaseReport> {
+export async function checkDatabase(options: Options): Promise<DatabaseReport> {
+  const { config } = options;
   const { database } = config;
-  if (database.kind === "file") {
-    const absent = checkFile(database.file);
-    if (absent !== null)
-      return { checks: [absent], masterKeyCheck: existsSync(database.file) ? undefined : null };
-  }
+  if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
+  const wrong = database.kind === "file" ? checkFile(database.file) : null;
+  if (wrong !== null) return { checks: [wrong], masterKeyCheck: undefined, isMissing: false };
   let driver: Driver | undefined;
   try {
     driver = await open(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    return { checks: [fail("database", "it does not open or answer", advice)], masterKeyCheck: undefined };
+    const check = fail("database", "it does not open or answer", advice);
+    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
   } finally {
     await driver?.close();
   }
@@ -68,15 +74,16 @@ function open({ database }: Config): Promise<Driver> {
   });
 }
 
-/** Opening would make a missing file, and would write into an empty one. */
+function missing(config: Config): DatabaseReport {
+  const check = fail(
+    "database",
+    noRegister(config).message,
+    "tvs serve or tvs teachers import makes a new one",
+  );
+  return { checks: [check], masterKeyCheck: undefined, isMissing: true };
+}
+
 function checkFile(file: string): Check | null {
-  if (!existsSync(file)) {
-    return warn(
-      "database",
-      `${file} is not there yet`,
-      "the first command makes it; if there should be data, look where --data points",
-    );
-  }
   if (!statSync(file).isFile()) return fail("database", `${file} is no file`, "look where --database points");
   return headerOf(file) === "SQLite format 3\0"
     ? null
@@ -98,9 +105,12 @@ function headerOf(file: string): string {
 async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
   const schema = await checkSchema(driver);
   if (schema === null) {
+    const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
+    if (tables.length === 0) return missing(options.config);
     const check = fail("database", "it belongs to another program", "look where --data and --database point");
-    return { checks: [check], masterKeyCheck: undefined };
+    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
   }
+  if (!(await holdsRegister(driver))) return missing(options.config);
   const status = createStatusStore(driver);
   const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
   const running = await driver.serviceRunning();
@@ -108,11 +118,13 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     "service",
     running ? "a tvs serve holds this database" : "no tvs serve holds this database",
   );
-  if (schema.result === "fail") return { checks: [schema, integrity, service], masterKeyCheck: undefined };
+  if (schema.result === "fail")
+    return { checks: [schema, integrity, service], masterKeyCheck: undefined, isMissing: false };
   const keys = await createKeyStore(driver).list();
   const { newestAt } = await status.attestations([]);
   const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
-  const stored = (await createSettingsStore(driver).read()).get(masterKeyCheckName);
+  const stored = await createSettingsStore(driver).read();
+  const isEmpty = await createTeacherStore(driver).isEmpty();
   const endpoints = (await createWebhookStore(driver).endpoints()).filter(
     (one) => one.disabledReason === null,
   );
@@ -123,9 +135,11 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       service,
       clock,
       checkKeys(keys, options.now),
+      ...checkSettings({ stored, isEmpty }, options.config),
       await checkReceivers(endpoints),
     ],
-    masterKeyCheck: stored ?? null,
+    masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
+    isMissing: false,
   };
 }
 
@@ -201,7 +215,6 @@ function checkKeys(keys: readonly SigningKey[], now: number): Check {
   const name = "signing-keys";
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
-  if (keys.length === 0) return ok(name, "none yet; the first command makes them");
   if (active === undefined || pending === undefined)
     return fail(name, "no active or no pending key", "restore a backup");
   const readyAt = pending.publishedAt + publishAheadMs;

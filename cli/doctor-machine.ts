@@ -57,7 +57,7 @@ export function checkDataDirectory(config: Config): Check {
     return warn(
       name,
       `${folder} is not there yet`,
-      "the first command makes it; if there should be data, look where --data points",
+      "tvs serve or tvs teachers import makes it; if there should be data, look where --data points",
     );
   }
   if (!statSync(folder).isDirectory())
@@ -83,7 +83,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   const file = config.masterKeyFile;
   const isGiven = config.masterKey !== undefined;
   if (!isGiven && !existsSync(file)) {
-    if (stored === null) return ok(name, "none yet; the first command makes it");
+    if (stored === null) return ok(name, "none yet; it is made with the register");
     return fail(
       name,
       `${file} is missing`,

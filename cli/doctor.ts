@@ -1,7 +1,14 @@
-import { type Config, readServeConfig, type ServeConfig } from "../src/config.ts";
+import {
+  type Config,
+  type Environment,
+  type Flags,
+  readConfig,
+  readServeConfig,
+  type ServeConfig,
+} from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import { isTvsError } from "../src/domain/errors.ts";
-import { command, configOf } from "./command.ts";
+import { command, environmentOf } from "./command.ts";
 import { version } from "./commands.ts";
 import { type Check, fail, ok } from "./doctor-check.ts";
 import { checkDatabase, checkEngine } from "./doctor-database.ts";
@@ -17,13 +24,14 @@ import {
 } from "./doctor-machine.ts";
 import { checkProxy, checkTimeSync } from "./doctor-network.ts";
 import { checkSigning } from "./doctor-signing.ts";
-import { exitCodes, print, printable, table, terminalWidth, wrapped } from "./output.ts";
+import { exitCodes, note, print, printable, table, terminalWidth, wrapped } from "./output.ts";
+import { noRegister } from "./register.ts";
 
 export const doctorCommand = command({
   name: "doctor",
   description:
     "Say what is wrong with this machine and how to mend it; nothing is made or changed. " +
-    "Exit 0: nothing failed (warnings do not count); 1: something did",
+    "Exit 0: nothing failed (warnings do not count); 1: something did; 2: there is no register to look at",
   example:
     "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
   args: {
@@ -33,10 +41,15 @@ export const doctorCommand = command({
     },
   },
   async run({ args }) {
-    const checks = await examine(configOf(args), checkConfiguration(args), args.full === true);
+    // The service's own settings, where it is installed: they are what is to be judged.
+    const environment = environmentOf(args as Flags, { all: true });
+    const serving = checkConfiguration(args as Flags, environment);
+    const config = readConfig(args as Flags, environment);
+    const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
     print(args, { ok: healthy, checks }, () => report(checks));
-    if (!healthy) process.exitCode = exitCodes.refused;
+    if (isMissing) note(`tvs: ${noRegister(config).message}`);
+    if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });
 
@@ -55,9 +68,9 @@ function report(checks: readonly Check[]): string {
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
 
 /** Whether `serve` would start with this environment. */
-function checkConfiguration(args: object): Serving {
+function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
-    const config = readServeConfig(args as Parameters<typeof readServeConfig>[0], process.env);
+    const config = readServeConfig(flags, environment);
     return { check: ok("configuration", "flags and environment are well formed"), config };
   } catch (error) {
     if (!isTvsError(error, "CONFIG_INVALID")) throw error;
@@ -65,10 +78,14 @@ function checkConfiguration(args: object): Serving {
   }
 }
 
-async function examine(config: Config, serving: Serving, full: boolean): Promise<Check[]> {
+async function examine(
+  config: Config,
+  serving: Serving,
+  full: boolean,
+): Promise<{ checks: Check[]; isMissing: boolean }> {
   const now = systemClock.now();
-  const database = await checkDatabase(config, { full, now });
-  return [
+  const database = await checkDatabase({ config, full, now });
+  const checks = [
     checkRuntime(version),
     serving.check,
     checkDataDirectory(config),
@@ -84,4 +101,5 @@ async function examine(config: Config, serving: Serving, full: boolean): Promise
     ...(serving.config === undefined ? [] : [checkProxy(serving.config)]),
     await checkTimeSync(),
   ];
+  return { checks, isMissing: database.isMissing };
 }

@@ -10,10 +10,11 @@ import {
   type SigningKey,
   signKeyHistory,
 } from "../src/domain/keys.ts";
+import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf, group } from "./command.ts";
 import { confirm, yesArg } from "./confirm.ts";
 import { readSmallFile } from "./input-file.ts";
-import { withOperator } from "./open.ts";
+import { type Operator, withOperator } from "./open.ts";
 import { hint, note, parseCount, parseTime, print, record, table } from "./output.ts";
 
 const bitsArg = {
@@ -135,8 +136,11 @@ const historyCommand = command({
   description: "Print the signed key history, for verifying envelopes offline years later",
   example: "tvs keys history > key-history.jose",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys, secrets, clock, settingsInForce }) => {
-      const options = { issuer: settingsInForce.issuer, secrets, now: clock.now() };
+    await withOperator(configOf(args), async ({ keys, secrets, clock, settingsInForce, issuerTold }) => {
+      const { issuer } = settingsInForce;
+      if (!issuerTold)
+        hint(args, `nobody chose the issuer of this history, ${issuer}; tvs serve --issuer does`);
+      const options = { issuer, secrets, now: clock.now() };
       const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
       print(args, { keyHistory }, () => keyHistory);
     });
@@ -153,17 +157,20 @@ const importCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
-      const next = await importKey(readSmallFile(args.file).toString("utf8"), secrets, clock.now());
+    const pem = readSmallFile(args.file).toString("utf8");
+    // A wrong key is told before anything is made on the disk.
+    await importKey(pem, deriveSecrets(newMasterKey()), 0);
+    const act = async ({ keys, secrets, clock, isNew }: Operator) => {
+      const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
-      await confirm(
-        args,
-        `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`,
-      );
+      const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
+      // Of a register that was made just now nobody has seen a key.
+      if (!isNew) await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       print(args, describeKey(next), () => `pending ${next.kid}`);
       hint(args, "tvs keys rotate lets it sign, once it has been public for 24 h");
-    });
+    };
+    await withOperator(configOf(args), act, { whenMade: note });
   },
 });
 

@@ -4,7 +4,7 @@ import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { Clock } from "../src/domain/clock.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
-import { createLive, type Live, storedSettings } from "../src/domain/live.ts";
+import { createLive, issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
 import { retentionSetting, startUpkeep } from "../src/domain/retention.ts";
@@ -50,20 +50,25 @@ const pruneRows = 500;
 const probeMs = 1_000;
 
 /**
- * Opens everything that `serve` needs and keeps it fresh. The database is claimed for this process.
+ * Opens everything that `serve` needs and keeps it fresh; where there is no register, one is made. The database is
+ * claimed for this process.
  * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
  */
 export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
   const metrics = { requests: createRequestCounters(), work: createWorkCounters() };
   const { work } = metrics;
-  const operator = await openOperator(config, { ...options, onGroup: work.committed });
+  const whenMade = (words: string) => log.info(words, {});
+  const operator = await openOperator(config, { whenMade, ...options, onGroup: work.committed });
   const { driver, clock, secrets, blindIndex } = operator;
   let closeSigner = async () => {};
   try {
     await driver.claimService();
     // What a killed service had in hand is sent now, and not when its leases would have ended.
     await operator.outbox.releaseAll(clock.now());
-    await operator.settings.write(storedSettings(operator.settingsInForce));
+    await operator.settings.write({
+      ...storedSettings(operator.settingsInForce),
+      [issuerToldName]: String(operator.issuerTold),
+    });
     if (config.keepAttestations !== undefined)
       await operator.settings.write({ [retentionSetting]: config.keepAttestations });
     const start = signingThreads(options.workerEntry);

@@ -9,7 +9,7 @@ import type { Outbox } from "../src/domain/deliveries.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
+import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota.ts";
@@ -31,7 +31,9 @@ import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createAttestationUpkeep } from "../src/store/upkeep.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
+import { holdsRegister } from "../src/store/whole.ts";
 import { readSmallFile } from "./input-file.ts";
+import { hasDatabase, noRegister, placeOf, refuseLoneKey } from "./register.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -56,19 +58,25 @@ export type Operator = Stores & {
   readonly secrets: Secrets;
   readonly blindIndex: BlindIndex;
   readonly settingsInForce: Settings;
+  /** False for an issuer that nobody chose: the address at which a service happened to listen. */
+  readonly issuerTold: boolean;
   readonly calendar: Calendar;
   readonly keyKind: KeyKind;
   /** Who is acting, for a teacher's history: `cli:` and the user of the operating system. */
   readonly actor: string;
   readonly dataDir: string;
+  /** Whether this opening made the register. */
+  readonly isNew: boolean;
 };
 
 export type OpenOptions = {
   readonly clock?: Clock;
   /** The program's entry file; with it, writes go to a thread that re-enters there. */
   readonly workerEntry?: URL;
-  /** The issuer of a service that was never told one. */
-  readonly defaultIssuer?: string;
+  /** The issuer of a service that was never told one; null when it must be told. */
+  readonly defaultIssuer?: string | null;
+  /** With it, a register is made where there is none, and these are the words to say so. */
+  readonly whenMade?: (words: string) => void;
   /** Told how many acts shared a commit. */
   readonly onGroup?: (acts: number) => void;
   /** Told, once, that this process cannot work with the database any more until it is started anew. */
@@ -77,23 +85,29 @@ export type OpenOptions = {
 
 const defaultTimeZone = "Africa/Lagos";
 const defaultKeyBits = 2048;
+/** What commands show for a register that was never served. */
+const unknownIssuer = "http://127.0.0.1:8080";
 
 /**
- * Opens the database and everything over it; the first use makes the data directory, the schema, the
- * master key and the first two signing keys.
- * @throws TvsError with one line for whatever is wrong
+ * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
+ * signing keys are made where they are missing, the keys last; else nothing is.
+ * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, defaultIssuer, onGroup } = options;
-  ensureDataDir(config);
+  const { clock = systemClock, defaultIssuer, onGroup, whenMade } = options;
+  const isThere = hasDatabase(config);
+  if (!isThere) prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
+    if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
     await migrate(driver, clock.now());
     const stores = createStores(driver, onGroup);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
-    await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
-    const settingsInForce = settingsOf(await stores.settings.read(), config, defaultIssuer);
+    const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
+    if (isNew) whenMade?.(`made a new register in ${placeOf(config)}`);
+    const stored = await stores.settings.read();
+    const settingsInForce = settingsOf(stored, config, defaultIssuer);
     return {
       ...stores,
       config,
@@ -101,14 +115,42 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       secrets,
       blindIndex: createBlindIndex(secrets.blindIndexKey),
       settingsInForce,
+      issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone),
       keyKind,
       actor: `cli:${userName()}`,
       dataDir: config.dataDir,
+      isNew,
     };
   } catch (error) {
     await driver.close();
     throw error;
+  }
+}
+
+/**
+ * Makes the data directory of a register that is about to be made, once nothing that the command was told stands
+ * against it: a command that is refused leaves no register behind.
+ * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
+ */
+function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions): void {
+  if (whenMade === undefined) throw noRegister(config);
+  if (!hasDatabase(config)) refuseLoneKey(config);
+  settingsOf(new Map(), config, defaultIssuer);
+  ensureDataDir(config);
+}
+
+/**
+ * Refuses where there is no register, for a command that reads the database by itself.
+ * @throws TvsError REGISTER_MISSING
+ */
+export async function requireRegister(config: Config): Promise<void> {
+  if (!hasDatabase(config)) throw noRegister(config);
+  const driver = await openDriver(config, {});
+  try {
+    if (!(await holdsRegister(driver))) throw noRegister(config);
+  } finally {
+    await driver.close();
   }
 }
 
@@ -164,20 +206,33 @@ async function environmentOf(settings: SettingsStore, { sandbox }: Config): Prom
   return (stored ?? (sandbox ? "sandbox" : "live")) === "sandbox" ? "test" : "live";
 }
 
-/** This command's settings: what it was told, else what the database remembers, else the defaults. */
+/**
+ * This command's settings: what it was told, else what the database remembers, else the defaults.
+ * @param defaultIssuer the address of a service that is about to serve, which then counts more than the one at which
+ *   an earlier one happened to listen; null for a service that must have been told
+ * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
+ */
 export function settingsOf(
   stored: ReadonlyMap<string, string>,
   config: Config,
-  defaultIssuer = "http://127.0.0.1:8080",
+  defaultIssuer?: string | null,
 ): Settings {
   const remembered = readSettings(stored, {
-    issuer: defaultIssuer,
+    issuer: unknownIssuer,
     timeZone: defaultTimeZone,
     policy: defaultPolicy,
     allowPrivateWebhooks: false,
   });
+  const isTold = isIssuerTold(stored);
+  if (config.issuer === undefined && !isTold && defaultIssuer === null) {
+    const message =
+      "a service that others reach must be told its public address, the issuer of every envelope: " +
+      "--issuer https://verify.example.gov (TVS_ISSUER)";
+    throw new TvsError("CONFIG_INVALID", message);
+  }
+  const usual = isTold ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
   return {
-    issuer: config.issuer ?? remembered.issuer,
+    issuer: config.issuer ?? usual,
     timeZone: config.timeZone ?? remembered.timeZone,
     policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
     allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
@@ -190,8 +245,12 @@ export function readPolicyFile(file: string) {
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */
-export async function withOperator<T>(config: Config, act: (operator: Operator) => Promise<T>): Promise<T> {
-  const operator = await openOperator(config);
+export async function withOperator<T>(
+  config: Config,
+  act: (operator: Operator) => Promise<T>,
+  options: OpenOptions = {},
+): Promise<T> {
+  const operator = await openOperator(config, options);
   try {
     return await act(operator);
   } finally {

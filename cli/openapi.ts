@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
 import type { Config } from "../src/config.ts";
 import { openApiDocument } from "../src/server/openapi.ts";
 import { command, configOf } from "./command.ts";
-import { print } from "./output.ts";
+import { note, print } from "./output.ts";
 
 const defaultIssuer = "http://127.0.0.1:8080";
 
@@ -26,7 +25,11 @@ export const openapiCommand = command({
 /** What the command was told, else what a service over this database was; a database is never made for this. */
 async function issuerOf(config: Config): Promise<string> {
   if (config.issuer !== undefined) return config.issuer;
-  if (config.database.kind === "file" && !existsSync(config.database.file)) return defaultIssuer;
+  const { hasDatabase, noRegister } = await import("./register.ts");
+  if (!hasDatabase(config)) {
+    note(`${noRegister(config).message}; without one, the document names ${defaultIssuer} (--issuer URL)`);
+    return defaultIssuer;
+  }
   const { withOperator } = await import("./open.ts");
   return withOperator(config, async ({ settingsInForce }) => settingsInForce.issuer);
 }

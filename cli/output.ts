@@ -6,7 +6,13 @@ export { wrapped };
 /** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
 
-const undecidedCodes: readonly ErrorCode[] = ["USAGE", "INPUT_UNREADABLE", "CONFIG_INVALID"];
+const undecidedCodes: readonly ErrorCode[] = [
+  "USAGE",
+  "INPUT_UNREADABLE",
+  "CONFIG_INVALID",
+  "REGISTER_MISSING",
+  "REGISTER_CLOSED",
+];
 
 export function exitCodeOf(error: TvsError): number {
   return undecidedCodes.includes(error.code) ? exitCodes.undecided : exitCodes.refused;

@@ -99,7 +99,7 @@ const addCommand = command({
       });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
-    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock, settingsInForce }) => {
+    const add = async ({ partners, secrets, keyKind, clock, settingsInForce }: Operator) => {
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
       await partners.add(added, key.record);
@@ -115,7 +115,8 @@ const addCommand = command({
         args,
         `the partner begins at ${settingsInForce.issuer}/v1/inter-agency/getting-started; tvs partners webhook set ${partnerId} URL tells it of changes`,
       );
-    });
+    };
+    await withOperator(configOf(args), add, { whenMade: note });
   },
 });
 

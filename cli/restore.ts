@@ -9,7 +9,8 @@ import type { Difference } from "../src/store/standing.ts";
 import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
 import { confirm, yesArg } from "./confirm.ts";
-import { hint, print, readable, record, table } from "./output.ts";
+import { hint, note, print, readable, record, table } from "./output.ts";
+import { placeOf } from "./register.ts";
 import { ensureDataDir } from "./vault.ts";
 
 /** Names in one sentence. */
@@ -50,6 +51,7 @@ export const restoreCommand = command({
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     const restored = await restoreBackup({ from, facts, target, force, holdWebhooks, stamp });
     const { replaced, undone } = restored;
+    if (replaced === null) note(`made a new register in ${placeOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(config, restored, { facts, holdWebhooks });
     const value = {

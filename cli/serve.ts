@@ -1,12 +1,15 @@
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
+import { isLoopbackHost } from "../src/domain/issuer.ts";
+import type { Settings } from "../src/domain/live.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/connection-info.ts";
 import { createDirectListener, type DirectListener } from "../src/server/direct.ts";
 import { type Listener, listen } from "../src/server/listen.ts";
-import type { AdminConsole } from "./admin-console.ts";
-import { command, everyValue } from "./command.ts";
+import { createSourceAddress } from "../src/server/source-address.ts";
+import type { AdminConsole, ConsolePort } from "./admin-console.ts";
+import { command, environmentOf, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type OpenService, openService } from "./open-service.ts";
@@ -22,7 +25,8 @@ export const serveCommand = command({
     issuer: {
       type: "string",
       valueHint: "URL",
-      description: "The service's public address, the `iss` of every envelope; remembered in the database",
+      description:
+        "The service's public address, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
     },
     "public-per-minute": {
       type: "string",
@@ -77,7 +81,7 @@ export const serveCommand = command({
   },
   async run({ args, rawArgs }) {
     const flags: Flags = { ...args, "trusted-proxy": everyValue(rawArgs, "trusted-proxy") };
-    await serve(readServeConfig(flags, process.env), process.env);
+    await serve(readServeConfig(flags, environmentOf(flags)), process.env);
   },
 });
 
@@ -98,6 +102,8 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     (line) => process.stderr.write(line),
     environment.TVS_LOG_LEVEL === "debug" ? "debug" : "info",
   );
+  // A proxy that is none is told before a register is made.
+  createSourceAddress(config);
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
@@ -114,16 +120,22 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   });
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
+  let consolePort: ConsolePort | undefined;
   let adminConsole: AdminConsole | undefined;
   try {
-    const options = { workerEntry: workerEntry(), defaultIssuer: listener.url, onLost: lost.resolve };
-    open = await openService(config, options);
+    consolePort = await takeConsolePort(config);
+    const isPrivate = config.sandbox || isLoopbackHost(config.host);
+    open = await openService(config, {
+      workerEntry: workerEntry(),
+      defaultIssuer: isPrivate ? listener.url : null,
+      onLost: lost.resolve,
+    });
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const introduction = sandbox?.introduction ?? "";
     const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
     direct = createDirectListener(opened.direct, open.metrics.requests);
     opening.resolve(opened);
-    adminConsole = await openConsole(open, config);
+    adminConsole = await openConsole(open, { config, consolePort });
     await announce(open, listener, { host: config.host, introduction });
     if (adminConsole !== undefined)
       process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
@@ -133,7 +145,8 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     opening.reject(error);
     throw error;
   } finally {
-    await Promise.all([listener.close(), adminConsole?.close(), open?.stopSending()]);
+    adminConsole?.stop();
+    await Promise.all([listener.close(), consolePort?.close(), open?.stopSending()]);
     await open?.close();
   }
   log.info("stopped", {});
@@ -164,10 +177,19 @@ function giveUpStart(isOpen: () => boolean): void {
   timer.unref();
 }
 
+async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort | undefined> {
+  return adminPort === undefined
+    ? undefined
+    : (await import("./admin-console.ts")).takeConsolePort(adminPort);
+}
+
 /** Without a port of its own there is no console, and what an earlier service remembered of one is forgotten. */
-async function openConsole(open: OpenService, config: ServeConfig): Promise<AdminConsole | undefined> {
+async function openConsole(
+  open: OpenService,
+  { config, consolePort }: { config: ServeConfig; consolePort: ConsolePort | undefined },
+): Promise<AdminConsole | undefined> {
   const { forgetAdminConsole, openAdminConsole } = await import("./admin-console.ts");
-  if (config.adminPort !== undefined) return openAdminConsole(open, config, config.adminPort);
+  if (consolePort !== undefined) return openAdminConsole(open, config, consolePort);
   await forgetAdminConsole(open);
   return undefined;
 }
@@ -188,12 +210,28 @@ async function announce(
 ): Promise<void> {
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
+  if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
   if (await operator.register.isEmpty()) {
     // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
     log.warn("the register is empty: every teacher will be answered as not found", {});
   }
   process.stdout.write(`${introduction}listening on ${listener.url}\n`);
   if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);
+}
+
+/** What a live service keeps from an earlier start, and should not keep unseen. */
+function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
+  if (!issuerTold) {
+    const message =
+      "no issuer was ever told: envelopes name this machine's own address; give --issuer before partners call";
+    log.warn(message, { issuer });
+  }
+  if (allowPrivateWebhooks) {
+    log.warn(
+      "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false ends it",
+      {},
+    );
+  }
 }
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {

@@ -5,11 +5,13 @@ import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } f
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
+import { readToEnd, throwAwayRegister } from "./first-import.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
 import { openOperator } from "./open.ts";
 import { exitCodes, hint, note, print, record } from "./output.ts";
 import { planOutput } from "./output-file.ts";
 import { type Bar, createBar, createRate } from "./progress.ts";
+import { hasDatabase } from "./register.ts";
 
 export const importCommand = command({
   name: "import",
@@ -23,7 +25,10 @@ export const importCommand = command({
     "  tvs teachers import nightly.ndjson --strict --json",
   args: {
     file: { type: "positional", required: true, description: "The extract" },
-    "dry-run": { type: "boolean", description: "Check everything, count what would happen, change nothing" },
+    "dry-run": {
+      type: "boolean",
+      description: "Check everything, count what would happen, change nothing",
+    },
     baseline: { type: "boolean", description: "Emit no events: partners know these statuses already" },
     report: {
       type: "string",
@@ -49,10 +54,17 @@ export const importCommand = command({
         : planOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
     // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
     const entry = workerEntry();
-    const operator = await openOperator(config, { workerEntry: entry });
+    const dryRun = args["dry-run"] === true;
+    const progress = createProgress(totalBytes);
+    const isFirst = !hasDatabase(config);
+    const show = (done: number) => progress.show({ phase: "check", done, total: null });
+    if (isFirst && !dryRun) await readToEnd(entry, file, show).finally(progress.stop);
+    const operator =
+      isFirst && dryRun
+        ? await openOperator(throwAwayRegister(config), { workerEntry: entry, whenMade: () => {} })
+        : await openOperator(config, { workerEntry: entry, ...(dryRun ? {} : { whenMade: note }) });
     // Not before the writing thread has started, which must not inherit it.
     giveWay();
-    const progress = createProgress(totalBytes);
     let result: ImportResult;
     try {
       const imports = createImportStore(operator.driver, operator.dataDir);
@@ -62,7 +74,7 @@ export const importCommand = command({
         { name, pieces: readInThread(entry, { file, name, blindIndexKey }) },
         { ...operator, imports },
         {
-          dryRun: args["dry-run"] === true,
+          dryRun,
           allowChange: args["allow-change"] === true,
           baseline,
           strict,

@@ -1,6 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
+import { isWildcard } from "./domain/issuer.ts";
 import { parseRetention } from "./domain/retention.ts";
 
 /** The environment, of which this file is the only reader. */
@@ -66,6 +67,7 @@ const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone suc
 const issuer = v.pipe(
   text,
   v.check(isHttpAddress, "must be an http or https address without query or fragment"),
+  v.check((address) => !isWildcard(address), "must be the address at which others reach the service"),
 );
 const list = v.pipe(
   v.union([v.string(), v.array(v.string())]),
@@ -215,8 +217,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
+/** As it is written, for that is what partners compare: a URL parser would pass over what it mends. */
 function isHttpAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { protocol, search, hash, username } = new URL(address);
-  return /^https?:$/.test(protocol) && search === "" && hash === "" && username === "";
+  return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
 }

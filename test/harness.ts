@@ -14,13 +14,18 @@ export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promi
   }
 }
 
+/** Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. */
+export function makeRegister(dataDir: string): Promise<void> {
+  return withTestOperator(dataDir, async () => {});
+}
+
 /** The real composition over a data directory, closed afterwards. */
 export async function withTestOperator<T>(
   dataDir: string,
   act: (operator: Operator) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
-  const operator = await openOperator(readConfig({ data: dataDir }, {}), options);
+  const operator = await openOperator(readConfig({ data: dataDir }, {}), { whenMade: () => {}, ...options });
   try {
     return await act(operator);
   } finally {

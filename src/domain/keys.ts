@@ -29,7 +29,7 @@ export type SigningKey = {
 export type KeyStore = {
   list(): Promise<SigningKey[]>;
   /** Fills an empty ring; does nothing to one that has keys. */
-  create(active: SigningKey, pending: SigningKey): Promise<void>;
+  create(active: SigningKey, pending: SigningKey): Promise<boolean>;
   /** @throws TvsError REFUSED when another rotation was faster */
   rotate(change: { active: string; pending: string; next: SigningKey; at: number }): Promise<void>;
   /** Replaces the pending key; the old one is retired unused. */
@@ -119,18 +119,18 @@ async function pendingKey({ n, e, pkcs8 }: KeyMaterial, secrets: Secrets, now: n
   };
 }
 
-/** Gives an empty ring its first two keys. */
+/** Gives an empty ring its first two keys. @returns whether these are the ones that it got */
 export async function ensureKeys(
   store: KeyStore,
   secrets: Secrets,
   options: { bits: number; now: number },
-): Promise<void> {
-  if ((await store.list()).length > 0) return;
+): Promise<boolean> {
+  if ((await store.list()).length > 0) return false;
   const [active, pending] = await Promise.all([
     generateKey(secrets, options.bits, options.now),
     generateKey(secrets, options.bits, options.now),
   ]);
-  await store.create({ ...active, state: "active", activatedAt: options.now }, pending);
+  return store.create({ ...active, state: "active", activatedAt: options.now }, pending);
 }
 
 export type KeyRing = {

@@ -1,5 +1,6 @@
 import { type Calendar, type Clock, createCalendar } from "./clock.ts";
 import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
+import { issuerFlaw } from "./issuer.ts";
 import { jwks, type KeyRing, type KeyStore, keyRing, signKeyHistory } from "./keys.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
@@ -124,6 +125,20 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
     allowPrivateWebhooks:
       (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
   };
+}
+
+/** Under this name it is remembered whether somebody chose the issuer. */
+export const issuerToldName = "issuer_told";
+
+/**
+ * Whether somebody chose the remembered issuer. One that nobody chose is the address at which a service happened to
+ * listen; before that was told apart, it was kept as if it had been chosen.
+ */
+export function isIssuerTold(stored: ReadonlyMap<string, string>): boolean {
+  const issuer = stored.get("issuer");
+  if (issuer === undefined || issuerFlaw(issuer) === "wildcard") return false;
+  const told = stored.get(issuerToldName);
+  return told === undefined ? issuerFlaw(issuer) !== "loopback" : told === "true";
 }
 
 /** The form in which settings are remembered. */

@@ -48,9 +48,13 @@ export function createKeyStore(driver: Driver): KeyStore {
     },
     async create(active, pending) {
       // Two first commands at once: the second one's keys have no place, and the first one's serve both.
-      await change([insert(active), insert(pending)]).catch((error) => {
-        if (!isTvsError(error, "REFUSED")) throw error;
-      });
+      return change([insert(active), insert(pending)]).then(
+        () => true,
+        (error) => {
+          if (!isTvsError(error, "REFUSED")) throw error;
+          return false;
+        },
+      );
     },
     rotate({ active, pending, next, at }) {
       return change([

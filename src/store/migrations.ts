@@ -45,12 +45,16 @@ export async function migrate(driver: Driver, now: number): Promise<void> {
  */
 export async function requireOwnSchema(driver: Driver): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql));
-  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
+  if (found === null) throw foreignDatabase();
   if (found.difference === null) return found.version;
   const message =
     `somebody else has changed the schema of the database: ${found.difference}; ` +
     "find out who can write to it, and restore a backup from before";
   throw new TvsError("STORE_CORRUPT", message);
+}
+
+export function foreignDatabase(): TvsError {
+  return new TvsError("STORE_CORRUPT", "this database belongs to another program");
 }
 
 export type SchemaFound = {

@@ -42,7 +42,7 @@ export async function serve(dataDir: string, cleanup: Cleanup): Promise<Service>
 /** The stores over a data folder, in this process. */
 export async function openStores(dataDir: string, cleanup: Cleanup): Promise<Operator> {
   const workerEntry = new URL("../../cli/main.ts", import.meta.url);
-  const operator = await openOperator(readConfig({ data: dataDir }, {}), { workerEntry });
+  const operator = await openOperator(readConfig({ data: dataDir }, {}), { workerEntry, whenMade: () => {} });
   cleanup(() => operator.driver.close());
   return operator;
 }

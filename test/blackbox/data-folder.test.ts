@@ -10,6 +10,11 @@ setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
 
+const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
+/** A command that makes a register where there is none. */
+const addPartner = (id: string, ...words: string[]) =>
+  run(["partners", "add", id, "--name", "Board", ...terms, ...words]);
+
 beforeAll(async () => {
   folder = await makeUsedFolder();
 });
@@ -17,8 +22,13 @@ beforeAll(async () => {
 afterAll(() => folder?.remove());
 
 describe.concurrent("data folder", () => {
-  test("the first command makes it for its owner alone, with database, master key and two signing keys", async () => {
+  test("is made for its owner alone, with database, master key and two signing keys, and that is said", async () => {
     const data = join(folder.freshPath(), "nested");
+    const { code, stderr } = await addPartner("board", "--json", "--data", data);
+    expect({ code, said: stderr.split("\n")[0] }).toEqual({
+      code: 0,
+      said: `made a new register in ${data}`,
+    });
     const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
     const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
@@ -31,15 +41,20 @@ describe.concurrent("data folder", () => {
 
   test("two first commands at once agree on one", async () => {
     const data = folder.freshPath();
-    const both = await Promise.all([1, 2].map(() => run(["keys", "list", "--json", "--data", data])));
+    const both = await Promise.all(["one", "other"].map((id) => addPartner(id, "--data", data)));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
-    expect(both[0]?.json<KeyInfo[]>()).toEqual(both[1]?.json<KeyInfo[]>() as KeyInfo[]);
+    expect(both.filter(({ stderr }) => stderr.includes("made a new register"))).toHaveLength(1);
+    const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
+    const partners = await run(["partners", "list", "--json", "--data", data]);
+    expect(partners.json<unknown[]>()).toHaveLength(2);
   });
 
   test("is ./data when nothing else is said", async () => {
     const cwd = folder.freshPath("cwd");
     await mkdir(cwd);
-    expect((await run(["keys", "list"], { cwd })).code).toBe(0);
+    const added = await run(["partners", "add", "board", "--name", "Board", ...terms], { cwd });
+    expect(added.code).toBe(0);
     expect((await stat(join(cwd, "data", "tvs.db"))).isFile()).toBe(true);
   });
 
@@ -50,6 +65,7 @@ describe.concurrent("data folder", () => {
     const env = { TVS_DATA: folder.used };
     expect((await run(["keys", "list", "--json"], { env })).json<KeyInfo[]>()).toEqual(kids);
     const other = folder.freshPath();
+    await addPartner("board", "--data", other);
     const flagged = await run(["keys", "list", "--json", "--data", other], { env });
     expect(flagged.json<KeyInfo[]>()).not.toEqual(kids);
   });
@@ -58,6 +74,7 @@ describe.concurrent("data folder", () => {
     const file = join(folder.freshPath(), "registry.db");
     const [flag, env] = [["--database", `file:${file}`], { TVS_DATABASE: `file:${file}` }];
     const data = folder.freshPath();
+    await addPartner("board", "--data", data, ...flag);
     const keys = (await run(["keys", "list", "--json", "--data", data, ...flag])).json<KeyInfo[]>();
     expect((await stat(file)).isFile()).toBe(true);
     expect((await run(["keys", "list", "--json", "--data", data], { env })).json<KeyInfo[]>()).toEqual(keys);
@@ -66,6 +83,7 @@ describe.concurrent("data folder", () => {
   test("the sandbox keeps to a database of its own", async () => {
     const data = await folder.copyOfUsed();
     const live = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    await addPartner("board", "--data", data, "--sandbox");
     const sandbox = (await run(["keys", "list", "--json", "--data", data, "--sandbox"])).json<KeyInfo[]>();
     expect(sandbox.map(({ kid }) => kid)).not.toEqual(live.map(({ kid }) => kid));
     expect((await stat(join(data, "sandbox.db"))).isFile()).toBe(true);
@@ -76,8 +94,10 @@ describe.concurrent("data folder", () => {
   test("a file in its place, or in the place of a folder above it, is told in one line", async () => {
     const file = folder.freshPath("file");
     await writeFile(file, "not a folder");
-    expectOneLine(await run(["keys", "list", "--data", file]), 1);
-    expectOneLine(await run(["keys", "list", "--data", join(file, "data")]), 1);
+    for (const data of [file, join(file, "data")]) {
+      expectOneLine(await run(["keys", "list", "--data", data]), 2);
+      expectOneLine(await addPartner("board", "--data", data), 1);
+    }
   });
 
   test("a database that is none, is cut off, or belongs to another program", async () => {
@@ -134,7 +154,7 @@ describe.concurrent("master key", () => {
   test("of another database is refused, in its file and in TVS_MASTER_KEY", async () => {
     const data = await folder.copyOfUsed();
     const other = folder.freshPath();
-    await run(["keys", "list", "--data", other]);
+    await addPartner("board", "--data", other);
     const wrong = (await readFile(join(other, "master.key"), "utf8")).trim();
     const inVariable = await run(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: wrong } });
     expectOneLine(inVariable, 1);

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileS
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
-import { withTempDir } from "../harness.ts";
+import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
 type Folder = { dataDir: string; file: string; tvs(...args: string[]): ReturnType<typeof runTvs> };
@@ -13,7 +13,7 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
   return withTempDir(async (folder) => {
     const dataDir = `${folder}/data`;
     const tvs = (...args: string[]) => runTvs(args, { dataDir });
-    await tvs("keys", "list");
+    await makeRegister(dataDir);
     const file = `${folder}/backup.db`;
     expect((await tvs("backup", file)).code).toBe(0);
     await act({ folder, dataDir, file, tvs });
@@ -63,7 +63,7 @@ describe("tvs backup", () => {
         const taken = await tvs("backup", file);
         expect([taken.code, taken.stdout]).toEqual([2, ""]);
         const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
-        expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([1, false]);
+        expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([2, false]);
         for (const args of [
           ["backup", `${folder}/b2.db`],
           ["backup", "verify", file],
@@ -128,8 +128,8 @@ describe("tvs restore", () => {
     () =>
       withBackup(async ({ folder, dataDir, file, tvs }) => {
         const there = `${folder}/new`;
-        const { code, stdout } = await tvs("restore", file, "--data", there, "--json");
-        expect(code).toBe(0);
+        const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
+        expect([code, stderr]).toEqual([0, `made a new register in ${there}\n`]);
         const value = JSON.parse(stdout);
         expect(value).toMatchObject({
           database: `${there}/tvs.db`,
@@ -176,7 +176,7 @@ describe("tvs restore", () => {
         const busy = await tvs("restore", file, "--force");
         expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining("stop it first")]);
         await open.close();
-        await tvs("keys", "list", "--data", `${folder}/other`);
+        await makeRegister(`${folder}/other`);
         const foreign = await tvs("restore", file, "--force", "--data", `${folder}/other`);
         expect([foreign.code, foreign.stderr]).toEqual([
           1,

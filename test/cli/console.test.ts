@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { makeFolder, patienceMs, run, runJson, type Service, startService } from "../blackbox/program.ts";
+import { makeRegister } from "../harness.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -12,7 +13,7 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
 beforeAll(async () => {
   folder = await makeFolder();
-  await runJson(["keys", "list", "--data", folder.path]);
+  await makeRegister(folder.path);
 });
 afterAll(() => folder.remove());
 

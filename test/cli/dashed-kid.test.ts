@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { withTempDir } from "../harness.ts";
+import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
 const dashed = `-_${"a".repeat(41)}`;
 
 test("a key id that begins with a dash is an operand, not options", async () => {
   await withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
     const words = ["keys", "compromise", dashed, "--since", "2026-01-01T00:00:00Z"];
     const unknown = await runTvs(words, { dataDir });
     expect({ code: unknown.code, stderr: unknown.stderr }).toEqual({

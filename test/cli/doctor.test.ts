@@ -67,10 +67,12 @@ describe("tvs doctor", () => {
   test("makes neither a data directory nor a database", () =>
     withTempDir(async (folder) => {
       const dataDir = join(folder, "none");
-      const { code, of } = await doctor(dataDir);
-      expect(code).toBe(0);
+      const { code, ok, of, stderr } = await doctor(dataDir);
+      expect({ code, ok }).toEqual({ code: 2, ok: false });
+      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; --data or TVS_DATA says where it is\n`);
+      expect(of("runtime")?.result).toBe("ok");
       expect(of("data-directory")?.result).toBe("warn");
-      expect(of("database")?.result).toBe("warn");
+      expect(of("database")?.result).toBe("fail");
       await mkdir(dataDir);
       await doctor(dataDir);
       expect(await readdir(dataDir)).toEqual([]);

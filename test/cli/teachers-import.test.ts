@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openEmbedded } from "../../src/store/embedded.ts";
 import { type Cells, csv, row } from "../domain/import-world.ts";
-import { withTempDir } from "../harness.ts";
+import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
@@ -39,7 +39,8 @@ const many = (count: number) =>
 
 describe("tvs teachers import", () => {
   test("prints one JSON value, or the same figures for people, and nothing on stderr", () =>
-    withFolder(async ({ file, run }) => {
+    withFolder(async ({ file, run, dataDir }) => {
+      await makeRegister(dataDir);
       const extract = await file("extract.csv", [row(1), row(2)]);
       const first = await run(extract, "--json");
       expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: "" });
@@ -53,7 +54,8 @@ describe("tvs teachers import", () => {
     }));
 
   test("ends with 1 when a row was rejected, and the report says which and why", () =>
-    withFolder(async ({ file, run, folder }) => {
+    withFolder(async ({ file, run, folder, dataDir }) => {
+      await makeRegister(dataDir);
       const extract = await file("extract.csv", [row(1, { nin: "123", email: "x" }), row(2, { phone: "x" })]);
       const report = join(folder, "report.json");
       const { code, stdout, stderr } = await run(extract, "--json", "--report", report);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Operator } from "../../cli/open.ts";
 import type { Attestation } from "../../src/domain/attestations.ts";
 import { planWrite, type TeacherContent } from "../../src/domain/register.ts";
-import { withTempDir, withTestOperator } from "../harness.ts";
+import { makeRegister, withTempDir, withTestOperator } from "../harness.ts";
 import { aTeacher } from "../store/samples.ts";
 import { runTvs } from "./run.ts";
 
@@ -127,6 +127,7 @@ describe("tvs teachers", () => {
     "refuses what it does not know or cannot read, with the frozen exit codes",
     () =>
       withTempDir(async (dataDir) => {
+        await makeRegister(dataDir);
         const code = async (...args: string[]) => (await runTvs(["teachers", ...args], { dataDir })).code;
         expect(await code("show", "A/B/C/D")).toBe(1);
         expect(await code("show", "nonsense")).toBe(2);
@@ -197,6 +198,7 @@ describe("tvs teachers export-subject", () => {
     "of a NIN that names nobody and was never looked up is refused; of no NIN, a usage error; neither repeats it",
     () =>
       withTempDir(async (dataDir) => {
+        await makeRegister(dataDir);
         const nobody = await runTvs(["teachers", "export-subject", "--json"], {
           dataDir,
           stdin: "99999999999",

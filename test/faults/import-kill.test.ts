@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { openConnection } from "../../src/store/connection.ts";
 import { csv, row } from "../domain/import-world.ts";
+import { makeRegister } from "../harness.ts";
 import { tvs } from "./program.ts";
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");
@@ -62,7 +63,7 @@ test("an import that is killed and given again leaves what one leaves that nobod
     const [killed, whole] = [join(folder, "killed"), join(folder, "whole")];
     const importInto = (dataDir: string) =>
       tvs(["teachers", "import", file, "--data", dataDir, "--json"]).catch(() => "");
-    for (const dataDir of [killed, whole]) await tvs(["keys", "list", "--data", dataDir]);
+    for (const dataDir of [killed, whole]) await makeRegister(dataDir);
     const reached = await killImport(file, killed);
     expect([reached > 0, reached < count]).toEqual([true, true]);
     await importInto(killed);

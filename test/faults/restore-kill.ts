@@ -34,7 +34,8 @@ export async function killRestores(kills: number): Promise<RestoreFindings> {
 }
 
 function prepare(folder: string, backup: string): void {
-  run(folder, "keys", "list");
+  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
+  run(folder, "partners", "add", "board", "--name", "Board", ...terms);
   const insert = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
     INSERT INTO teachers (reg_no, name, source, certificate_status, announced_status, version, updated_at)
     SELECT 'A/B/C/' || i, 'restored', 'legacy', 'CLAIMED', 'NOT_FOUND', 1, 1 FROM n`;

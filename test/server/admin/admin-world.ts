@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingHttpHeaders, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAdminConsole } from "../../../cli/admin-console.ts";
+import { openAdminConsole, takeConsolePort } from "../../../cli/admin-console.ts";
 import { openService } from "../../../cli/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findConsole, mintLink } from "../../../src/domain/console-link.ts";
@@ -18,7 +18,8 @@ export async function openAdminWorld() {
   const clock = { now: () => now };
   const config = readConfig({ data: folder }, {});
   const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
-  const admin = await openAdminConsole(opened, config, 0);
+  const consolePort = await takeConsolePort(0);
+  const admin = await openAdminConsole(opened, config, consolePort);
   const { port } = new URL(admin.link);
   const { operator } = opened;
 
@@ -59,7 +60,8 @@ export async function openAdminWorld() {
   }
 
   async function close() {
-    await admin.close();
+    admin.stop();
+    await consolePort.close();
     await opened.close();
     await rm(folder, { recursive: true, force: true });
   }

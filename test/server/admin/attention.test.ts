@@ -3,7 +3,7 @@ import { concernsOf } from "../../../src/server/admin/attention.ts";
 import { createCommandLine } from "../../../src/server/admin/commands.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
 import { run } from "../../blackbox/program.ts";
-import { withTempDir } from "../../harness.ts";
+import { makeRegister, withTempDir } from "../../harness.ts";
 import { aPartner } from "../../store/samples.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
@@ -104,6 +104,7 @@ describe("what needs attention", () => {
   test("is mended by commands that there are", async () => {
     const commands = concernsOf(stateWith(everything)).map(({ command }) => command ?? "");
     await withTempDir(async (folder) => {
+      await makeRegister(folder);
       for (const command of new Set(commands)) {
         const words = command.replace(/^tvs | --data .*$/g, "").split(" ");
         const { code, stderr } = await run([...words, "--data", folder]);
