@@ -47,7 +47,11 @@ export function serviceSettings(
 }
 
 function theOnlyFile(folder: string): string | undefined {
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".env")) : [];
+  const names = existsSync(folder)
+    ? readdirSync(folder)
+        .sort()
+        .filter((name) => name.endsWith(".env"))
+    : [];
   if (names.length < 2) return names[0] === undefined ? undefined : join(folder, names[0]);
   const message = `${folder} has the settings of several services (${names.join(", ")}); --data or TVS_DATA says which register is meant`;
   throw new TvsError("CONFIG_INVALID", message);

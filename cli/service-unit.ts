@@ -90,10 +90,13 @@ WantedBy=multi-user.target
 /** The settings. Written once and never replaced: from then on it is the operator's. */
 export function environmentFile({ user, dataDir }: ServicePlan): string {
   return `# Settings of the service; \`tvs serve --help\` explains each. Then: systemctl restart ${user}
+# Commands find the register by TVS_DATA too, when they are not told otherwise. They believe this file only while
+# nobody but root can write it, and only who may read it can use it: root and the group ${user}, mode 0640.
 TVS_DATA=${dataDir}
 TVS_HOST=127.0.0.1
 TVS_PORT=8080
-# The public address, the \`iss\` of every envelope. Set it before the first partner calls.
+# The public address, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
+# a loopback address the service does not start without it.
 #TVS_ISSUER=https://verify.example.gov
 # The reverse proxy in front, whose X-Forwarded-For and Client-Cert are believed.
 #TVS_TRUSTED_PROXY=127.0.0.1

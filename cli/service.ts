@@ -124,14 +124,16 @@ async function put(path: string, content: string, mode: number): Promise<Written
   return { path, state: "written" };
 }
 
-function nextCommands({ user, dataDir, executable }: ServicePlan): string[] {
+function nextCommands({ user, executable }: ServicePlan): string[] {
   return [
     `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public address, before the first start`,
     "sudo systemd-sysusers",
+    `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
+    `sudo chmod 640 /etc/tvs/${user}.env`,
     "sudo systemctl daemon-reload",
     `sudo systemctl enable --now ${user}`,
     `journalctl -u ${user} -n 20 -o cat`,
-    `sudo -u ${user} ${executable} status --data ${dataDir}`,
+    `sudo -u ${user} ${executable} status`,
   ];
 }
 
