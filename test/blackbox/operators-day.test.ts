@@ -62,7 +62,8 @@ type Ended = { code: number; stdout: string; stderr: string };
 
 /** Where no curl is installed its one line is read and sent as it says. */
 async function runCurl(line: string): Promise<Ended> {
-  const [, url = "", header = "", body = ""] = /^curl -s (\S+) -H "([^"]+)" -d '([^']+)'/.exec(line) ?? [];
+  const [, url = "", header = "", body = ""] =
+    /^curl --fail-with-body -sS (\S+) -H "([^"]+)" -d '([^']+)'/.exec(line) ?? [];
   const [name = "", value = ""] = header.replace("$KEY", copied.KEY ?? "").split(": ");
   const address = url.replace("http://127.0.0.1:8080", services.at(0)?.url ?? "");
   const response = await fetch(address, { method: "POST", headers: { [name]: value }, body });

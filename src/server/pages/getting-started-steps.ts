@@ -30,12 +30,12 @@ export const key = {
   id: "key",
   lines: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
 export PARTNER_ID='${partnerId}'
-curl -fsS ${api(issuer)}/health; echo`,
+curl --fail-with-body -sS ${api(issuer)}/health; echo`,
 } satisfies Commands;
 
 export const firstCall = {
   id: "first-call",
-  lines: ({ issuer }) => `curl -fsS ${api(issuer)}/eligibility-check \\
+  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/eligibility-check \\
   -H "Authorization: Bearer $API_KEY" \\
   -H "${json}" \\
   -H "Idempotency-Key: $(date +%s)-first" \\
@@ -46,16 +46,16 @@ cat envelope.json; echo`,
 
 export const otherCalls = {
   id: "other-calls",
-  lines: ({ issuer }) => `curl -fsS -H "Authorization: Bearer $API_KEY" \\
+  lines: ({ issuer }) => `curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
   ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
 
-curl -fsS -H "Authorization: Bearer $API_KEY" \\
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
   ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
 
-curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
   ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
 
-curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
   -H "Idempotency-Key: $(date +%s)-batch" \\
   ${api(issuer)}/batch \\
   -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
@@ -63,8 +63,8 @@ curl -fsS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
 
 export const keep = {
   id: "keep",
-  lines: ({ issuer }) => `curl -fsS ${api(issuer)}/.well-known/jwks.json > jwks.json
-curl -fsS ${api(issuer)}/.well-known/key-history > key-history.jose`,
+  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/.well-known/jwks.json > jwks.json
+curl --fail-with-body -sS ${api(issuer)}/.well-known/key-history > key-history.jose`,
 } satisfies Commands;
 
 export const verifyWithTvs = {

@@ -53,7 +53,8 @@ function guide(at: steps.Surroundings, offered: boolean): Markup {
   return html`<h1>Getting started for partner agencies</h1>
 <p class="lead">From your key to a verified envelope in five minutes, then webhooks, then going live.</p>
 <p>The commands are written for this server, <code>${at.issuer}</code>, and for one shell: paste them one after the
-other into an empty folder. You need <code>curl</code>, and Node 20 or later for the scripts.</p>
+other into an empty folder. You need <code>curl</code> 7.76 or later, and Node 20 or later for
+the scripts. A call that is refused prints why.</p>
 ${place(at)}
 ${gettingKey(at, offered, run)}
 ${calling(at, run)}

@@ -18,11 +18,13 @@ function linksOf(html: string): string[] {
 describe("the getting-started page of a live service", () => {
   test("is written for the service's own address, which may change", async () => {
     const html = await (await world.call(path)).text();
-    expect(html).toContain("curl -fsS https://teachers.example/v1/inter-agency/health");
+    expect(html).toContain("curl --fail-with-body -sS https://teachers.example/v1/inter-agency/health");
     expect(html).toContain("--issuer https://teachers.example ");
     await world.operator.settings.write({ issuer: "https://moved.example" });
     await world.service.live.refresh();
-    expect(await (await world.call(path)).text()).toContain("curl -fsS https://moved.example/v1/");
+    expect(await (await world.call(path)).text()).toContain(
+      "curl --fail-with-body -sS https://moved.example/v1/",
+    );
   });
 
   test("warns that calls count, and holds no key and no made-up teachers", async () => {
