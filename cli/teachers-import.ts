@@ -1,7 +1,13 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
-import { type ImportPhase, type ImportResult, importRegister, maxLostPercent } from "../src/domain/import.ts";
+import {
+  type ImportPhase,
+  type ImportResult,
+  importRegister,
+  type Loss,
+  maxLostPercent,
+} from "../src/domain/import.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
@@ -38,7 +44,14 @@ export const importCommand = command({
     force: { type: "boolean", description: "Replace the file that --report names" },
     "allow-change": {
       type: "boolean",
-      description: `Go on even when more than ${maxLostPercent} % of the valid licences would be lost`,
+      description:
+        `Go on even when more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+        "revocations would be lost",
+    },
+    "lift-revocations": {
+      type: "boolean",
+      description:
+        "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
     },
     strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
   },
@@ -76,6 +89,7 @@ export const importCommand = command({
         {
           dryRun,
           allowChange: args["allow-change"] === true,
+          liftRevocations: args["lift-revocations"] === true,
           baseline,
           strict,
           onProgress: progress.show,
@@ -102,6 +116,12 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
+const holdings: Readonly<Record<Loss["kind"], string>> = {
+  validLicenses: "valid licences",
+  verifiedCertificates: "verified certificates",
+  revocations: "revocations",
+};
+
 function tellRemarks(
   { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
   isReported: boolean,
@@ -115,12 +135,13 @@ function tellRemarks(
     note(`this import was interrupted before; it went on after row ${resumedAfterRow}`);
   if (stopped?.by === "strict") note("nothing was changed: --strict, and there are rejected rows");
   if (stopped?.by === "brake") {
-    const share = `${stopped.lost} of ${stopped.valid} valid licences would be lost, more than ${maxLostPercent} %`;
+    const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
+    const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
     note(`nothing was changed: ${share}. If that is meant, import again with --allow-change`);
   }
   if (isReported) return;
   if (rejected > 0) note("--report FILE tells which rows were rejected, and why");
-  // Among them may be a revocation that an empty cell takes back.
+  // Among them may be a revocation that an empty cell takes back, or one that was kept.
   else if (warnings > 0) note("--report FILE tells which rows were applied with a warning, and why");
 }
 

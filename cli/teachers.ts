@@ -69,8 +69,7 @@ function teacherText({
   attestations,
   ...teacher
 }: Described & Awaited<ReturnType<typeof teacherActivity>>) {
-  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile, licenseRevokedOn, licenseRevokedReason } =
-    teacher;
+  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
   return record({
     "registration number": teacher.regNo,
     "teacher id": teacher.tId,
@@ -84,8 +83,7 @@ function teacherText({
     "licence issued": teacher.licenseIssueDate,
     "licence expires": teacher.licenseExpiryDate,
     "days remaining": teacher.daysRemaining,
-    revoked:
-      licenseRevokedOn === null ? "no" : `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"}`,
+    revoked: revocationText(teacher),
     certificate: teacher.certificateStatus,
     "certificate issued": teacher.certificateIssueDate,
     "NIN on file": ninOnFile ? `yes, ${ninVerified ? "verified" : "not verified"}` : "no",
@@ -100,6 +98,13 @@ function teacherText({
     "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
     "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
   });
+}
+
+function revocationText(teacher: Omit<Described, "profile">): string {
+  const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
+  if (licenseRevokedOn === null) return "no";
+  const by = licenseRevokedBy === "operator" ? "the operator" : "an extract";
+  return `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"} (by ${by})`;
 }
 
 function yesNo(flag: boolean): string {
@@ -165,7 +170,8 @@ const revokeCommand = command({
 
 const reinstateCommand = command({
   name: "reinstate",
-  description: "Take a revocation back; the licence is VALID or EXPIRED again by its dates",
+  description:
+    "Take a revocation back; the licence is VALID or EXPIRED again by its dates. One that revoke made is lifted only here, or by teachers import --lift-revocations",
   example: "tvs teachers reinstate TR/LA/2019/000123",
   args: refArg,
   run: ({ args }) => change(args, "reinstate"),

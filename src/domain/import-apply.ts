@@ -3,7 +3,7 @@ import type { Calendar, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { duplicateIssue, findKnown, findTaken } from "./import-check.ts";
 import type { ImportIssue } from "./import-codes.ts";
-import { applyPatch, changedFields } from "./import-content.ts";
+import { applyPatch, changedFields, type RowEffect } from "./import-content.ts";
 import type { ImportFormat } from "./import-fields.ts";
 import { createPace, type Pace } from "./import-pace.ts";
 import type {
@@ -14,7 +14,7 @@ import type {
   PendingRow,
   Staging,
 } from "./import-store.ts";
-import { planWrite, type RegisterStore, type StoredTeacher, type TeacherContent } from "./register.ts";
+import { planWrite, type RegisterStore, type StoredTeacher } from "./register.ts";
 import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
 
 /** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
@@ -28,6 +28,7 @@ export type ApplyDependencies = {
   readonly clock: Clock;
   readonly actor: string;
   readonly announce: boolean;
+  readonly liftRevocations: boolean;
   /** When the check of the file began, in milliseconds since the epoch. */
   readonly checkedAt: number;
   readonly format: ImportFormat;
@@ -148,11 +149,11 @@ function supersededError(row: number): TvsError {
 }
 
 async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }): Promise<Plan> {
-  const { register, calendar, clock, actor, announce, format } = context;
+  const { register, calendar, clock, actor, announce, liftRevocations, format } = context;
   const known = await findCurrent(rows, context);
   const planned = rows.map((row) => {
     const before = known.get(row.patch.regNo) ?? null;
-    const content = applyPatch(before, row.patch);
+    const content = applyPatch(before, row.patch, { liftRevocations });
     return { row, before, content, changed: before === null ? null : changedFields(before, content) };
   });
   const taken = context.recheck ? await findTaken(register, planned) : new Map<unknown, ("tId" | "nin")[]>();
@@ -162,7 +163,7 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
     const duplicate = taken.get(one);
     if (duplicate !== undefined)
       plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
-    else if (takesBack({ before, content }, context.checkedAt)) {
+    else if (takesBack({ patch: row.patch, before, content }, context.checkedAt)) {
       plan.refused.push({ line: row.line, field: null, code: "CHANGED_MEANWHILE" });
     } else if (changed?.length === 0) plan.unchanged++;
     else {
@@ -183,12 +184,10 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
  * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
  * operator did while the import was under way stands, because the file cannot have known of it.
  */
-function takesBack(
-  { before, content }: { before: StoredTeacher | null; content: TeacherContent },
-  checkedAt: number,
-): boolean {
+function takesBack({ patch, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  const reinstates = before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
+  // Also of a revocation that the record keeps: the warning that it does could not be given any more.
+  const reinstates = before.licenseRevokedOn !== null && patch.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 

@@ -1,14 +1,19 @@
 import type { CalendarDate } from "./clock.ts";
 import { statusesBefore, statusesOn, transitions } from "./events.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./import-codes.ts";
-import { applyPatch, changedFields, checkContent } from "./import-content.ts";
+import {
+  applyPatch,
+  changedFields,
+  checkContent,
+  losesRevocation,
+  type RowEffect,
+} from "./import-content.ts";
 import { fieldLabel, type ImportFormat } from "./import-fields.ts";
 import { hexOf } from "./import-patch.ts";
 import type { FilePiece, ReadRow } from "./import-pieces.ts";
 import type { TeacherPatch } from "./import-rows.ts";
 import type { Duplicate, ImportCounts, Staging } from "./import-store.ts";
-import type { RegisterStore, StoredTeacher, TeacherContent } from "./register.ts";
-import { licenseStatusOn } from "./teachers.ts";
+import type { Holdings, RegisterStore, StoredTeacher } from "./register.ts";
 
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;
@@ -18,6 +23,7 @@ export type CheckDependencies = {
   readonly staging: Staging;
   readonly today: CalendarDate;
   readonly announce: boolean;
+  readonly liftRevocations: boolean;
   readonly onBytes: (count: number) => void;
 };
 
@@ -29,15 +35,16 @@ export type CheckedFile = {
   readonly planned: ImportCounts;
   readonly rejected: number;
   readonly warnings: number;
-  /** Licences that are valid now, and how many of them would not be any more. */
-  readonly validNow: number;
-  readonly lost: number;
+  /** What the register holds now, and how much of it would be gone. */
+  readonly holdings: Holdings;
+  readonly lost: Holdings;
 };
 
 type Tally = {
-  -readonly [K in keyof Omit<CheckedFile, "sha256" | "planned" | "validNow">]: CheckedFile[K];
+  -readonly [K in keyof Omit<CheckedFile, "sha256" | "planned" | "lost" | "holdings">]: CheckedFile[K];
 } & {
   planned: { -readonly [K in keyof ImportCounts]: number };
+  lost: { -readonly [K in keyof Holdings]: number };
 };
 
 /**
@@ -56,7 +63,7 @@ export async function checkFile(
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     rejected: 0,
     warnings: 0,
-    lost: 0,
+    lost: { validLicenses: 0, verifiedCertificates: 0, revocations: 0 },
   };
   const unknown: ImportIssue[] = [];
   let sha256 = "";
@@ -72,16 +79,12 @@ export async function checkFile(
     }
   }
   await checkChunk(waiting, unknown.splice(0), { ...dependencies, tally });
-  return { ...tally, sha256, validNow: await register.countValid(today) };
+  return { ...tally, sha256, holdings: await register.countHoldings(today) };
 }
 
-/** A row with what it would make of the record that it names. */
-type Candidate = {
+type Candidate = RowEffect & {
   readonly seq: number;
   readonly line: number;
-  readonly patch: TeacherPatch;
-  readonly before: StoredTeacher | null;
-  readonly content: TeacherContent;
   readonly issues: readonly ImportIssue[];
 };
 
@@ -129,7 +132,7 @@ function changes({ before, content }: Candidate): boolean {
 async function compareWithRegister(
   rows: readonly ReadRow[],
   issues: ImportIssue[],
-  { register, today, tally }: CheckDependencies & { tally: Tally },
+  { register, today, liftRevocations, tally }: CheckDependencies & { tally: Tally },
 ): Promise<Candidate[]> {
   const { format } = tally;
   const read: { seq: number; line: number; patch: TeacherPatch; issues: readonly ImportIssue[] }[] = [];
@@ -149,8 +152,8 @@ async function compareWithRegister(
       );
   const candidates = read.map((one): Candidate => {
     const before = known.get(one.patch.regNo) ?? null;
-    const content = applyPatch(before, one.patch);
-    const found = checkContent({ line: one.line, format }, { before, content, today });
+    const content = applyPatch(before, one.patch, { liftRevocations });
+    const found = checkContent({ line: one.line, format }, { patch: one.patch, before, content, today });
     return { ...one, before, content, issues: found.length === 0 ? one.issues : [...one.issues, ...found] };
   });
   const taken = isEmpty ? new Map<Candidate, ("tId" | "nin")[]>() : await findTaken(register, candidates);
@@ -172,7 +175,7 @@ export async function findKnown(
   return new Map((await register.findMany("regNo", regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
-type Claim = { readonly before: StoredTeacher | null; readonly content: TeacherContent };
+type Claim = Pick<RowEffect, "before" | "content">;
 
 /** Those that ask for a teacher id or NIN which another teacher of the register has. */
 export async function findTaken<T extends Claim>(
@@ -226,10 +229,14 @@ function count(
   changed: boolean,
   { today, announce, tally }: CheckDependencies & { tally: Tally },
 ): void {
-  const { planned } = tally;
+  const { planned, lost } = tally;
   const after = statusesOn(content, today);
-  if (before !== null && licenseStatusOn(before, today) === "VALID" && after.license !== "VALID")
-    tally.lost++;
+  if (before !== null) {
+    const { license, certificate } = statusesOn(before, today);
+    if (license === "VALID" && after.license !== "VALID") lost.validLicenses++;
+    if (certificate === "VERIFIED" && after.certificate !== "VERIFIED") lost.verifiedCertificates++;
+    if (losesRevocation({ before, content })) lost.revocations++;
+  }
   if (!changed) {
     planned.unchanged++;
     return;

@@ -37,6 +37,9 @@ export const warningCodes = {
   PHOTO_URL_INVALID: "a photo needs an https address without personal data; the teacher has none on file now",
   LICENSE_WITHOUT_EXPIRY: "a licence without an expiry date does not count as one",
   REVOCATION_CLEARED: "an empty cell has taken back a revocation",
+  REVOCATION_KEPT:
+    "the operator's command has revoked the licence; what the row says of it was left out, the rest was applied; only tvs teachers reinstate or --lift-revocations lifts it",
+  REACTIVATED: "the row has put a deactivated teacher back; look whether that is meant",
   REVOKED_IN_FUTURE: "the date of the revocation is in the future; the licence is revoked from now on",
 } as const;
 

@@ -18,15 +18,42 @@ const newTeacher: Omit<TeacherContent, "regNo" | "name" | "source" | "certificat
   licenseExpiryDate: null,
   licenseRevokedOn: null,
   licenseRevokedReason: null,
+  licenseRevokedBy: null,
   photoUrl: null,
   profile: null,
 };
 
-/** The record after a row. A NIN that changed is not verified, unless the row says so itself. */
-export function applyPatch(before: StoredTeacher | null, patch: TeacherPatch): TeacherContent {
+/**
+ * The record after a row. A NIN that changed is not verified, unless the row says so itself. A revocation that the
+ * operator made stays as the command set it, unless revocations are to be lifted.
+ */
+export function applyPatch(
+  before: StoredTeacher | null,
+  patch: TeacherPatch,
+  { liftRevocations }: { liftRevocations: boolean },
+): TeacherContent {
   const content = { ...(before === null ? newTeacher : contentOf(before)), ...patch } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
-  return ninChanged && patch.ninVerified === undefined ? { ...content, ninVerified: false } : content;
+  const ninVerified = ninChanged && patch.ninVerified === undefined ? false : content.ninVerified;
+  return { ...content, ninVerified, ...revocationAfter(before, content, liftRevocations) };
+}
+
+type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
+
+/** A revocation is whoever's who set its date last. */
+function revocationAfter(
+  before: StoredTeacher | null,
+  { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
+  liftRevocations: boolean,
+): Revocation {
+  if (before?.licenseRevokedBy === "operator" && !liftRevocations) {
+    const { licenseRevokedOn: on, licenseRevokedReason: reason } = before;
+    return { licenseRevokedOn: on, licenseRevokedReason: reason, licenseRevokedBy: "operator" };
+  }
+  if (licenseRevokedOn === null) return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy: null };
+  const isKnown = before !== null && before.licenseRevokedOn === licenseRevokedOn;
+  const licenseRevokedBy = isKnown ? before.licenseRevokedBy : "extract";
+  return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy };
 }
 
 function contentOf(teacher: StoredTeacher): TeacherContent {
@@ -43,7 +70,7 @@ function contentOf(teacher: StoredTeacher): TeacherContent {
 const contentFields = [
   "tId", "name", "ninVerified", "state", "category", "source", "active", "certificateStatus",
   "certificateIssueDate", "licenseIssueDate", "licenseExpiryDate", "licenseRevokedOn", "licenseRevokedReason",
-  "photoUrl",
+  "licenseRevokedBy", "photoUrl",
 ] as const satisfies (keyof TeacherContent)[]; // biome-ignore format: a table of names reads better in rows
 const indexFields = ["ninIndex", "emailIndex", "phoneIndex"] as const satisfies (keyof TeacherContent)[];
 
@@ -60,10 +87,17 @@ function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
+/** A row with the record that it names, as it is and as the row would make it. */
+export type RowEffect = {
+  readonly patch: TeacherPatch;
+  readonly before: StoredTeacher | null;
+  readonly content: TeacherContent;
+};
+
 /** What is to be said about the record that a row would make. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
-  { before, content, today }: { before: StoredTeacher | null; content: TeacherContent; today: CalendarDate },
+  { patch, before, content, today }: RowEffect & { today: CalendarDate },
 ): ImportIssue[] {
   const { licenseIssueDate: issued, licenseExpiryDate: expires, licenseRevokedOn: revoked } = content;
   const issues: ImportIssue[] = [];
@@ -73,7 +107,23 @@ export function checkContent(
     add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
   if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
-  if (revoked === null && before !== null && before.licenseRevokedOn !== null)
-    add("licenseRevokedOn", "REVOCATION_CLEARED");
+  if (losesRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
+  const kept = keptFrom(patch, content);
+  if (kept !== undefined) add(kept, "REVOCATION_KEPT");
+  if (before !== null && !before.active && content.active) add("active", "REACTIVATED");
   return issues;
+}
+
+/** What the row says of a revocation and the record does not take over. */
+function keptFrom(
+  patch: TeacherPatch,
+  content: TeacherContent,
+): "licenseRevokedOn" | "licenseRevokedReason" | undefined {
+  const fields = ["licenseRevokedOn", "licenseRevokedReason"] as const;
+  return fields.find((field) => patch[field] !== undefined && patch[field] !== content[field]);
+}
+
+/** Whether the record's revocation would be gone; a date that is moved, into the future too, revokes all the same. */
+export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
+  return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
 }

@@ -6,9 +6,12 @@ import type { ImportInput } from "./import-file.ts";
 import { type FilePiece, readPieces } from "./import-pieces.ts";
 import { reportText } from "./import-report.ts";
 import type { ImportRun, ImportStore, Staging } from "./import-store.ts";
-import type { RegisterStore } from "./register.ts";
+import type { Holdings, RegisterStore } from "./register.ts";
 
-/** The brake: the share of valid licences, in percent, that one import may end without being told to. */
+/**
+ * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
+ * one import may take away without being told to. Below fifty of a kind a single one is more.
+ */
 export const maxLostPercent = 2;
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
 const defaultMaxChunkRows = 8_000;
@@ -39,6 +42,8 @@ export type ImportOptions = {
   readonly baseline?: boolean;
   /** Releases the brake. */
   readonly allowChange?: boolean;
+  /** Lets the extract decide about revocations that the operator made by a command. */
+  readonly liftRevocations?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
   readonly maxChunkRows?: number;
@@ -61,14 +66,15 @@ export type ImportResult = {
   readonly events: number;
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
-  readonly stopped?:
-    | { readonly by: "strict" }
-    | { readonly by: "brake"; readonly lost: number; readonly valid: number };
+  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
   /** Present when a run that was killed went on after this row. */
   readonly resumedAfterRow?: number;
   /** An import of another file, or with other options, that was left unfinished and is given up now. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
+
+/** Of which kind of holdings too many would be lost: how many, and how many there are. */
+export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
 
 /**
  * Imports an extract into the register: checks all of it, then applies what stands.
@@ -108,6 +114,7 @@ async function runImport(
     ...dependencies,
     today: calendar.dateAt(checkedAt),
     announce: options.baseline !== true,
+    liftRevocations: options.liftRevocations === true,
     onBytes(count) {
       bytes += count;
       options.onProgress?.({ phase: "check", done: bytes, total: null });
@@ -127,10 +134,13 @@ function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
   return dryRun ? { dryRun: true } : {};
 }
 
-function stopOf({ rejected, lost, validNow }: CheckedFile, options: ImportOptions): ImportResult["stopped"] {
+function stopOf({ rejected, lost, holdings }: CheckedFile, options: ImportOptions): ImportResult["stopped"] {
   if (options.strict && rejected > 0) return { by: "strict" };
-  const brake = lost * 100 > validNow * maxLostPercent && !options.allowChange;
-  return brake ? { by: "brake", lost, valid: validNow } : undefined;
+  if (options.allowChange) return undefined;
+  const losses = (Object.keys(holdings) as Loss["kind"][])
+    .map((kind): Loss => ({ kind, lost: lost[kind], of: holdings[kind] }))
+    .filter((loss) => loss.lost * 100 > loss.of * maxLostPercent);
+  return losses.length > 0 ? { by: "brake", losses } : undefined;
 }
 
 async function applyChecked(
@@ -139,15 +149,16 @@ async function applyChecked(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { imports, clock } = dependencies;
-  const baseline = options.baseline === true;
+  const { baseline = false, liftRevocations = false } = options;
   const { sha256, rows, format } = checked;
   const left = await imports.unfinished();
-  const key = { file: input.name, sha256, options: JSON.stringify({ baseline }) };
+  const key = { file: input.name, sha256, options: JSON.stringify({ baseline, liftRevocations }) };
   const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
   const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
   const { run, rejections } = await applyStaged(begun, rows, {
     ...dependencies,
     announce: !baseline,
+    liftRevocations,
     format,
     maxChunkRows: options.maxChunkRows ?? defaultMaxChunkRows,
     onRow: (seq) => options.onProgress?.({ phase: "apply", done: seq, total: rows }),

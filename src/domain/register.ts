@@ -3,9 +3,11 @@ import type { Statuses, TeacherEvent } from "./events.ts";
 import { createEvents, statusesBefore, statusesOn } from "./events.ts";
 import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
 
-/** A record with what only writers need: its version and its blind indexes. */
+/** A record with what only writers need: its version, who revoked the licence, and its blind indexes. */
 export type StoredTeacher = Teacher & {
   readonly version: number;
+  /** Who made the revocation: a command, or an extract. Null when there is none. */
+  readonly licenseRevokedBy: "operator" | "extract" | null;
   readonly ninIndex: Uint8Array | null;
   readonly emailIndex: Uint8Array | null;
   readonly phoneIndex: Uint8Array | null;
@@ -15,6 +17,13 @@ export type StoredTeacher = Teacher & {
 
 /** The content of a record: what an import or a command may set. */
 export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
+
+/** How much the register holds of what an import must not lose unnoticed, on a date. */
+export type Holdings = {
+  readonly validLicenses: number;
+  readonly verifiedCertificates: number;
+  readonly revocations: number;
+};
 
 /** One line of a teacher's history, for the operator. */
 export type HistoryEntry = {
@@ -56,7 +65,7 @@ export type RegisterStore = TeacherReader & {
   dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
   /** How many `dueByCalendar` would give without a limit. */
   countDue(today: string): Promise<number>;
-  countValid(today: string): Promise<number>;
+  countHoldings(today: string): Promise<Holdings>;
   isEmpty(): Promise<boolean>;
 };
 

@@ -1,4 +1,4 @@
-import type { Calendar, Clock } from "./clock.ts";
+import type { Calendar, CalendarDate, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "./events.ts";
 import { withoutPersonalData } from "./evidence.ts";
@@ -104,7 +104,16 @@ export async function changeTeacher(
     const content = changedContent(teacher, { ...change, today });
     const write = planChange(teacher, content, { ...dependencies, ...change });
     const [applied] = await register.apply([write]);
-    if (applied) return describeChange(teacher, write, { today });
+    if (applied) {
+      const stored = await readBack(register, { id: teacher.id, key, action: change.action });
+      const { events } = write;
+      return {
+        teacher: stored,
+        before: announcedStatuses(teacher),
+        after: statusesOn(stored, today),
+        events,
+      };
+    }
   }
   throw new TvsError("STORE_BUSY", "the record kept changing at the same time; try again");
 }
@@ -125,14 +134,30 @@ function planChange(
   };
 }
 
-function describeChange(
-  teacher: StoredTeacher,
-  write: TeacherWrite,
-  { today }: { today: string },
-): TeacherChange {
-  const { content, announcedStatus, events, at } = write;
-  const changed = { ...teacher, ...content, announcedStatus, version: teacher.version + 1, updatedAt: at };
-  return { teacher: changed, before: announcedStatuses(teacher), after: statusesOn(changed, today), events };
+/** What a record says when a change has taken effect. */
+const outcomes: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => boolean>> = {
+  revoke: ({ licenseRevokedOn }) => licenseRevokedOn !== null,
+  reinstate: ({ licenseRevokedOn }) => licenseRevokedOn === null,
+  deactivate: ({ active }) => !active,
+  reactivate: ({ active }) => active,
+};
+
+/**
+ * The record as the database gives it after the commit: what it holds is what everybody is told from now on.
+ * @throws TvsError STORE_CORRUPT when it does not say what was committed
+ */
+async function readBack(
+  register: RegisterStore,
+  { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
+): Promise<StoredTeacher> {
+  const stored = await register.findStored(key);
+  if (stored?.id === id && outcomes[action](stored)) return stored;
+  throw new TvsError(
+    "STORE_CORRUPT",
+    `the change was committed and announced, but the record read back does not show it (${action}): ` +
+      "tvs teachers history tells whether another change came at once; if not, something in the database " +
+      "undoes what is written, and tvs doctor --full looks for it",
+  );
 }
 
 function changedContent(
@@ -143,9 +168,14 @@ function changedContent(
   if (refusal !== null) throw new TvsError("REFUSED", refusal);
   switch (action) {
     case "revoke":
-      return { ...teacher, licenseRevokedOn: today, licenseRevokedReason: reason };
+      return {
+        ...teacher,
+        licenseRevokedOn: earlier(teacher.licenseRevokedOn, today),
+        licenseRevokedReason: reason,
+        licenseRevokedBy: "operator",
+      };
     case "reinstate":
-      return { ...teacher, licenseRevokedOn: null, licenseRevokedReason: null };
+      return { ...teacher, licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null };
     case "deactivate":
       return { ...teacher, active: false };
     case "reactivate":
@@ -153,11 +183,18 @@ function changedContent(
   }
 }
 
-/** What makes no sense, and why. A deactivated teacher's licence can be revoked: a reactivation must not bring it back. */
+function earlier(date: CalendarDate | null, today: CalendarDate): CalendarDate {
+  return date !== null && date < today ? date : today;
+}
+
+/**
+ * What makes no sense, and why. A deactivated teacher's licence can be revoked: a reactivation must not bring it
+ * back. So can one that an extract has revoked: the next extract must not bring that back either.
+ */
 const refusals: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => string | null>> = {
-  revoke({ licenseRevokedOn, licenseExpiryDate }) {
-    if (licenseRevokedOn !== null) return `the licence is revoked already, since ${licenseRevokedOn}`;
-    return licenseExpiryDate === null ? "there is no licence to revoke" : null;
+  revoke({ licenseRevokedOn, licenseRevokedBy, licenseExpiryDate }) {
+    if (licenseRevokedBy === "operator") return `the licence is revoked already, since ${licenseRevokedOn}`;
+    return licenseRevokedOn === null && licenseExpiryDate === null ? "there is no licence to revoke" : null;
   },
   reinstate: ({ licenseRevokedOn }) => (licenseRevokedOn === null ? "the licence is not revoked" : null),
   deactivate: ({ active }) => (active ? null : "the teacher is deactivated already"),

@@ -27,6 +27,7 @@ export function describeStored(teacher: StoredTeacher) {
     licenseExpiryDate: fields.licenseExpiryDate,
     licenseRevokedOn: fields.licenseRevokedOn,
     licenseRevokedReason: fields.licenseRevokedReason,
+    licenseRevokedBy: fields.licenseRevokedBy,
     photoUrl: fields.photoUrl,
     profile: fields.profile,
     announcedStatus: fields.announcedStatus,

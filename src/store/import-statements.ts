@@ -24,6 +24,7 @@ const columnOf: Readonly<Record<Exclude<keyof TeacherContent, "regNo">, Column>>
   licenseExpiryDate: "license_expiry_date",
   licenseRevokedOn: "license_revoked_on",
   licenseRevokedReason: "license_revoked_reason",
+  licenseRevokedBy: "license_revoked_by",
   photoUrl: "photo_url",
   profile: "profile",
 };

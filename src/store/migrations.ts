@@ -6,10 +6,18 @@ import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
 import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text" };
 import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text" };
 import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "text" };
+import revocationOrigin from "./migrations/006_revocation_origin.sql" with { type: "text" };
 import { objectsMadeBy, readObjects, schemaDifference } from "./schema.ts";
 
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
-const migrations: readonly string[] = [initial, webhooks, upkeep, quotaWindows, idempotencyKid];
+const migrations: readonly string[] = [
+  initial,
+  webhooks,
+  upkeep,
+  quotaWindows,
+  idempotencyKid,
+  revocationOrigin,
+];
 
 /** The schema that this program makes. */
 export const schemaVersion = migrations.length;

@@ -12,8 +12,8 @@ import { historyEntry, historyStatement } from "./teacher-history.ts";
 export const contentColumns = [
   "reg_no", "t_id", "name", "nin_index", "nin_verified", "email_index", "phone_index", "state", "category",
   "source", "active", "certificate_status", "certificate_issue_date", "license_issue_date",
-  "license_expiry_date", "license_revoked_on", "license_revoked_reason", "photo_url", "profile",
-  "announced_status", "updated_at",
+  "license_expiry_date", "license_revoked_on", "license_revoked_reason", "license_revoked_by", "photo_url",
+  "profile", "announced_status", "updated_at",
 ] as const;
 
 const columns = `id, version, ${contentColumns.join(", ")}`;
@@ -153,11 +153,17 @@ export function createTeacherStore(driver: Driver): RegisterStore {
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
-    async countValid(today) {
-      const sql = `SELECT count(*) AS n FROM teachers WHERE active = 1 AND license_revoked_on IS NULL
-        AND license_expiry_date >= ? AND (license_issue_date IS NULL OR license_issue_date <= ?)`;
-      const [row] = await driver.query(sql, [today, today]);
-      return row === undefined ? 0 : integer(row, "n");
+    async countHoldings(today) {
+      const sql = `SELECT count(license_revoked_on) AS revocations,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
+        count(*) FILTER (WHERE active = 1 AND license_revoked_on IS NULL AND license_expiry_date >= ?
+          AND (license_issue_date IS NULL OR license_issue_date <= ?)) AS licenses FROM teachers`;
+      const [row = {}] = await driver.query(sql, [today, today]);
+      return {
+        validLicenses: integer(row, "licenses"),
+        verifiedCertificates: integer(row, "certificates"),
+        revocations: integer(row, "revocations"),
+      };
     },
   };
 }
@@ -252,9 +258,15 @@ export function contentValues({ content, announcedStatus, at }: TeacherWrite): V
     content.regNo, content.tId, content.name, content.ninIndex, content.ninVerified, content.emailIndex,
     content.phoneIndex, content.state, content.category, content.source, content.active,
     content.certificateStatus, content.certificateIssueDate, content.licenseIssueDate,
-    content.licenseExpiryDate, content.licenseRevokedOn, content.licenseRevokedReason, content.photoUrl,
-    content.profile === null ? null : JSON.stringify(content.profile), announcedStatus, at,
+    content.licenseExpiryDate, content.licenseRevokedOn, content.licenseRevokedReason, content.licenseRevokedBy,
+    content.photoUrl, content.profile === null ? null : JSON.stringify(content.profile), announcedStatus, at,
   ];
+}
+
+/** A revocation of which nobody knows who made it is kept as the operator's. */
+function revokedBy(row: Row): StoredTeacher["licenseRevokedBy"] {
+  if (row.license_revoked_on === null) return null;
+  return (textOrNull(row, "license_revoked_by") ?? "operator") as StoredTeacher["licenseRevokedBy"];
 }
 
 function storedTeacher(row: Row): StoredTeacher {
@@ -279,6 +291,7 @@ function storedTeacher(row: Row): StoredTeacher {
     licenseExpiryDate: textOrNull(row, "license_expiry_date"),
     licenseRevokedOn: textOrNull(row, "license_revoked_on"),
     licenseRevokedReason: textOrNull(row, "license_revoked_reason"),
+    licenseRevokedBy: revokedBy(row),
     photoUrl: textOrNull(row, "photo_url"),
     profile: profile === null ? null : (JSON.parse(profile) as Teacher["profile"]),
     announcedStatus: text(row, "announced_status") as LicenseStatus,

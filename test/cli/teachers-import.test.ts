@@ -16,6 +16,7 @@ type World = {
   readonly dataDir: string;
   file(name: string, rows: readonly Cells[] | string): Promise<string>;
   run(...words: string[]): ReturnType<typeof runTvs>;
+  tvs(...words: string[]): ReturnType<typeof runTvs>;
 };
 
 function withFolder(act: (world: World) => Promise<void>): Promise<void> {
@@ -30,6 +31,7 @@ function withFolder(act: (world: World) => Promise<void>): Promise<void> {
         return path;
       },
       run: (...words) => runTvs(["teachers", "import", ...words], { dataDir }),
+      tvs: (...words) => runTvs(["teachers", ...words], { dataDir }),
     });
   });
 }
@@ -80,7 +82,7 @@ describe("tvs teachers import", () => {
       expect(braked.code).toBe(1);
       expect(JSON.parse(braked.stdout)).toMatchObject({
         updated: 0,
-        stopped: { by: "brake", lost: 1, valid: 2 },
+        stopped: { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 2 }] },
       });
       expect(braked.stderr).toContain("1 of 2 valid licences");
       expect(braked.stderr).toContain("--allow-change");
@@ -88,6 +90,24 @@ describe("tvs teachers import", () => {
       const strict = await run(await file("c.csv", [row(3), row(4, { nin: "x" })]), "--strict");
       expect(strict.code).toBe(1);
       expect(strict.stderr).toContain("nothing was changed");
+    }));
+
+  test("keeps what tvs teachers revoke did, unless --lift-revocations and --allow-change say otherwise", () =>
+    withFolder(async ({ file, run, tvs }) => {
+      const extract = await file("nightly.csv", [row(1, { license_revoked_on: "" })]);
+      await run(extract);
+      expect((await tvs("revoke", "TR/2019/LA/1", "--reason", "fraud")).code).toBe(0);
+      const kept = await run(extract, "--json");
+      expect(kept.code).toBe(0);
+      expect(JSON.parse(kept.stdout)).toMatchObject({ updated: 0, unchanged: 1, warnings: 1, events: 0 });
+      expect((await tvs("show", "TR/2019/LA/1")).stdout).toMatch(/fraud \(by the operator\)/);
+      for (const words of [["--dry-run"], []]) {
+        const braked = await run(extract, "--lift-revocations", ...words);
+        expect(braked.code).toBe(1);
+        expect(braked.stderr).toContain("1 of 1 revocations would be lost, more than 2 %");
+      }
+      const lifted = await run(extract, "--lift-revocations", "--allow-change", "--json");
+      expect(JSON.parse(lifted.stdout)).toMatchObject({ updated: 1, warnings: 1, events: 1 });
     }));
 
   test("a dry run changes nothing, and a baseline emits nothing", () =>

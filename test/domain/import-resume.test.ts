@@ -124,7 +124,7 @@ describe("beside others", () => {
         ]);
       };
       const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
-      const result = await add(renewed, { through: meanwhile(imports, change) });
+      const result = await add(renewed, { through: meanwhile(imports, change), allowChange: true });
       expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
       expect(await find("TR/2019/LA/3")).toMatchObject({
         category: "B",

@@ -182,7 +182,11 @@ describe("what stops an import before anything is changed", () => {
     withImports(async ({ add, count }) => {
       await add(csv(rows(100)));
       const stopped = await add(lose(3));
-      expect(stopped).toMatchObject({ stopped: { by: "brake", lost: 3, valid: 100 }, updated: 0, events: 0 });
+      expect(stopped).toMatchObject({
+        stopped: { by: "brake", losses: [{ kind: "validLicenses", lost: 3, of: 100 }] },
+        updated: 0,
+        events: 0,
+      });
       expect(await add(lose(3), { dryRun: true })).toMatchObject({ stopped: { by: "brake" }, dryRun: true });
       expect(await count("SELECT count(*) FROM imports")).toBe(1);
       expect(await add(lose(2))).toMatchObject({ updated: 2, events: 2 });
@@ -198,7 +202,7 @@ describe("what stops an import before anything is changed", () => {
     await withImports(async ({ add }) => {
       await add(csv(rows(10)));
       expect(await add(csv([row(1, change)]))).toMatchObject({
-        stopped: { by: "brake", lost: 1, valid: 10 },
+        stopped: { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 10 }] },
       });
     });
   });

@@ -11,11 +11,11 @@ const extract = (expiry: string) =>
   `${header}\nTR/2019/LA/1,Ada,new_system,true,VERIFIED,2019-01-01,${expiry},\n`;
 
 /** Imports an extract that is older than what the operator does between its check and its apply. */
-function importWhile(action: TeacherAction) {
+function importWhile(action: TeacherAction, options: ImportOptions = {}) {
   return withTempDir((folder) =>
     withTestOperator(folder, async (operator) => {
       const store = createImportStore(operator.driver, operator.dataDir);
-      const add = (text: string, imports: typeof store, options: ImportOptions = {}) =>
+      const add = (text: string, imports: typeof store) =>
         importRegister(
           { name: "extract.csv", bytes: Readable.from([Buffer.from(text)]) },
           { ...operator, imports },
@@ -51,9 +51,15 @@ describe("an import that was checked before the operator", () => {
     expect(result).toMatchObject({ updated: 0, rejected: 1 });
   });
 
-  test("but when it is given again, it says what it means: it has seen the revocation", async () => {
+  test("and when it is given again, the rest of the row is applied and the revocation is kept", async () => {
     const { again, teacher } = await importWhile("revoke");
     expect(again).toMatchObject({ updated: 1, warnings: 1 });
-    expect(teacher).toMatchObject({ licenseRevokedOn: null, licenseExpiryDate: "2091-01-01" });
+    expect(teacher).toMatchObject({ licenseRevokedBy: "operator", licenseExpiryDate: "2091-01-01" });
+  });
+
+  test("revoked a licence does not take that back under --lift-revocations either", async () => {
+    const { result, again } = await importWhile("revoke", { liftRevocations: true, allowChange: true });
+    expect(result).toMatchObject({ updated: 0, rejected: 1 });
+    expect(again).toMatchObject({ updated: 1, warnings: 1, events: 1 });
   });
 });

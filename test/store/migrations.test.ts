@@ -4,9 +4,11 @@ import { readFileSync } from "node:fs";
 import { type Driver, statement } from "../../src/store/driver.ts";
 import { openEmbedded } from "../../src/store/embedded.ts";
 import { migrate, schemaVersion } from "../../src/store/migrations.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 import { migrateTo } from "./old-database.ts";
+import { aTeacherWrite } from "./samples.ts";
 
 function withDrivers(count: number, act: (...drivers: Driver[]) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
@@ -159,3 +161,44 @@ test("what was used of a quota, and who signed a stored answer, is still known",
     const kids = await driver.query("SELECT kid FROM idempotency ORDER BY id");
     expect(kids.map(({ kid }) => kid)).toEqual(["one", "two"]);
   }));
+describe("a revocation from before its origin was kept is the operator's", () => {
+  type Line = [action: string, licenseFrom: string | null, licenseTo: string];
+  const added: Line = ["import", null, "VALID"];
+  const revoked: Line = ["revoke", "VALID", "REVOKED"];
+  const histories: [string, Line[], string][] = [
+    ["when the command stands in the history", [added, revoked], "operator"],
+    ["of a deactivated teacher too", [["import", null, "NOT_FOUND"], ["revoke", "NOT_FOUND", "NOT_FOUND"]], "operator"],
+    ["when extracts came after it", [added, revoked, ["import", "REVOKED", "NOT_FOUND"], ["import", "NOT_FOUND", "REVOKED"]], "operator"],
+    ["when nothing is known of it", [], "operator"],
+    ["but not when an extract brought it along", [["import", null, "REVOKED"]], "extract"],
+    ["but not when the command's was taken back before", [added, revoked, ["reinstate", "REVOKED", "VALID"], ["import", "VALID", "REVOKED"]], "extract"],
+  ]; // biome-ignore format: a history in one line
+
+  test.each(histories)("%s", (_name, lines, expected) =>
+    withDriver(async (driver) => {
+      await migrateTo(driver, 3);
+      const teacher = `INSERT INTO teachers (id, reg_no, name, source, certificate_status, license_revoked_on,
+        announced_status, version, updated_at) VALUES (?, ?, 'Ada', 'legacy', 'CLAIMED', ?, 'REVOKED', 1, 1)`;
+      const line = `INSERT INTO history (teacher_id, at, action, actor, license_from, license_to)
+        VALUES (1, 1, ?, 'test', ?, ?)`;
+      await driver.batch([
+        statement(teacher, [1, "A/B/C/1", "2026-01-01"]),
+        statement(teacher, [2, "A/B/C/2", null]),
+        ...lines.map((values) => statement(line, values)),
+      ]);
+      await migrate(driver, 1);
+      const rows = await driver.query("SELECT license_revoked_by AS origin FROM teachers ORDER BY id");
+      expect(rows.map(({ origin }) => origin)).toEqual([expected, null]);
+    }),
+  );
+
+  test("when a program that does not know of origins has written it since", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1);
+      const register = createTeacherStore(driver);
+      await register.apply([aTeacherWrite("A/B/C/1")]);
+      await driver.batch([statement("UPDATE teachers SET license_revoked_on = '2026-01-01'")]);
+      const teacher = await register.findStored({ by: "regNo", value: "A/B/C/1" });
+      expect(teacher).toMatchObject({ licenseRevokedOn: "2026-01-01", licenseRevokedBy: "operator" });
+    }));
+});

@@ -56,6 +56,7 @@ export function aTeacher(regNo: string, changes: Partial<TeacherContent> = {}): 
     licenseExpiryDate: "2099-12-31",
     licenseRevokedOn: null,
     licenseRevokedReason: null,
+    licenseRevokedBy: null,
     photoUrl: null,
     profile: null,
     ...changes,
