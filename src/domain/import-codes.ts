@@ -3,10 +3,17 @@
  * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
  */
 export const rejectionCodes = {
-  COLUMN_COUNT: "the row has more or fewer cells than the header; look for a comma that is not inside quotes",
+  COLUMN_COUNT:
+    "the row has more or fewer cells than the header; look for a comma that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
+  ROWS_IN_A_CELL:
+    "the cell runs over several lines and holds the end of one row and the beginning of another: look for a quote that is missing",
+  JSON_INVALID:
+    "the line is no JSON object of at most a mebibyte; look for one that was cut short, and write one object a line",
+  JSON_TOO_DEEP: "the JSON is nested deeper than any teacher's",
   DUPLICATE_MEMBER: "the JSON object names a member twice; which value was meant cannot be known",
   VALUE_TYPE_INVALID: "the JSON value has the wrong type; numbers with leading zeros must be strings",
-  TEXT_INVALID: "the text has control characters or was damaged by a wrong character set",
+  TEXT_INVALID:
+    "the text has control characters or characters that cannot be seen, or was damaged by a wrong character set",
   TEXT_TOO_LONG: "the text is longer than the register keeps",
   PERSONAL_DATA:
     "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",

@@ -174,6 +174,17 @@ function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => vo
   return { fields };
 }
 
+/**
+ * Whether a cell begins and ends as the rest of one row and the beginning of another do: where two rows lack a quote
+ * each in one column, what lies between is a cell to every reader, and rows would be lost without a word.
+ */
+function holdsRows(cell: string, index: number, columns: number): boolean {
+  if (!cell.includes("\n")) return false;
+  const commas = (text: string) => text.split(",").length - 1;
+  const [first, last] = [cell.slice(0, cell.indexOf("\n")), cell.slice(cell.lastIndexOf("\n"))];
+  return commas(first) === columns - 1 - index && commas(last) === index;
+}
+
 function rowOf({ line, cells }: CsvRecord, { fields }: Header): RawRow {
   const row: Partial<Record<ImportField, string>> = {};
   if (cells.length !== fields.length) {
@@ -181,6 +192,9 @@ function rowOf({ line, cells }: CsvRecord, { fields }: Header): RawRow {
   }
   for (let index = 0; index < fields.length; index++) {
     const field = fields[index];
+    if (holdsRows(cells[index] ?? "", index, fields.length)) {
+      return { line, format: "csv", cells: {}, fault: { field: field ?? null, code: "ROWS_IN_A_CELL" } };
+    }
     if (field != null) row[field] = (cells[index] ?? "").trim();
   }
   return { line, format: "csv", cells: row };

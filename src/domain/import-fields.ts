@@ -43,7 +43,14 @@ export type RawRow = {
   /** What was already wrong when the row was read. */
   readonly fault?: {
     readonly field: ImportField | null;
-    readonly code: "COLUMN_COUNT" | "DUPLICATE_MEMBER" | "VALUE_TYPE_INVALID";
+    readonly code:
+      | "COLUMN_COUNT"
+      | "ROWS_IN_A_CELL"
+      | "JSON_INVALID"
+      | "JSON_TOO_DEEP"
+      | "DUPLICATE_MEMBER"
+      | "VALUE_TYPE_INVALID"
+      | "TEXT_INVALID";
   };
 };
 

@@ -10,19 +10,22 @@ export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable
 /**
  * Reads an extract in bounded memory, some rows at a time. The format is that of the name, else of the text.
  * @param options `onBytes` sees every byte of the file once, in order
- * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is not UTF-8, holds NUL, or is no
- *   well-formed CSV or NDJSON; the message never repeats what was read
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when CSV is not UTF-8, holds NUL or is not well-formed, or
+ *   when a file has no line of NDJSON; the message never repeats what was read
  */
 export async function* readRows(
   input: ImportInput,
   options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
 ): AsyncGenerator<RawRow[]> {
   try {
-    const pieces = readText(input.bytes, options.onBytes);
-    const first = await pieces.next();
+    const { onBytes, onUnknown } = options;
+    const chunks = input.bytes[Symbol.asyncIterator]();
+    const first = await chunks.next();
     if (first.done) throw new UnreadableError(1, "the file is empty");
-    const source = { text: joined(first.value, pieces), onUnknown: options.onUnknown };
-    yield* formatOf(input.name, first.value) === "csv" ? readCsvRows(source) : readJsonRows(source);
+    const bytes = joined(first.value, chunks);
+    if (formatOf(input.name, first.value) === "csv")
+      yield* readCsvRows({ text: readText(bytes, onBytes), onUnknown });
+    else yield* readJsonRows({ text: readLenientText(bytes, onBytes), onUnknown });
   } catch (error) {
     throw explain(input.name, error);
   }
@@ -42,19 +45,36 @@ function explain(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-function formatOf(name: string, first: string): ImportFormat {
+function formatOf(name: string, first: Uint8Array): ImportFormat {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
-  return first.trimStart().startsWith("{") ? "ndjson" : "csv";
+  return new TextDecoder().decode(first).trimStart().startsWith("{") ? "ndjson" : "csv";
 }
 
-async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first;
-  yield* rest;
+async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield first;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */
+async function* readLenientText(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) {
+    onBytes(chunk);
+    yield decoder.decode(chunk, { stream: true });
+  }
+  yield decoder.decode();
 }
 
 /**
- * Decodes the file, and refuses what is no UTF-8 text: another character set would become a register full
+ * Decodes CSV, and refuses what is no UTF-8 text: another character set would become a register full
  * of damaged names, and a NUL would cut a text short in the database.
  */
 async function* readText(

@@ -82,7 +82,8 @@ function surveyNumber(value: number, census: Census): void {
 
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
-    census.problem ??= "JSON_TOO_DEEP";
+    // Beneath it nothing is counted, so this comes before all else.
+    census.problem = "JSON_TOO_DEEP";
   } else if (Array.isArray(value)) {
     for (const item of value) survey(item, depth + 1, census);
   } else {
@@ -125,6 +126,8 @@ export function readStrictJson(input: string | Uint8Array): JsonReading {
   const checkStrings = surrogateEscape.test(text) || !text.isWellFormed();
   const census: Census = { members: 0, checkStrings, problem: null };
   survey(reading.value, 0, census);
-  if (census.problem !== null) return { problem: census.problem };
-  return census.members === countWrittenMembers(text) ? reading : { problem: "JSON_DUPLICATE_MEMBER" };
+  const { members, problem } = census;
+  if (problem === "JSON_TOO_DEEP") return { problem };
+  if (members !== countWrittenMembers(text)) return { problem: "JSON_DUPLICATE_MEMBER" };
+  return problem === null ? reading : { problem };
 }

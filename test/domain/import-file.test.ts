@@ -78,19 +78,90 @@ describe("a file that could not be read", () => {
       expect(everything()).not.toContain("Adaeze");
     });
   });
+});
 
-  test.each([
-    ["not JSON", '{"regNo": "TR/2019/LA/1"', 2],
-    ["an array", "[]", 2],
-    ["a word", "null", 2],
-  ])("NDJSON: %s on a line", async (_name, second, line) => {
-    await withImports(async ({ add }) => {
-      const first = '{"regNo":"TR/2019/LA/1","name":"A","source":"legacy","certificateStatus":"CLAIMED"}';
-      const error = await rejection(add(`${first}\n${second}\n`, { name: "a.jsonl" }));
-      expect((error as Error).message).toContain(`line ${line}:`);
-      expect((error as Error).message).not.toContain("TR/2019");
+describe("a line of NDJSON that is no JSON object", () => {
+  const line = (number: number | string, more = "") =>
+    `{"regNo":"TR/2019/LA/${number}","name":"A","source":"legacy","certificateStatus":"CLAIMED"${more}}`;
+  const ndjson = { name: "a.jsonl", pieceBytes: 65_536 };
+  const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
+  const broken: [string, string | Uint8Array, string][] = [
+    ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
+    ["followed by more", `${line(2)}}`, "JSON_INVALID"],
+    ["an array", `[${line(2)}]`, "JSON_INVALID"],
+    ["a word", "null", "JSON_INVALID"],
+    ["with a NUL", line("2\0"), "JSON_INVALID"],
+    ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
+    ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
+    ["far too deep", line(2, deep(200_000)), "JSON_TOO_DEEP"],
+    ["no UTF-8", Buffer.from(line("2\u00e9"), "latin1"), "TEXT_INVALID"],
+    ["damaged by a character set", line(2, ',"x":"Ren\ufffd"'), "TEXT_INVALID"],
+    ["with a member twice, and too large a number", line(2, ',"x":1e999,"name":"B"'), "DUPLICATE_MEMBER"],
+    ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
+  ];
+
+  test.each(broken)("is a rejected row like any other: %s", async (_name, second, code) => {
+    await withImports(async ({ add, find }) => {
+      const content = Buffer.concat(
+        [line(1), "\n\n", second, "\n", line(3)].map((text) => Buffer.from(text)),
+      );
+      const { report, rows, inserted, rejected } = await add(content, ndjson);
+      expect({ rows, inserted, rejected }).toEqual({ rows: 3, inserted: 2, rejected: 1 });
+      expect(report.rejected).toEqual([{ line: 3, field: null, code }]);
+      expect(await find("TR/2019/LA/2")).toBeNull();
+      expect(await find("TR/2019/LA/3")).not.toBeNull();
     });
   });
+
+  test("is one at the file's end too, where it was cut short, and --strict stops it", () =>
+    withImports(async ({ add, count }) => {
+      const text = `${line(1)}\n${line(2).slice(0, 30)}`;
+      const strict = await add(text, { ...ndjson, strict: true });
+      expect(strict).toMatchObject({ stopped: { by: "strict" }, rejected: 1 });
+      expect(await add(text, ndjson)).toMatchObject({ inserted: 1, rejected: 1 });
+      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+      expect(await add(text, ndjson)).toMatchObject({ unchanged: 1, rejected: 1 });
+    }));
+
+  const others: [string, string | Uint8Array][] = [
+    ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
+    ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
+    ["binary", Buffer.from(Array.from({ length: 5000 }, (_, n) => (n * 167) % 256))],
+    ["UTF-16", Buffer.from(`\ufeff${line(1)}\n${line(2)}\n`, "utf16le")],
+    ["nothing but half an object", line(1).slice(0, 40)],
+    ["one endless line", `${"x".repeat(3_000_000)}`],
+    ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
+  ];
+
+  test.each(others)("and a file without any is not read: %s", async (_name, content) => {
+    await withImports(async ({ add, count }) => {
+      const error = await rejection(add(content, ndjson));
+      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect((error as Error).message).toContain("no line up to here is a JSON object");
+      expect((error as Error).message).not.toContain("TR/2019");
+      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+    });
+  });
+});
+
+describe("rows that a missing quote draws into one cell", () => {
+  const header = "reg_no,name,source,certificate_status";
+  const line = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED`;
+
+  test("are not lost without a word", () =>
+    withImports(async ({ add, count }) => {
+      const text = [header, line(1, '"Ada'), line(2, "Bola"), line(3, 'Chi"'), line(4, "Dayo")].join("\n");
+      const { report, inserted } = await add(text);
+      expect(inserted).toBe(1);
+      expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
+      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+    }));
+
+  test("are told from a cell that has commas and lines of its own", () =>
+    withImports(async ({ add }) => {
+      const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
+      expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
+    }));
 });
 
 /** Numbers that look random and are the same in every run. */
