@@ -16,6 +16,7 @@ import {
   readText,
   readTId,
 } from "./import-values.ts";
+import { digitsOf } from "./personal-data.ts";
 import type { TeacherContent } from "./register.ts";
 import { canonicalRegNo } from "./teachers.ts";
 
@@ -84,6 +85,8 @@ function readCell(field: ImportField, cell: string, blindIndex: BlindIndex): Rea
   switch (field) {
     case "regNo": {
       const regNo = canonicalRegNo(cell);
+      // Whoever searches for a term with an @ looks for an address.
+      if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
       return regNo === null ? { code: "REG_NO_INVALID" } : { value: { regNo } };
     }
     case "name":
@@ -130,9 +133,12 @@ function refuseOwnData(
   { nin = "", email = "", phone = "" }: RawRow["cells"],
   add: (field: ImportField, code: RejectionCode | WarningCode) => void,
 ): void {
-  const own = [nin, email, phone.replace(/\D/g, "").slice(-10)].filter((text) => text.length >= 6);
-  const holdsOwn = (text: string | null | undefined) =>
-    text != null && own.some((value) => text.includes(value));
+  const numbers = [nin, digitsOf(phone).slice(-10)].filter((text) => text.length >= 6);
+  const holdsOwn = (text: string | null | undefined) => {
+    if (text == null) return false;
+    const holdsAddress = email !== "" && text.toLowerCase().includes(email.toLowerCase());
+    return holdsAddress || numbers.some((value) => digitsOf(text).includes(value));
+  };
   if (holdsOwn(patch.regNo)) add("regNo", "PERSONAL_DATA");
   if (nin !== "" && String(patch.tId) === nin) add("tId", "PERSONAL_DATA");
   if (holdsOwn(patch.photoUrl)) {

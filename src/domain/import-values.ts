@@ -1,6 +1,8 @@
 import { type CertificateStatus, certificateStatuses, type Source, sources } from "../partner/contract.ts";
 import { isCalendarDate } from "./clock.ts";
 import type { RejectionCode, WarningCode } from "./import-codes.ts";
+import { holdsPersonalData } from "./personal-data.ts";
+import { hasHiddenCharacter } from "./plain-text.ts";
 import { canonicalPhone, ninPattern } from "./search-term.ts";
 import { maxTId } from "./teachers.ts";
 
@@ -14,10 +16,9 @@ const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC
 /** A date as the number of days since 1900, which is how a spreadsheet keeps it. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
+/** Whatever shows as a gap; a byte order mark counts as white space in regular expressions, but shows nothing. */
+const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
-/** Control characters, lone surrogates, unassigned ones, the mark of a failed decoding, and bidi overrides. */
-const damagedText = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\ufffd\u202a-\u202e\u2066-\u2069]/u;
-const personalData = /\d{10,}|[^\s@]+@[^\s@]+/;
 
 export function isFailedFormula(cell: string): boolean {
   return cell.startsWith("#") && failedFormula.test(cell);
@@ -26,11 +27,11 @@ export function isFailedFormula(cell: string): boolean {
 /** Text for people, on one line. @param maxLength in characters */
 export function readText(cell: string, maxLength: number): Read<string | null> {
   const text =
-    plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(/\s+/gu, " ");
+    plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
   if (text === "") return { value: null };
-  if (!plainText.test(text) && damagedText.test(text)) return { code: "TEXT_INVALID" };
+  if (!plainText.test(text) && hasHiddenCharacter(text)) return { code: "TEXT_INVALID" };
   if (text.length > maxLength) return { code: "TEXT_TOO_LONG" };
-  return personalData.test(text) ? { code: "PERSONAL_DATA" } : { value: text };
+  return holdsPersonalData(text) ? { code: "PERSONAL_DATA" } : { value: text };
 }
 
 export function readTId(cell: string): Read<number | null> {
@@ -88,7 +89,8 @@ export function readCertificateStatus(cell: string): Read<CertificateStatus> {
 
 export function readEmail(cell: string): Read<string | null> {
   if (cell === "") return { value: null };
-  const readable = cell.length <= 254 && /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell);
+  const readable =
+    cell.length <= 254 && !hasHiddenCharacter(cell) && /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell);
   return readable ? { value: cell } : { code: "EMAIL_INVALID" };
 }
 

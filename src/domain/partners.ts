@@ -2,6 +2,8 @@ import { type Purpose, purposes } from "../partner/contract.ts";
 import { isoTime } from "./clock.ts";
 import { suggestion } from "./did-you-mean.ts";
 import { TvsError } from "./errors.ts";
+import { holdsPersonalData } from "./personal-data.ts";
+import { hasHiddenCharacter } from "./plain-text.ts";
 
 export const scopes = ["eligibility", "lookup_by_reg_no", "lookup_by_tid", "lookup_by_nin", "batch"] as const;
 export type Scope = (typeof scopes)[number];
@@ -108,8 +110,11 @@ export function checkPartnerChange(change: PartnerChange): void {
     const flags = "--name, --scopes, --purposes, --per-minute, --per-day or --batch-cost";
     throw new TvsError("USAGE", `nothing to change: give at least one of ${flags}`);
   }
-  if (name !== undefined && (name.trim() === "" || name.length > 200)) {
-    throw new TvsError("USAGE", "--name must be 1 to 200 characters");
+  if (name !== undefined && (name.trim() === "" || name.length > 200 || hasHiddenCharacter(name))) {
+    throw new TvsError("USAGE", "--name must be 1 to 200 printable characters, in one line");
+  }
+  if (name !== undefined && holdsPersonalData(name)) {
+    throw new TvsError("USAGE", "--name must not hold an e-mail address or a phone number; name the agency");
   }
   if (perMinute !== undefined) checkQuota("--per-minute", perMinute);
   if (perDay !== undefined) checkQuota("--per-day", perDay);

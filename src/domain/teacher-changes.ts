@@ -1,7 +1,8 @@
 import type { Calendar, CalendarDate, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "./events.ts";
-import { withoutPersonalData } from "./evidence.ts";
+import { holdsPersonalData } from "./personal-data.ts";
+import { hasHiddenCharacter } from "./plain-text.ts";
 import {
   type HistoryEntry,
   planWrite,
@@ -67,12 +68,13 @@ export async function requireTeacher(register: RegisterStore, key: TeacherKey): 
  */
 export function checkReason(text: string): string {
   const reason = text.trim();
-  if (reason === "" || [...reason].length > maxReasonLength || /[\p{C}\p{Zl}\p{Zp}]/u.test(reason)) {
+  if (reason === "" || [...reason].length > maxReasonLength || hasHiddenCharacter(reason)) {
     throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
   }
-  if (withoutPersonalData(reason) !== reason) {
+  if (holdsPersonalData(reason)) {
     const message =
-      "--reason must not hold an e-mail address or a number of ten or more digits; name the file or the decision";
+      "--reason must not hold an e-mail address, or a number that may be a NIN or a phone number, in groups " +
+      "neither; name the file or the decision";
     throw new TvsError("USAGE", message);
   }
   return reason;

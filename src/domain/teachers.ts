@@ -8,6 +8,7 @@ import type {
 } from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import { daysBetween } from "./clock.ts";
+import { hasHiddenCharacter } from "./plain-text.ts";
 
 /** A registered person, as stored: no raw NIN, e-mail address or phone number is part of it. */
 export type Teacher = {
@@ -62,7 +63,8 @@ export function canonicalRegNo(text: string): string | null {
   const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
   if (folded.length > 100) return null;
   const segments = folded.split("/");
-  const wellFormed = segments.length === 4 && segments.every((segment) => /^[^\p{C}\p{Z}]+$/u.test(segment));
+  const wellFormed =
+    segments.length === 4 && segments.every((segment) => segment !== "" && !hasHiddenCharacter(segment));
   return wellFormed ? folded : null;
 }
 

@@ -1,0 +1,108 @@
+/**
+ * Personal data in free text: what looks like a NIN, a phone number or an e-mail address. None of them is ever stored
+ * as it is (decisions, Results), whatever digits it is written in and however they are grouped.
+ */
+
+/** Decimal digits of every script, and what NFKC makes a digit of. */
+const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
+/** What may stand between the digits of one number. A comma before a space parts two. */
+const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e3]|,(?!\\s)){1,3}";
+/** An id of software: a tenth of them hold eleven digits in a row or in groups, and say nothing of anybody. */
+const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
+
+/** Bounded: without that, a long text would keep the expression busy for the square of its length. */
+const email = /(?:[^\s"@＠﹫]{1,64}|"[^"@＠﹫]{1,64}")[@＠﹫][^\s"@＠﹫]{1,255}/gu;
+const number = new RegExp(`${uuid}|[+＋]?\\p{Ps}?${digit}(?:(?:${joint})?${digit})*`, "giu");
+const groups = new RegExp(`${digit}+`, "gu");
+const digits = new RegExp(digit, "gu");
+const anyAt = /[@＠﹫]/;
+const anyDigit = new RegExp(digit, "u");
+
+const removed = "[removed]";
+/** A number of so many digits in a row may be a phone number without its zero; a NIN has one more. */
+export const personalDigits = 10;
+const ninDigits = 11;
+/** The longest phone number (E.164), and the shortest that is taken for one by its plus alone. */
+const maxPhoneDigits = 15;
+const minPlusDigits = 9;
+
+/** The text with what looks like a NIN, a phone number or an e-mail address taken out. */
+export function withoutPersonalData(text: string): string {
+  const rest = anyAt.test(text) ? text.replace(email, removed) : text;
+  return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
+}
+
+export function holdsPersonalData(text: string): boolean {
+  return withoutPersonalData(text) !== text;
+}
+
+/** The digits of a text as ASCII, nothing between them. */
+export function digitsOf(text: string): string {
+  return (text.match(digits) ?? []).map(asciiDigit).join("");
+}
+
+/** Digits of one script stand in a row from zero to nine, and such rows may follow each other. */
+function asciiDigit(char: string): string {
+  const folded = char < "\u0080" ? char : char.normalize("NFKC");
+  if (/^[0-9]$/.test(folded)) return folded;
+  const code = char.codePointAt(0) ?? 0;
+  let first = code;
+  while (/\p{Nd}/u.test(String.fromCodePoint(first - 1))) first--;
+  return String((code - first) % 10);
+}
+
+/** Digits in a row, and what stands before and after them within the run. */
+type Group = { readonly digits: string; readonly jointBefore: string; readonly jointAfter: string };
+
+/** Whether a run of digits is somebody's number; what it is joined by says how likely that is. */
+function isPersonal(run: string): boolean {
+  if (/[a-f]/i.test(run)) return false;
+  const all = groupsOf(run);
+  const total = all.reduce((sum, group) => sum + group.digits.length, 0);
+  if (/^[+＋]/.test(run) && total >= minPlusDigits && total <= maxPhoneDigits) return true;
+  return all.some(({ digits }) => digits.length >= personalDigits) || withoutYears(all).some(isNumber);
+}
+
+function groupsOf(run: string): Group[] {
+  const found = [...run.matchAll(groups)];
+  return found.map((match, index) => ({
+    digits: digitsOf(match[0]),
+    jointBefore: run.slice(index === 0 ? 0 : endOf(found[index - 1]), match.index),
+    jointAfter: run.slice(endOf(match), found[index + 1]?.index),
+  }));
+}
+
+function endOf(match: RegExpExecArray | undefined): number {
+  return match === undefined ? 0 : match.index + match[0].length;
+}
+
+/** A year beside a slash, a dash or a dot parts a number, as in dates and in the numbers of files and decisions. */
+function withoutYears(all: readonly Group[]): Group[][] {
+  const parts: Group[][] = [[]];
+  for (const group of all) {
+    const isYear = /^(?:19[5-9]|20[0-4])\d$/.test(group.digits);
+    if (isYear && /[\p{Pd}./／．]/u.test(group.jointBefore + group.jointAfter)) parts.push([]);
+    else parts.at(-1)?.push(group);
+  }
+  return parts;
+}
+
+/** Whether groups, or some of them that follow each other, make a NIN or a phone number. */
+function isNumber(part: readonly Group[]): boolean {
+  const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
+  // Slashes, commas and underscores part the numbers of files and lists more often than those of phones.
+  const isSpaced = !/[/／,\p{Pc}]/u.test(joints.join(""));
+  const total = part.reduce((sum, group) => sum + group.digits.length, 0);
+  if (isSpaced && total >= ninDigits && total <= maxPhoneDigits) return true;
+  return part.some((_, from) => {
+    let text = "";
+    return part.slice(from, from + maxPhoneDigits).some((group) => {
+      text += group.digits;
+      return (
+        text.length === ninDigits ||
+        /^2340?[789]\d{9}$/.test(text) ||
+        (isSpaced && /^[789][01]\d{8}$/.test(text))
+      );
+    });
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * Text for people: names, places, reasons. What nobody sees must not tell two of them apart, nor turn the letters of
+ * one around.
+ */
+
+/**
+ * Control, format, private and unassigned characters, line separators, whatever a renderer may leave out (zero-width
+ * marks, direction marks, soft hyphens, variation selectors, fillers, tags), a pattern of braille without a dot, and
+ * the mark of a failed decoding.
+ */
+const hidden = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffd]/u;
+
+const joining = [
+  ...["Arabic", "Adlam", "Nko", "Syriac", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil"],
+  ...["Telugu", "Kannada", "Malayalam", "Sinhala"],
+];
+const joiningLetter = `[${joining.map((script) => `\\p{Script_Extensions=${script}}`).join("")}]`;
+/**
+ * A zero-width joiner or non-joiner is spelling between two letters of a script that joins or stacks its letters, and
+ * shows there. Anywhere else it hides.
+ */
+const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLetter})`, "gu");
+
+/** Whether the text holds a character that cannot be seen, or was damaged on its way. */
+export function hasHiddenCharacter(text: string): boolean {
+  return hidden.test(text) && hidden.test(text.replace(joiner, ""));
+}

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import { contextForEvidence } from "../../src/domain/evidence.ts";
+import { checkPartnerChange } from "../../src/domain/partners.ts";
+import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
+import { checkReason } from "../../src/domain/teacher-changes.ts";
+import { csv, row, withImports } from "./import-world.ts";
+
+/** Ten digits from zero on, as a script that has its own writes them. */
+const written = (number: string, zero: number) =>
+  [...number].map((char) => (/\d/.test(char) ? String.fromCodePoint(zero + Number(char)) : char)).join("");
+
+const nins = [
+  "99900000001",
+  "NIN99900000001x",
+  "999 0000 0001",
+  "999-0000-0001",
+  "999.0000.0001",
+  "999/0000/0001",
+  "999_000_000_01",
+  "(999) 00000001",
+  "[999] 0000 [0001]",
+  "999\u00a00000\u20110001",
+  "999\u20130000\u20140001",
+  "999\u200b0000\u00ad0001",
+  "9 9 9 0 0 0 0 0 0 0 1",
+  "99,900,000,001",
+  "999\u20190000\u20190001",
+  "2026-999-0000-0001",
+];
+const phones = [
+  "08031234567",
+  "8031234567",
+  "+2348031234567",
+  "2348031234567",
+  "+234 (0) 803-123-4567",
+  "(0803) 123 4567",
+  "803 123 4567",
+  "234/803/123/4567",
+  "0803 - 123 - 4567",
+  "0803 123 4567 / 0805 765 4321",
+  "+44 20 7946 0958",
+  "0044 20 7946 0958",
+  "+1 (555) 010-9999",
+];
+const scripts: [string, number][] = [
+  ["full-width", 0xff10],
+  ["Arabic-Indic", 0x0660],
+  ["Persian", 0x06f0],
+  ["N'Ko", 0x07c0],
+  ["Devanagari", 0x0966],
+  ["Adlam", 0x1e950],
+  ["mathematical bold", 0x1d7ce],
+];
+const addresses = ["ada@example.org", "ada\uff20example.org", "ada\ufe6bexample", '"ada obi"@example.org'];
+
+const harmless = [
+  "",
+  "TR/2019/LA/000001",
+  "LA/2019/PRI/04417",
+  "2026-01-31",
+  "31/12/2019",
+  "31/12/2019 123",
+  "2026-01-31 12:30",
+  "2026-01-31T12:30:00Z",
+  "2019-01-01/2020-12-31",
+  "2019-2020",
+  "2015/2016/2017",
+  "session 2019/2020, batch 123",
+  "Decision 2026/14 of the disciplinary board",
+  "NTC/2026/14/00012",
+  "EX-2026-000417",
+  "1,500,000.00",
+  "rooms 101, 102, 103, 104",
+  "0198f3c2-7a10-7e55-9c3d-1b2a3f4e5d6c",
+  "A1B2C345-6789-4012-9ABC-123456789012",
+  "4bf92f35-7712-3456-8901-a3ce929d0e0e",
+  "Adékúnlé Ọlọ́run-Ṣẹ̀yẹ O’Neil",
+];
+
+describe("what looks like a person's number or address", () => {
+  test.each([...nins, ...phones, ...addresses])("is recognised: %s", (text) => {
+    expect(holdsPersonalData(text)).toBe(true);
+    expect(withoutPersonalData(text)).not.toMatch(/\p{Nd}{2}|example/u);
+    expect(holdsPersonalData(`see ${text}, please`)).toBe(true);
+  });
+
+  test.each(scripts)("is recognised in the digits of every script: %s", (_name, zero) => {
+    for (const text of [...nins, ...phones]) expect(holdsPersonalData(written(text, zero))).toBe(true);
+    expect(digitsOf(written("0123456789", zero))).toBe("0123456789");
+    for (const text of ["2026-01-31", "2019/2020", "NTC/2026/14/00012", "31/12/2019 123"])
+      expect(holdsPersonalData(written(text, zero))).toBe(false);
+  });
+
+  test("is recognised in what NFKC makes a digit of", () => {
+    expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
+    expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
+    expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
+  });
+
+  test.each(harmless)("is not a date, a year, a file's number or an id: %j", (text) => {
+    expect(withoutPersonalData(text)).toBe(text);
+  });
+
+  test("takes no more than a moment of a text made to be slow", () => {
+    const long = ["1 ", "x1", "2026-", "9    ", '"x', "+", "1-2 a@"].map((part) => part.repeat(60_000));
+    const startedAt = performance.now();
+    for (const text of long) withoutPersonalData(text);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+});
+
+describe("one recogniser stands before all that is stored", () => {
+  const spellings = ["999/0000/0001", "999_000_000_01", written("99900000001", 0xff10), "+234 803 123 4567"];
+
+  test.each(spellings)("an extract's name, state, category, reason and profile: %s", (text) =>
+    withImports(async ({ add, everything }) => {
+      const fields = ["name", "state", "category", "license_revoked_reason"] as const;
+      const bad = fields.map((field, n) =>
+        row(n, { license_revoked_on: "2026-01-01", [field]: `of ${text}` }),
+      );
+      const { report, inserted } = await add(csv(bad));
+      expect(inserted).toBe(0);
+      expect(report.rejected).toEqual(
+        fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" })),
+      );
+      const profile = { employment: [{ employer: `school ${text}` }] };
+      const { reg_no: regNo, name } = row(9) as { reg_no: string; name: string };
+      const member = { regNo, name, source: "legacy", certificateStatus: "CLAIMED", profile };
+      const json = await add(`${JSON.stringify(member)}\n`, { name: "a.ndjson" });
+      expect(json.report.rejected).toEqual([{ line: 1, field: "profile", code: "PROFILE_INVALID" }]);
+      expect(everything()).not.toContain(text);
+    }),
+  );
+
+  test.each(spellings)("a call's context, a command's reason and a partner's name: %s", (text) => {
+    expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
+    const usage = expect.objectContaining({ code: "USAGE" });
+    expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
+    expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
+  });
+
+  test("a row's own NIN, number or address in its registration number, grouped or in capitals", () =>
+    withImports(async ({ add, everything }) => {
+      const own = { nin: "99900000001", phone: "0803 123 4567", email: "ada@example.org" };
+      const numbers = ["999/0000/0001/X", "A/803-123/45/67", "A/B/C/ADA@EXAMPLE.ORG", "A/B/C/X@Y"];
+      const { report } = await add(csv(numbers.map((reg_no) => row(1, { ...own, reg_no }))));
+      expect(report.rejected).toEqual(
+        numbers.map((_, n) => ({ line: n + 2, field: "reg_no", code: "PERSONAL_DATA" })),
+      );
+      expect(everything()).not.toContain("EXAMPLE.ORG");
+    }));
+});

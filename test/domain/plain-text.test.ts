@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import { checkPartnerChange } from "../../src/domain/partners.ts";
+import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { checkReason } from "../../src/domain/teacher-changes.ts";
+import { canonicalRegNo } from "../../src/domain/teachers.ts";
+import { csv, row, withImports } from "./import-world.ts";
+
+// biome-ignore format: a table of names reads better in rows
+const hidden: [string, string][] = [
+  ["zero-width space", "\u200b"], ["zero-width non-joiner", "\u200c"], ["zero-width joiner", "\u200d"],
+  ["left-to-right mark", "\u200e"], ["right-to-left mark", "\u200f"], ["Arabic letter mark", "\u061c"],
+  ["word joiner", "\u2060"], ["invisible times", "\u2062"], ["invisible plus", "\u2064"],
+  ["byte order mark", "\ufeff"], ["right-to-left embedding", "\u202b"], ["right-to-left override", "\u202e"],
+  ["right-to-left isolate", "\u2067"], ["pop isolate", "\u2069"], ["soft hyphen", "\u00ad"],
+  ["tag letter", "\u{e0041}"], ["variation selector", "\ufe0f"], ["ideographic variation", "\u{e0100}"],
+  ["grapheme joiner", "\u034f"], ["Hangul filler", "\u3164"], ["Mongolian vowel separator", "\u180e"],
+  ["empty braille", "\u2800"], ["interlinear anchor", "\ufff9"], ["failed decoding", "\ufffd"],
+];
+
+describe("a character that nobody sees", () => {
+  test.each(hidden)("rejects its row, whatever column it stands in: %s", (_name, mark) =>
+    withImports(async ({ add }) => {
+      const fields = ["name", "state", "category", "license_revoked_reason"] as const;
+      const text = `Ada${mark}Obi`;
+      const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: text }));
+      const { report, inserted } = await add(csv([...bad, row(`1${mark}2`)]));
+      expect(inserted).toBe(mark === "\ufeff" ? 1 : 0);
+      const ofFields = fields.map((field, n) => ({ line: n + 2, field, code: "TEXT_INVALID" }));
+      const ofNumber = { line: 6, field: "reg_no", code: "REG_NO_INVALID" };
+      // White space is no part of a number, in a file nor in a search, and this mark counts as that.
+      expect(report.rejected).toEqual(mark === "\ufeff" ? ofFields : [...ofFields, ofNumber]);
+    }),
+  );
+
+  test.each(hidden)(
+    "is refused in a reason, a partner's name and a registration number: %s",
+    (_name, mark) => {
+      const usage = expect.objectContaining({ code: "USAGE" });
+      expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
+      expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
+      if (mark !== "\ufeff") expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBeNull();
+    },
+  );
+
+  test("leaves an e-mail address that holds one out, because nobody would find it", () =>
+    withImports(async ({ add, find }) => {
+      const { report } = await add(csv([row(1, { email: "ada\u200b@example.org" })]));
+      expect(report.warnings).toEqual([{ line: 2, field: "email", code: "EMAIL_INVALID" }]);
+      expect((await find("TR/2019/LA/1"))?.emailIndex).toBeNull();
+    }));
+});
+
+describe("names as people write them", () => {
+  const names = [
+    "Adékúnlé Ọlọ́run-Ṣẹ̀yẹ",
+    "Chukwuẹ́bùka O\u2019Neil Nwáòkọ́",
+    "Ɗanladi Ƙofar-Mata Ya\u02bcu",
+    "عبد الله بن محمّد",
+    "علی\u200cرضا",
+    "क्\u200dषत्रिय",
+    "𞤀𞤣𞤤𞤢𞤥",
+  ];
+
+  test.each(names)("are kept: %s", (name) =>
+    withImports(async ({ add, find }) => {
+      expect(await add(csv([row(1, { name })]))).toMatchObject({ inserted: 1, rejected: 0 });
+      expect((await find("TR/2019/LA/1"))?.name).toBe(name.normalize("NFC"));
+    }),
+  );
+
+  test("hold a joiner between two letters that it joins, and nowhere else", () => {
+    expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
+    for (const text of [
+      "علی\u200c\u200cرضا",
+      "علی\u200c",
+      "\u200cعلی",
+      "ع\u200cx",
+      "Ada\u200dObi",
+      "👩\u200d🏫",
+    ])
+      expect(hasHiddenCharacter(text)).toBe(true);
+  });
+});
