@@ -12,8 +12,8 @@ const maxUnknown = 50;
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
- * @throws UnreadableError when the file has lines and no object among them, or none among the first thousand: then
- *   it is no NDJSON, and not one row of it is to be called a wrong one
+ * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
+ *   not one row of it is to be called a wrong one
  */
 export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenerator<RawRow[]> {
   const unknown = new Set<string>();
@@ -33,7 +33,7 @@ export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenera
     }
     yield rows;
   }
-  if (!hasObject && others > 0) throw new UnreadableError(line, noNdjson);
+  if (!hasObject) throw new UnreadableError(line, noNdjson);
 }
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";

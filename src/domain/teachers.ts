@@ -61,7 +61,8 @@ export type TeacherReader = {
 export function canonicalRegNo(text: string): string | null {
   // Some letters fall apart when they are made upper case, and are put together again.
   const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
-  if (folded.length > 100) return null;
+  // A number is no spelling: not even the joiners that names may hold belong to it.
+  if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
   const segments = folded.split("/");
   const wellFormed =
     segments.length === 4 && segments.every((segment) => segment !== "" && !hasHiddenCharacter(segment));

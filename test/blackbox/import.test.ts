@@ -69,7 +69,7 @@ describe("what a serving process sees", () => {
     expect(await withinOneSecond(async () => (await importer.licenseOf(row.reg_no)) === "REVOKED")).toBe(
       true,
     );
-    await importer.importRows([row]);
+    await importer.importRows([row], "--allow-change");
     expect(await withinOneSecond(async () => (await importer.licenseOf(row.reg_no)) === "VALID")).toBe(true);
   });
 

@@ -124,6 +124,7 @@ describe("a line of NDJSON that is no JSON object", () => {
     }));
 
   const others: [string, string | Uint8Array][] = [
+    ["blank lines", "\n \n\n"],
     ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
     ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
     ["binary", Buffer.from(Array.from({ length: 5000 }, (_, n) => (n * 167) % 256))],

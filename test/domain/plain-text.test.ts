@@ -42,6 +42,11 @@ describe("a character that nobody sees", () => {
     },
   );
 
+  test("is no part of a registration number, not even where it would be spelling in a name", () => {
+    expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
+    expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
+  });
+
   test("leaves an e-mail address that holds one out, because nobody would find it", () =>
     withImports(async ({ add, find }) => {
       const { report } = await add(csv([row(1, { email: "ada\u200b@example.org" })]));
