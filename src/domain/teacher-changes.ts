@@ -73,8 +73,8 @@ export function checkReason(text: string): string {
   }
   if (holdsPersonalData(reason)) {
     const message =
-      "--reason must not hold an e-mail address, or a number that may be a NIN or a phone number, in groups " +
-      "neither; name the file or the decision";
+      "--reason must not hold an e-mail address, nor what may be a NIN or a phone number, grouped or not; " +
+      "name the file or the decision";
     throw new TvsError("USAGE", message);
   }
   return reason;
