@@ -52,6 +52,8 @@ export type AttestationStore = {
    */
   record(call: AnsweredCall): Promise<boolean>;
   find(verificationId: string): Promise<Attestation | null>;
+  /** What one call made, in its order; nothing for a call that was refused or replayed, or an id that is none. */
+  ofRequest(requestId: string): Promise<Attestation[]>;
   /** Newest first. */
   list(filter: AttestationFilter): Promise<Attestation[]>;
   /** Every look-up of a person: of the record, or of the NIN when it named nobody. */

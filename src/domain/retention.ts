@@ -2,6 +2,7 @@ import type { AttestationUpkeep } from "./attestations.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
+import { timeOfUuid } from "./uuid-time.ts";
 
 const dayMs = 86_400_000;
 /** A year is counted long, so that nothing is deleted a day early. */
@@ -49,9 +50,12 @@ export async function keptLog(upkeep: AttestationUpkeep, settings: SettingsStore
  */
 const idAheadMs = dayMs;
 
-/** True when the verification may have been deleted: its absence then says nothing. */
-export function mayBePruned({ from }: KeptLog, verificationId: string): boolean {
-  const at = timeOfVerification(verificationId);
+/**
+ * True when what an id names may have been deleted: its absence then says nothing.
+ * @param id of a verification or of a request
+ */
+export function mayBePruned({ from }: KeptLog, id: string): boolean {
+  const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
@@ -59,15 +63,6 @@ export function mayBePruned({ from }: KeptLog, verificationId: string): boolean 
 export function describeKeptLog({ from, retention }: KeptLog): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
-}
-
-/**
- * When a verification took place, from its id, a UUID of version 7.
- * @returns milliseconds since the epoch; null for an id of another kind, which this service never gave
- */
-function timeOfVerification(id: string): number | null {
-  const match = /^([0-9a-f]{8})-([0-9a-f]{4})-7/.exec(id);
-  return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);
 }
 
 /**

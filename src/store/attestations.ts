@@ -1,4 +1,5 @@
 import type { Attestation, AttestationStore, Endpoint } from "../domain/attestations.ts";
+import { timeOfUuid, uuidFrom } from "../domain/uuid-time.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import { answeredCalls, attestationColumns as columns } from "./answers.ts";
 import type { Commit } from "./commits.ts";
@@ -9,6 +10,19 @@ import { conditionOf, stretchesOf } from "./stretches.ts";
 
 /** How far apart the order of committing and the order of `issued_at` may be. */
 const disorderSeconds = 60;
+
+/**
+ * How long after a call's arrival its attestations may be made: a body may take half a minute to arrive, and the work
+ * waits for its turn. Clocks of threads may differ a little.
+ */
+const longestAnswerMs = 90_000;
+const clockDifferenceMs = 1_000;
+/** Attestations of one call, at most. Their commit lays them side by side. */
+const maxOfCall = 100;
+
+/** The first of a call's; where the call stood in the log is known from the times in both ids. */
+const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 AND verification_id < ?2 AND request_id = ?3
+  ORDER BY verification_id LIMIT 1`;
 
 /**
  * SQL for the id of the last attestation before a time, found by halving: the log has no index on its times,
@@ -72,6 +86,16 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
     record: (call) => commit.together(answeredCalls, call),
     async find(verificationId) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
+    },
+    async ofRequest(requestId) {
+      const at = timeOfUuid(requestId);
+      if (at === null) return [];
+      const between = [uuidFrom(at - clockDifferenceMs), uuidFrom(at + longestAnswerMs)];
+      const [first] = await driver.query(firstOfRequest, [...between, requestId]);
+      if (first === undefined) return [];
+      const id = integer(first, "id");
+      const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
+      return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
     },
     async list({ partnerId, since = 0, limit }) {
       const from = Math.floor(since / 1000);
