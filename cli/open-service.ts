@@ -100,7 +100,7 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
       keyKind: operator.keyKind,
       clock,
       probe,
-      metrics: metrics.requests,
+      onCall: (call) => metrics.requests.observe(call.route, call.method, call.status, call.ms),
     };
     const stop = keepFresh(operator, service);
     const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });

@@ -133,7 +133,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const introduction = sandbox?.introduction ?? "";
     const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
-    direct = createDirectListener(opened.direct, open.metrics.requests);
+    direct = createDirectListener(opened.direct, open.service.onCall);
     opening.resolve(opened);
     adminConsole = await openConsole(open, { config, consolePort });
     await announce(open, listener, { host: config.host, introduction });

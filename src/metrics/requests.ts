@@ -10,10 +10,10 @@ export type RequestObserver = {
   /**
    * Counts an answer. It costs a lookup, a logarithm and three additions, because every request pays for it; for the
    * same reason it takes four plain arguments and no object.
-   * @param path the request's path as it came; only the pattern that it matches is kept
+   * @param route the pattern that the request's path matched
    * @param durationMs from the request's arrival to its answer
    */
-  observe(path: string, method: string, status: number, durationMs: number): void;
+  observe(route: string, method: string, status: number, durationMs: number): void;
 };
 
 /** One combination that has occurred. */
@@ -40,8 +40,8 @@ export function createRequestCounters(): RequestCounters {
   const totals = new Float64Array(routes.length);
 
   return {
-    observe(path, method, status, durationMs) {
-      const route = routeOf(path);
+    observe(pattern, method, status, durationMs) {
+      const route = routeOf(pattern);
       const isKnown = status >= lowestStatus && status < lowestStatus + statusCount;
       const place = isKnown ? status - lowestStatus : statusCount - 1;
       const index = (route * methods.length + methodOf(method)) * statusCount + place;

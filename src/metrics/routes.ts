@@ -5,7 +5,7 @@ export type Traffic = "public" | "partner" | "other";
 
 /**
  * The routes by the name under which they are counted: the pattern, never the path, in which partners put numbers.
- * The first one is for every other address: unknown ones, and the files of the pages.
+ * The first one is for everything else: unknown addresses, and the files of the pages.
  */
 export const routes = [
   { route: "other", traffic: "other" },
@@ -26,17 +26,10 @@ export const routes = [
 ] as const satisfies readonly { route: string; traffic: Traffic }[];
 
 const exact = new Map<string, number>(routes.map(({ route }, index) => [route, index]));
-const byRegNo = `${prefix}/lookup/by-reg-no/`;
-const byTId = `${prefix}/lookup/by-tid/`;
-const byRegNoRoute = routes.findIndex(({ route }) => route.startsWith(byRegNo));
-const byTIdRoute = routes.findIndex(({ route }) => route.startsWith(byTId));
 
-/** The index in {@link routes} of a request's path. */
-export function routeOf(path: string): number {
-  const known = exact.get(path);
-  if (known !== undefined) return known;
-  if (path.startsWith(byRegNo)) return byRegNoRoute;
-  return path.startsWith(byTId) ? byTIdRoute : 0;
+/** The index in {@link routes} of a pattern. */
+export function routeOf(pattern: string): number {
+  return exact.get(pattern) ?? 0;
 }
 
 export const methods = ["GET", "POST", "HEAD", "OPTIONS", "other"] as const;

@@ -1,7 +1,8 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
-import { v7 as uuidv7 } from "uuid";
+import { routePath } from "hono/route";
 import { TvsError } from "../domain/errors.ts";
+import { beginTrace, endTrace } from "./call-trace.ts";
 import type { AppEnv } from "./context.ts";
 import { createDemoOffer } from "./demo-offer.ts";
 import type { DirectRoutes } from "./direct.ts";
@@ -19,6 +20,9 @@ import type { AppOptions, Service } from "./service.ts";
 import { createSourceAddress, type SourceOf } from "./source-address.ts";
 
 const partnerPrefix = "/v1/inter-agency";
+
+/** What Hono calls the route of what is done for every request. */
+const everyPath = "/*";
 
 /** Documents that any site's script may read: they are public, and carry no credential. */
 const openToScripts = [
@@ -43,12 +47,12 @@ export function createApp(service: Service, options: AppOptions): App {
   hono.onError(problemResponse);
   hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
   hono.use(async (c, next) => {
-    const beganMs = performance.now();
-    c.set("requestId", uuidv7());
+    const trace = beginTrace(c.req.method, patternOf(c));
+    c.set("trace", trace);
     await next();
-    c.header("X-Request-Id", c.get("requestId"));
+    c.header("X-Request-Id", trace.requestId);
     c.header("X-Content-Type-Options", "nosniff");
-    service.metrics?.observe(c.req.path, c.req.method, c.res.status, performance.now() - beganMs);
+    endTrace(trace, c.res.status, service.onCall);
   });
   for (const path of ["/teacher/verify-license", ...openToScripts])
     hono.use(path, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
@@ -74,6 +78,15 @@ export function createApp(service: Service, options: AppOptions): App {
     [`POST ${partnerPrefix}/batch`, partner.batch],
   ]);
   return { hono, direct };
+}
+
+/**
+ * The pattern of the route that a request matched, as the OpenAPI document writes it. An address without a route has
+ * none, and its path may hold anything.
+ */
+function patternOf(c: Context<AppEnv>): string {
+  const path = routePath(c, -1);
+  return path === everyPath ? "other" : path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
 }
 
 /** Any site's script may read the answer: it is public, and asks for no credential. */

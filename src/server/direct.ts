@@ -7,10 +7,10 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getQueryParam } from "hono/utils/url";
-import { v7 as uuidv7 } from "uuid";
+import type { CallObserver } from "../domain/calls.ts";
 import { TvsError } from "../domain/errors.ts";
 import { log } from "../log.ts";
-import type { RequestObserver } from "../metrics/requests.ts";
+import { beginTrace, type CallTrace, endTrace } from "./call-trace.ts";
 import { connectionInfo } from "./connection-info.ts";
 import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
 import type { Reply } from "./reply.ts";
@@ -26,15 +26,17 @@ const plainHost = /^[\w.:[\]-]+$/;
 
 const authorizationLength = "authorization".length;
 
-/** @param metrics told of each answer that was given here */
-export function createDirectListener(routes: DirectRoutes, metrics?: RequestObserver): DirectListener {
+/** @param observe told of each call that was answered here */
+export function createDirectListener(routes: DirectRoutes, observe?: CallObserver): DirectListener {
   return (incoming, outgoing) => {
     const { method = "", url = "" } = incoming;
     const queryAt = url.indexOf("?");
     const path = queryAt < 0 ? url : url.slice(0, queryAt);
     const endpoint = routes.get(`${method} ${path}`);
     if (endpoint === undefined || !isPlain(incoming)) return false;
-    answer(endpoint, { incoming, outgoing, path, metrics }).catch((error) => {
+    // A path that was found among the routes is one of them, and so its own pattern.
+    const trace = beginTrace(method, path);
+    answer(endpoint, { incoming, outgoing, trace, observe }).catch((error) => {
       // Endpoints answer their own failures. What is left is an answer that cannot be written: nobody waits for it
       // longer than needed, and it must not end the service, as a rejection that nobody takes would.
       log.error("an answer could not be written", { detail: String(error) });
@@ -66,25 +68,23 @@ function hasTwoAuthorizations(rawHeaders: readonly string[]): boolean {
 type Exchange = {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly path: string;
-  readonly metrics: RequestObserver | undefined;
+  readonly trace: CallTrace;
+  readonly observe: CallObserver | undefined;
 };
 
-async function answer(endpoint: Endpoint, { incoming, outgoing, path, metrics }: Exchange): Promise<void> {
-  const beganMs = performance.now();
-  const call = createCall(incoming);
+async function answer(endpoint: Endpoint, { incoming, outgoing, trace, observe }: Exchange): Promise<void> {
+  const call = createCall(incoming, trace);
   const reply = await replyTo(endpoint, call);
   send(reply, outgoing);
-  metrics?.observe(path, call.method, reply.status, performance.now() - beganMs);
+  endTrace(trace, reply.status, observe);
   // A body that nobody wanted must still pass, or the connection's next request would not be seen.
   if (!call.bodyTaken) incoming.resume();
 }
 
-function createCall(incoming: IncomingMessage): HttpCall & { bodyTaken: boolean } {
+function createCall(incoming: IncomingMessage, trace: CallTrace): HttpCall & { bodyTaken: boolean } {
   const { method = "", url = "", headers } = incoming;
   return {
-    method,
-    requestId: uuidv7(),
+    trace,
     connection: connectionInfo(incoming.socket as Socket),
     header: (name) => textOf(headers[name]),
     query: (name) => textOf(getQueryParam(url, name)),

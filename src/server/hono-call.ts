@@ -16,7 +16,7 @@ export function routed(endpoint: Endpoint): Handler<AppEnv> {
 
 /** A failure outside the endpoints: no such path, no such method. */
 export function problemResponse(error: Error, c: Context<AppEnv>): Response {
-  const reply = problemReply(error, { method: c.req.method, requestId: c.get("requestId") });
+  const reply = problemReply(error, { trace: c.get("trace") });
   setHeaders(c, reply.headers);
   return c.body(reply.body, reply.status as ContentfulStatusCode);
 }
@@ -28,8 +28,7 @@ export function setHeaders(c: Context<AppEnv>, headers: Readonly<Record<string, 
 
 export function honoCall(c: Context<AppEnv>): HttpCall {
   return {
-    method: c.req.method,
-    requestId: c.get("requestId"),
+    trace: c.get("trace"),
     connection: c.env,
     header: (name) => c.req.header(name),
     query: (name) => c.req.query(name),

@@ -1,4 +1,5 @@
 import { TvsError } from "../domain/errors.ts";
+import type { CallTrace } from "./call-trace.ts";
 import type { ConnectionInfo } from "./connection-info.ts";
 import { problemReply } from "./problem.ts";
 import type { Reply } from "./reply.ts";
@@ -11,8 +12,8 @@ export const maxBodyBytes = 256 * 1024;
  * the endpoints that are called most, straight from the socket (direct.ts).
  */
 export type HttpCall = {
-  readonly method: string;
-  readonly requestId: string;
+  /** Its id, its route, and what becomes known of it. */
+  readonly trace: CallTrace;
   readonly connection: ConnectionInfo;
   /** @param name in lower case */
   header(name: string): string | undefined;
@@ -30,7 +31,7 @@ export type Endpoint = (call: HttpCall) => Promise<Reply>;
 /** Answers a call, whatever happens. */
 export async function replyTo(endpoint: Endpoint, call: HttpCall): Promise<Reply> {
   const reply = await endpoint(call).catch((error) => problemReply(error, call));
-  reply.headers["X-Request-Id"] = call.requestId;
+  reply.headers["X-Request-Id"] = call.trace.requestId;
   reply.headers["X-Content-Type-Options"] = "nosniff";
   return reply;
 }

@@ -33,7 +33,11 @@ export function partnerApi(service: Service, sourceOf: SourceOf): PartnerApi {
     partnerEndpoint(service, {
       sourceOf,
       scope,
-      work: async (call, caller) => replyOf(await work(call, caller)),
+      work: async (call, caller) => {
+        const answer = await work(call, caller);
+        call.trace.replayed = answer.replayed;
+        return replyOf(answer);
+      },
     });
 
   function lookUp(caller: Caller, endpoint: AttestedEndpoint, identifier: Identifier): Promise<Answer> {

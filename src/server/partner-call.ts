@@ -27,6 +27,8 @@ export function partnerEndpoint(
   return async (call) => {
     const authenticated = authenticateCall(service, call, options.sourceOf);
     const { partner } = authenticated;
+    call.trace.partnerId = partner.partnerId;
+    call.trace.keyId = authenticated.credential;
     let state = () => quota.state(partner);
 
     async function withinQuota(): Promise<Reply> {
@@ -36,7 +38,8 @@ export function partnerEndpoint(
       if ("retryAfterSeconds" in opened) throw new QuotaExceeded(opened);
       state = opened.state;
       try {
-        return await options.work(call, { ...authenticated, requestId: call.requestId, quota: opened });
+        const { requestId } = call.trace;
+        return await options.work(call, { ...authenticated, requestId, quota: opened });
       } finally {
         await chargeRest(quotaStore, opened);
       }

@@ -1,6 +1,7 @@
 import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
 import { QuotaExceeded } from "../domain/verification.ts";
 import { log } from "../log.ts";
+import type { CallTrace } from "./call-trace.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 
 /** The one place where a failure gets its HTTP status. What is not named here is 500. */
@@ -28,11 +29,19 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 /** Seconds after which a caller may try again what failed for a passing reason (contract, Errors: 5xx). */
 const retryAfterSeconds = "1";
 
-/** Answers a failure in the contract's shape, `{statusCode, message}`. */
-export function problemReply(error: unknown, call: { requestId: string; method: string }): Reply {
+/** The code of a refusal that a page makes in its own words; null where several have the status, or none. */
+export function usualCode(status: number): ErrorCode | null {
+  if (status === 413) return "BODY_TOO_LARGE";
+  if (status === 429) return "QUOTA_EXCEEDED";
+  return status === 400 || status === 415 ? "BODY_INVALID" : null;
+}
+
+/** Answers a failure in the contract's shape, `{statusCode, message}`, and notes its code on the call. */
+export function problemReply(error: unknown, { trace }: { trace: CallTrace }): Reply {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const status = statuses[known.code] ?? 500;
-  if (status >= 500) logFailure(known, call);
+  trace.error = known.code;
+  if (status >= 500) logFailure(known, trace);
   const headers: Record<string, string> = { "Cache-Control": "no-store" };
   if (known instanceof QuotaExceeded) return quotaExceeded(known, headers);
   if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
@@ -54,12 +63,13 @@ function quotaExceeded({ refusal, message }: QuotaExceeded, headers: Record<stri
   return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
-function logFailure(error: TvsError, { requestId, method }: { requestId: string; method: string }): void {
+function logFailure(error: TvsError, { requestId, method, route }: CallTrace): void {
   const cause = error.cause instanceof Error ? error.cause.stack : undefined;
   log.error("request failed", {
     code: error.code,
     detail: error.detail ?? cause ?? error.message,
     requestId,
-    route: method,
+    method,
+    route,
   });
 }

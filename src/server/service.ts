@@ -1,3 +1,4 @@
+import type { CallObserver } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { KeyKind } from "../domain/credentials.ts";
 import type { Live } from "../domain/live.ts";
@@ -5,7 +6,6 @@ import type { PublicLookup } from "../domain/public-lookup.ts";
 import type { Quota, QuotaStore } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Verification } from "../domain/verification.ts";
-import type { RequestObserver } from "../metrics/requests.ts";
 import type { Demo } from "./demo-offer.ts";
 
 /** Everything the HTTP layer calls; cli/open-service.ts makes it. */
@@ -20,8 +20,8 @@ export type Service = {
   readonly clock: Clock;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
-  /** Told of each answer once. */
-  readonly metrics?: RequestObserver;
+  /** Told of each call that was answered. */
+  readonly onCall?: CallObserver;
 };
 
 export type AppOptions = {

@@ -15,6 +15,7 @@ import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
 import { createApp } from "../../src/server/app.ts";
+import { beginTrace } from "../../src/server/call-trace.ts";
 import * as examples from "../../src/server/openapi-examples.ts";
 import { responses } from "../../src/server/openapi-responses.ts";
 import { problemReply } from "../../src/server/problem.ts";
@@ -254,7 +255,7 @@ describe("the app refuses as the document shows", () => {
     const refused = await rejection(calls.run(call, () => held.promise));
     held.resolve({ headers: {}, body: "" });
     await first;
-    const { body } = problemReply(refused, { requestId: "", method: "POST" });
+    const { body } = problemReply(refused, { trace: beginTrace("POST", eligibility) });
     expect(JSON.parse(body)).toEqual(shown("KeyInUse"));
   });
 

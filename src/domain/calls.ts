@@ -1,0 +1,56 @@
+import { type ErrorCode, TvsError } from "./errors.ts";
+
+/** One call that was answered, as the access log keeps it: nothing of what was asked, nor from which address. */
+export type Call = {
+  /** A UUID of version 7: the time in it is the call's arrival. */
+  readonly requestId: string;
+  /** The route's pattern, such as `/v1/inter-agency/lookup/by-tid/{tId}`; `other` for an address that has none. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  /** Null where no credential was valid, and where none is asked for. */
+  readonly partnerId: string | null;
+  /** The API key id or certificate fingerprint that counted. */
+  readonly keyId: string | null;
+  /** From the request's arrival to its answer. */
+  readonly ms: number;
+  /** Why it was refused or failed; null where it was not, or where no code says why. */
+  readonly error: ErrorCode | null;
+  /** Whether an earlier answer was sent again: then this call has no attestation of its own. */
+  readonly replayed: boolean;
+};
+
+/** Told of each call once, when it is answered. It must neither throw nor wait. */
+export type CallObserver = (call: Call) => void;
+
+export type CallFilter = {
+  readonly partnerId?: string;
+  readonly statuses?: StatusRange;
+  /** Milliseconds since the epoch. */
+  readonly since?: number;
+  readonly limit: number;
+};
+
+/** Statuses from `first` to `last`, both included. */
+export type StatusRange = { readonly first: number; readonly last: number };
+
+/**
+ * Reads what `--status` takes: one status such as `401`, or a class such as `4xx`.
+ * @throws TvsError USAGE
+ */
+export function parseStatuses(text: string): StatusRange {
+  const [, digit, rest = ""] = /^([1-5])(xx|\d\d)$/i.exec(text) ?? [];
+  if (digit === undefined)
+    throw new TvsError("USAGE", "--status must be a status such as 401, or a class such as 4xx");
+  if (/^x/i.test(rest)) return { first: Number(digit) * 100, last: Number(digit) * 100 + 99 };
+  return { first: Number(digit + rest), last: Number(digit + rest) };
+}
+
+/** How the access log is doing since the service started. */
+export type AccessLogFigures = {
+  readonly written: number;
+  /** Calls that were answered and not written. */
+  readonly dropped: number;
+  /** Why nothing can be written just now; null while it can. */
+  readonly failure: string | null;
+};
