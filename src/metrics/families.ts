@@ -1,6 +1,8 @@
+import type { AccessLogFigures } from "../domain/calls.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
+import type { Refusals } from "./refusals.ts";
 import type { RequestCounters } from "./requests.ts";
 import { methods, routes } from "./routes.ts";
 import { answerEndpoints, deliveryOutcomes, groupBounds, type WorkCounters } from "./work.ts";
@@ -20,7 +22,13 @@ export type Family<Sources> = {
   read(sources: Sources): readonly Sample[];
 };
 
-export type CounterSources = { readonly requests: RequestCounters; readonly work: WorkCounters };
+export type CounterSources = {
+  readonly requests: RequestCounters;
+  readonly work: WorkCounters;
+  readonly refusals: Refusals;
+  /** Null when no access log is kept. */
+  readonly accessLog: () => AccessLogFigures | null;
+};
 export type KeySources = { readonly keys: KeyRing; readonly now: number };
 
 /** What is counted in memory: the traffic and the work done for it. */
@@ -40,6 +48,29 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
     type: "histogram",
     help: "Time from a request's arrival to its answer, by route pattern",
     read: ({ requests }) => routes.flatMap((_, route) => durationSamples(requests, route)),
+  },
+  {
+    name: "tvs_calls_refused_total",
+    type: "counter",
+    help: "Partner calls answered with 4xx, by partner and HTTP status; a 401 has no partner",
+    read: ({ refusals }) =>
+      refusals.byPartner().map(({ partnerId, status, count }) => ({
+        value: count,
+        labels: partnerId === null ? { status } : { partner: partnerId, status },
+      })),
+  },
+  {
+    name: "tvs_access_log_rows_total",
+    type: "counter",
+    help: "Calls that the access log has written, and those that it had to drop; none where it is off",
+    read: ({ accessLog }) => {
+      const figures = accessLog();
+      if (figures === null) return [];
+      return (["written", "dropped"] as const).map((outcome) => ({
+        value: figures[outcome],
+        labels: { outcome },
+      }));
+    },
   },
   {
     name: "tvs_answers_total",

@@ -23,6 +23,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     ...diskConcerns(state),
     ...keyConcerns(state),
     ...trafficConcerns(state),
+    ...accessLogConcerns(state),
   ];
   if (readings !== null) {
     found.push(...readings.endpoints.flatMap((one) => endpointConcerns(one, state)));
@@ -61,6 +62,13 @@ function trafficConcerns({ history, now, commandLine }: ConsoleState): Concern[]
   if (failed === 0) return [];
   const text = "Requests were answered with 5xx in the last minute; the log says why.";
   return [{ level: "bad", text, command: commandLine("doctor") }];
+}
+
+function accessLogConcerns({ accessLog, commandLine }: ConsoleState): Concern[] {
+  const { failure = null, dropped = 0 } = accessLog() ?? {};
+  if (failure === null) return [];
+  const text = `The access log cannot be written; ${count(dropped)} calls are missing from it. The service's log says why.`;
+  return [{ level: "warn", text, command: commandLine("doctor") }];
 }
 
 function endpointConcerns(endpoint: EndpointReading, state: ConsoleState): Concern[] {

@@ -9,7 +9,7 @@ import {
   quotaSection,
   webhooksSection,
 } from "./state-sections.ts";
-import { answersSection, figuresSection, statusesSection } from "./traffic-sections.ts";
+import { answersSection, figuresSection, refusalsSection, statusesSection } from "./traffic-sections.ts";
 import { moment } from "./words.ts";
 
 type Section = {
@@ -26,6 +26,7 @@ const sections = {
   quotas: { id: "quotas", title: "Quotas", render: quotaSection },
   keys: { id: "keys", title: "Signing keys", render: keysSection },
   imports: { id: "imports", title: "Imports", render: importsSection },
+  refusals: { id: "refusals", title: "Refused calls", render: refusalsSection },
   answers: { id: "answers", title: "Answers since the start", render: answersSection },
   statuses: { id: "statuses", title: "Requests since the start", render: statusesSection },
 } as const satisfies Record<string, Section>;
@@ -58,6 +59,7 @@ ${panel(sections.attention, state)}
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
 ${panel(sections.webhooks, state)}
 <div class="pair">${panel(sections.quotas, state)}${panel(sections.keys, state)}</div>
+${panel(sections.refusals, state)}
 ${panel(sections.imports, state)}
 <div class="pair">${panel(sections.answers, state)}${panel(sections.statuses, state)}</div>
 </main>

@@ -1,7 +1,9 @@
+import type { AccessLogFigures } from "../../domain/calls.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Live, Snapshot } from "../../domain/live.ts";
 import type { Readings, ReadingsNow } from "../../domain/readings.ts";
 import type { History } from "../../metrics/history.ts";
+import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
 import type { WorkCounters } from "../../metrics/work.ts";
 import type { CommandLine } from "./commands.ts";
@@ -10,6 +12,9 @@ import type { CommandLine } from "./commands.ts";
 export type ConsoleSources = {
   readonly requests: RequestCounters;
   readonly work: WorkCounters;
+  readonly refusals: Refusals;
+  /** Null when no access log is kept. */
+  readonly accessLog: () => AccessLogFigures | null;
   readonly history: History;
   readonly readings: () => Promise<ReadingsNow>;
   readonly live: Pick<Live, "current">;

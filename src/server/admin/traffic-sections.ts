@@ -4,8 +4,8 @@ import { routes } from "../../metrics/routes.ts";
 import { answerEndpoints } from "../../metrics/work.ts";
 import { licenseStatuses } from "../../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { type Markup, none, tableOf } from "./markup.ts";
-import { bytes, count, figure, span } from "./words.ts";
+import { commandBox, type Markup, none, tableOf } from "./markup.ts";
+import { bytes, count, figure, moment, span } from "./words.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
@@ -73,13 +73,48 @@ export function statusesSection({ requests }: ConsoleState): Markup {
   });
 }
 
+/** Callers that are shown: who was refused last. */
+const shownCallers = 20;
+
+/** What partners were refused, by key: of late, and since the start. */
+export function refusalsSection({ refusals, snapshot, accessLog, commandLine }: ConsoleState): Markup {
+  const callers = refusals.callers();
+  const { timeZone } = snapshot.settings;
+  const rows = callers
+    .slice(0, shownCallers)
+    .map(({ partnerId, keyId, lastAt, sinceStart, recent }) => [
+      partnerId ?? html`<span class="unit">no valid credential</span>`,
+      html`<span class="kid">${keyId ?? "–"}</span>`,
+      byStatus(recent),
+      byStatus(sinceStart),
+      moment(lastAt, timeZone),
+    ]);
+  const more = callers.length - shownCallers;
+  const shown =
+    rows.length === 0
+      ? none("No partner call was refused since the service started.")
+      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Key", "Last 15 minutes", "Since the start", "Last refused"], numbersFrom: 5, rows })}
+${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
+  return html`${shown}${
+    accessLog() === null
+      ? html`<p>Each single call is kept when the service is started with <code>--access-log</code>.</p>`
+      : commandBox(commandLine("calls --status 4xx"))
+  }`;
+}
+
+function byStatus(counts: ReadonlyMap<number, number>): string {
+  return counts.size === 0
+    ? "–"
+    : [...counts].map(([status, times]) => `${status}: ${count(times)}`).join(", ");
+}
+
 /** Of the class that begins at `from`: how many, and when it is not only 200, which. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
   if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
-  return own.map(([status, times]) => `${status}: ${count(times)}`).join(", ");
+  return byStatus(new Map(own));
 }
 
 function sum(values: readonly number[]): number {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
 import { createCommandLine } from "../../../src/server/admin/commands.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
@@ -25,6 +26,7 @@ type Change = {
   failedRate?: number;
   hasFailed?: boolean;
   isDiskRefusing?: boolean;
+  accessLog?: AccessLogFigures | null;
 };
 
 function stateWith(change: Change) {
@@ -34,6 +36,7 @@ function stateWith(change: Change) {
     failedRate = 0,
     hasFailed = false,
     isDiskRefusing = false,
+    accessLog = null,
   } = change;
   const key = { createdAt: activatedAt, activatedAt, publishedAt: activatedAt };
   const state = {
@@ -46,6 +49,7 @@ function stateWith(change: Change) {
         : { readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], ...readings },
     snapshot: { keys: { active: key, pending: key }, settings: { timeZone: "Africa/Lagos" } },
     history: { points: () => [{ failedRate }] },
+    accessLog: () => accessLog,
     commandLine: createCommandLine(["--data", "/srv/the data"]),
     explainError: () => "It says why.",
   };
@@ -57,6 +61,7 @@ const everything: Change = {
   isDiskRefusing: true,
   failedRate: 1,
   activatedAt: now - 91 * dayMs,
+  accessLog: { written: 5, dropped: 1_200, failure: "the disk is full" },
   readings: {
     quotas: [
       { partner: aPartner("nearly"), use: { minute: use(0, 10), day: use(95, 100) } },
@@ -79,7 +84,14 @@ const everything: Change = {
 describe("what needs attention", () => {
   test("is nothing when nothing does", () => {
     const calm = { quotas: [{ partner: aPartner("a"), use: { minute: use(9, 10), day: use(80, 100) } }] };
-    expect(concernsOf(stateWith({ readings: { ...calm, imports: [anImport] } }))).toEqual([]);
+    expect(
+      concernsOf(
+        stateWith({
+          readings: { ...calm, imports: [anImport] },
+          accessLog: { written: 5, dropped: 3, failure: null },
+        }),
+      ),
+    ).toEqual([]);
   });
 
   test("stands with the worst first, each with a command that means this service's data", () => {
@@ -91,6 +103,7 @@ describe("what needs attention", () => {
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
       "warn: The signing key has been due for rotation since 2026-02-28 10:30.",
+      "warn: The access log cannot be written; 1,200 calls are missing from it. The service's log says why.",
       "warn: failing's endpoint has failed for 3 h. Last error: TIMEOUT. It says why.",
       "warn: All webhooks are held, because the database was restored with --hold-webhooks.",
       "warn: 2 deliveries to failing were given up.",

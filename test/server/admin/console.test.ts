@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
 import { aPartner, aTeacherWrite } from "../../store/samples.ts";
 import { type AdminWorld, openAdminWorld } from "./admin-world.ts";
@@ -116,6 +117,42 @@ describe("the console", () => {
     }
   });
 
+  test("shows what each partner was refused, by key, of late and since the start", async () => {
+    const { text: key, record } = mintApiKey("refused-often", {
+      kind: "live",
+      secrets: world.operator.secrets,
+      now: world.operator.clock.now(),
+    });
+    await world.operator.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
+    await world.service.live.refresh();
+    const call = (path: string, credential: string) =>
+      world.ask(`/v1/inter-agency/${path}`, {
+        method: "POST",
+        body: "{}",
+        headers: { Authorization: `Bearer ${credential}` },
+      });
+    const section = async () => {
+      const headers = { Cookie: await world.signIn() };
+      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      return sections.refusals.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+    };
+    await call("eligibility-check", key);
+    await call("eligibility-check", key);
+    await call("batch", key);
+    await call("batch", "nobody's");
+    const shown = await section();
+    expect(shown).toContain(`refused-often ${record.keyId} 400: 1, 403: 2 400: 1, 403: 2`);
+    expect(shown).toMatch(/no valid credential – 401: (\d+) 401: \1 /);
+    expect(shown).toContain("--access-log");
+    world.forward(15 * 60_000);
+    await call("batch", key);
+    expect(await section()).toContain(`refused-often ${record.keyId} 400: 1 400: 2, 403: 2`);
+    const metrics = (await world.call("/metrics")).text;
+    expect(metrics).toContain('tvs_calls_refused_total{partner="refused-often",status="403"} 2');
+    expect(metrics).toMatch(/^tvs_calls_refused_total\{status="401"\} [1-9]/m);
+    expect(metrics).not.toContain(record.keyId);
+  });
+
   test("is brought up to date by points that are new, and by its sections", async () => {
     await world.ask("/teacher/verify-license?searchTerm=1");
     const headers = { Cookie: await world.signIn() };
@@ -133,6 +170,7 @@ describe("the console", () => {
       "imports",
       "keys",
       "quotas",
+      "refusals",
       "statuses",
       "webhooks",
     ]);

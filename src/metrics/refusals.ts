@@ -1,0 +1,114 @@
+import type { Call } from "../domain/calls.ts";
+
+/** What one caller was refused, by HTTP status. */
+export type RefusedCaller = {
+  /** Null for calls without a valid credential. */
+  readonly partnerId: string | null;
+  readonly keyId: string | null;
+  /** When the last one was, in milliseconds since the epoch. */
+  readonly lastAt: number;
+  readonly sinceStart: ReadonlyMap<number, number>;
+  /** Of the last quarter of an hour, to the minute. */
+  readonly recent: ReadonlyMap<number, number>;
+};
+
+export type Refusals = {
+  observe(call: Pick<Call, "partnerId" | "keyId" | "status">): void;
+  /** Every caller that was refused something, who was refused last first. */
+  callers(): RefusedCaller[];
+  /** What a partner was refused since the start, whatever the key, by status; null for no partner. */
+  byPartner(): { readonly partnerId: string | null; readonly status: number; readonly count: number }[];
+};
+
+const minuteMs = 60_000;
+const recentMinutes = 15;
+/**
+ * Callers that are told apart: partners and their keys are as many as an operator has made. Of a register that has
+ * more, the keys of further partners are counted together, under no key.
+ */
+const maxCallers = 10_000;
+
+type Counted = {
+  partnerId: string | null;
+  keyId: string | null;
+  lastAt: number;
+  statuses: Map<number, Counts>;
+};
+/** `minutes` is a ring: the place of a minute is the number of the minute, modulo its length. */
+type Counts = { total: number; minute: number; minutes: Uint32Array };
+
+/** Counts in memory what partners are refused, since the start and of late. */
+export function createRefusals(clock: { now(): number }): Refusals {
+  const callers = new Map<string, Counted>();
+
+  function callerOf(partnerId: string | null, keyId: string | null): Counted {
+    const name = `${partnerId ?? ""} ${keyId ?? ""}`;
+    const known = callers.get(name);
+    if (known !== undefined) return known;
+    if (callers.size >= maxCallers && keyId !== null) return callerOf(partnerId, null);
+    const fresh = { partnerId, keyId, lastAt: 0, statuses: new Map<number, Counts>() };
+    callers.set(name, fresh);
+    return fresh;
+  }
+
+  return {
+    observe({ partnerId, keyId, status }) {
+      if (status < 400 || status > 499 || (partnerId === null && status !== 401)) return;
+      const now = clock.now();
+      const caller = callerOf(partnerId, keyId);
+      caller.lastAt = now;
+      let counts = caller.statuses.get(status);
+      if (counts === undefined) {
+        counts = { total: 0, minute: 0, minutes: new Uint32Array(recentMinutes) };
+        caller.statuses.set(status, counts);
+      }
+      const minute = Math.floor(now / minuteMs);
+      forget(counts, minute);
+      const place = minute % recentMinutes;
+      counts.minutes[place] = (counts.minutes[place] ?? 0) + 1;
+      counts.total++;
+    },
+    callers() {
+      const minute = Math.floor(clock.now() / minuteMs);
+      const all = [...callers.values()].map(({ partnerId, keyId, lastAt, statuses }) => ({
+        partnerId,
+        keyId,
+        lastAt,
+        sinceStart: byStatus(statuses, ({ total }) => total),
+        recent: byStatus(statuses, (counts) => {
+          forget(counts, minute);
+          return counts.minutes.reduce((sum, one) => sum + one, 0);
+        }),
+      }));
+      return all.sort((one, other) => other.lastAt - one.lastAt);
+    },
+    byPartner() {
+      const sums = new Map<string, { partnerId: string | null; status: number; count: number }>();
+      for (const { partnerId, statuses } of callers.values()) {
+        for (const [status, { total }] of statuses) {
+          const name = `${status} ${partnerId ?? ""}`;
+          const sum = sums.get(name) ?? { partnerId, status, count: 0 };
+          sum.count += total;
+          sums.set(name, sum);
+        }
+      }
+      return [...sums.values()];
+    },
+  };
+}
+
+/** Empties the places of the minutes that have begun since the last look. */
+function forget(counts: Counts, minute: number): void {
+  const passed = Math.min(recentMinutes, minute - counts.minute);
+  for (let back = 0; back < passed; back++) counts.minutes[(minute - back) % recentMinutes] = 0;
+  counts.minute = Math.max(counts.minute, minute);
+}
+
+/** Without the statuses that were not met. */
+function byStatus(
+  statuses: ReadonlyMap<number, Counts>,
+  count: (counts: Counts) => number,
+): Map<number, number> {
+  const counted = [...statuses].map(([status, counts]) => [status, count(counts)] as const);
+  return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => one - other));
+}
