@@ -1,3 +1,4 @@
+import type { Config } from "../src/config.ts";
 import {
   type AttestationCheck,
   checkAttestation,
@@ -10,13 +11,13 @@ import { requirePartner } from "../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
 import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
 import { type RefusalReason, refusalReasons, refuse } from "../src/partner/reasons.ts";
+import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { exitCodes, note, parseCount, parseTime, print, printable, record, table } from "./output.ts";
+import { exitCodes, hint, note, parseLimit, parseTime, print, printable, record, table } from "./output.ts";
 import { openSources, readSource, type Source } from "./verify-files.ts";
 
 const defaultLimit = 50;
-const maxLimit = 100_000;
 
 /** One line of the evidence log, without the signature. */
 function summarize(one: Attestation) {
@@ -45,8 +46,7 @@ const listCommand = command({
     limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
   },
   async run({ args }) {
-    const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
-    if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+    const limit = parseLimit(args.limit, defaultLimit);
     const since = args.since === undefined ? undefined : parseTime("--since", args.since);
     await withOperator(configOf(args), async ({ attestations, partners, upkeep, settings }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
@@ -80,32 +80,53 @@ function listTable(shown: readonly ReturnType<typeof summarize>[]): string {
 
 const showCommand = command({
   name: "show",
-  description: "Show all that is kept of one attestation, with the signed result",
+  description:
+    "Show all that is kept of one attestation, with the signed result; by a request id, of all that the call made: " +
+    "--json then prints an array",
   example: "tvs attestations show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: {
-    id: { type: "positional", required: true, description: "The envelope's `verificationId`" },
+    id: {
+      type: "positional",
+      required: true,
+      description: "The envelope's `verificationId`, or the answer's `X-Request-Id`",
+    },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ attestations, upkeep, settings }) => {
-      const id = args.id.toLowerCase();
+    await withOperator(configOf(args), async ({ attestations, upkeep, settings, config }) => {
+      const id = args.id.trim().toLowerCase();
       const one = await attestations.find(id);
-      if (one === null) throw notFound(id, await keptLog(upkeep, settings));
-      const { header, claims } = decodeAttestation(one);
-      const { policyVersion, credential, requestId, jws } = one;
-      const context: unknown = one.context === null ? null : JSON.parse(one.context);
-      const kept = { ...summarize(one), policyVersion, credential, requestId, context };
-      print(args, { ...kept, header, claims, jws }, () => {
-        const members = record({ ...kept, context: one.context });
-        return `${members}\n\nsigned claims\n${indented(claims)}\n\nsignature\n${jws}`;
-      });
+      if (one !== null) return print(args, describe(one), () => describeInWords(one));
+      const made = await attestations.ofRequest(id);
+      const [first] = made;
+      if (first === undefined) throw await notFound(id, config, await keptLog(upkeep, settings));
+      print(args, made.map(describe), () =>
+        made.length === 1 ? describeInWords(first) : listTable(made.map(summarize)),
+      );
+      if (made.length > 1) hint(args, "the whole of one: tvs attestations show VERIFICATION");
     });
   },
 });
 
-function notFound(id: string, kept: KeptLog): TvsError {
-  const message = mayBePruned(kept, id)
-    ? `whether this was attested cannot be said any more: ${describeKeptLog(kept)}`
-    : "no attestation has this id; `tvs attestations list` shows the newest";
+/** All that is kept of an attestation, but the NIN's index. */
+function describe(one: Attestation) {
+  const { header, claims } = decodeAttestation(one);
+  const { policyVersion, credential, requestId, jws } = one;
+  const context: unknown = one.context === null ? null : JSON.parse(one.context);
+  return { ...summarize(one), policyVersion, credential, requestId, context, header, claims, jws };
+}
+
+function describeInWords(one: Attestation): string {
+  const { header: _header, claims, jws, ...kept } = describe(one);
+  const members = record({ ...kept, context: one.context });
+  return `${members}\n\nsigned claims\n${indented(claims)}\n\nsignature\n${jws}`;
+}
+
+async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsError> {
+  const message =
+    (await whyNotAttested(config, id)) ??
+    (mayBePruned(kept, id)
+      ? `whether this was attested cannot be said any more: ${describeKeptLog(kept)}`
+      : "no attestation has this id, as its own or as its request's; `tvs attestations list` shows the newest");
   return new TvsError("NOT_KNOWN", message);
 }
 

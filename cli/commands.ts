@@ -20,6 +20,7 @@ export const root: OurCommand = {
     teachers: () => import("./teachers.ts").then((file) => file.teachersCommand),
     webhooks: () => import("./webhooks.ts").then((file) => file.webhooksCommand),
     attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
+    calls: () => import("./calls.ts").then((file) => file.callsCommand),
     verify: () => import("./verify.ts").then((file) => file.default as unknown as OurCommand),
     "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),
     roster: () => import("./roster.ts").then((file) => file.rosterCommand),

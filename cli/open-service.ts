@@ -1,7 +1,9 @@
+import { Worker } from "node:worker_threads";
 import packageJson from "../package.json" with { type: "json" };
-import type { Config } from "../src/config.ts";
+import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
+import type { AccessLogFigures } from "../src/domain/calls.ts";
 import type { Clock } from "../src/domain/clock.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { createLive, issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
@@ -17,10 +19,13 @@ import {
   countedPublicLookup,
   countedSigner,
 } from "../src/metrics/counted.ts";
+import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
 import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
 import { createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
 import { openSigner } from "../src/signing/signer.ts";
+import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
+import { createCallWriter } from "../src/store/call-writer.ts";
 import { createEvidenceDisk } from "../src/store/evidence-disk.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { signingThreads } from "./signing-threads.ts";
@@ -30,7 +35,13 @@ export type OpenService = {
   readonly operator: Operator;
   readonly service: Service;
   /** What the service counts, for the console and for Prometheus. */
-  readonly metrics: { readonly requests: RequestCounters; readonly work: WorkCounters };
+  readonly metrics: {
+    readonly requests: RequestCounters;
+    readonly work: WorkCounters;
+    readonly refusals: Refusals;
+    /** Null when no access log is kept. */
+    accessLog(): AccessLogFigures | null;
+  };
   /** What signs just now, in words for the operator. */
   signingEngine(): string;
   /** Whether the disk refuses what answers leave behind. */
@@ -54,15 +65,26 @@ const probeMs = 1_000;
  * claimed for this process.
  * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
  */
-export async function openService(config: Config, options: OpenOptions = {}): Promise<OpenService> {
-  const metrics = { requests: createRequestCounters(), work: createWorkCounters() };
-  const { work } = metrics;
+export async function openService(
+  config: Config & Partial<Pick<ServeConfig, "accessLog">>,
+  options: OpenOptions = {},
+): Promise<OpenService> {
+  const work = createWorkCounters();
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, { whenMade, ...options, onGroup: work.committed });
   const { driver, clock, secrets, blindIndex } = operator;
+  const refusals = createRefusals(clock);
+  let calls: CallLog | undefined;
+  const metrics = {
+    requests: createRequestCounters(),
+    work,
+    refusals,
+    accessLog: () => calls?.figures() ?? null,
+  };
   let closeSigner = async () => {};
   try {
     await driver.claimService();
+    if (config.accessLog === true) calls = openCallLog(config.callsFile, options.workerEntry);
     // What a killed service had in hand is sent now, and not when its leases would have ended.
     await operator.outbox.releaseAll(clock.now());
     await operator.settings.write({
@@ -100,7 +122,11 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
       keyKind: operator.keyKind,
       clock,
       probe,
-      onCall: (call) => metrics.requests.observe(call.route, call.method, call.status, call.ms),
+      onCall(call) {
+        metrics.requests.observe(call.route, call.method, call.status, call.ms);
+        refusals.observe(call);
+        calls?.observe(call);
+      },
     };
     const stop = keepFresh(operator, service);
     const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
@@ -113,16 +139,22 @@ export async function openService(config: Config, options: OpenOptions = {}): Pr
     const stopSending = startSending({ ...operator, outbox: countedOutbox(operator.outbox, work) }, live);
     const close = () =>
       Promise.all([stop(), stopSweeping(), stopUpkeep(), stopSending()])
-        .then(closeSigner)
+        .then(() => Promise.all([closeSigner(), calls?.close()]))
         .then(() => driver.close());
     const signingEngine = () => signer.engine().description;
     const isDiskRefusing = disk.isRefusing;
     return { operator, service, metrics, signingEngine, isDiskRefusing, stopSending, close };
   } catch (error) {
-    await closeSigner();
+    await Promise.all([closeSigner(), calls?.close()]);
     await driver.close();
     throw error;
   }
+}
+
+/** Opens the access log; a service that has no entry to start a thread from writes it in place. */
+function openCallLog(file: string, entry: URL | undefined): CallLog {
+  if (entry === undefined) return createCallLog({ write: createCallWriter(file), end: async () => {} });
+  return createCallLog(writeInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
 }
 
 function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {

@@ -129,6 +129,16 @@ export function parseTime(flag: string, text: string): number {
   return time;
 }
 
+/** More rows than anybody reads; what is wanted whole comes in parts. */
+const maxLimit = 100_000;
+
+/** Reads `--limit`. @throws TvsError USAGE */
+export function parseLimit(text: string | undefined, defaultLimit: number): number {
+  const limit = text === undefined ? defaultLimit : parseCount("--limit", text);
+  if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+  return limit;
+}
+
 /** Reads a whole number. @throws TvsError USAGE */
 export function parseCount(flag: string, text: string): number {
   if (!/^\d{1,10}$/.test(text)) throw new TvsError("USAGE", `${flag} must be a whole number`);

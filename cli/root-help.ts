@@ -7,7 +7,7 @@ import { terminalWidth, wrapped } from "./output.ts";
 
 /** Who uses what; a command that stands nowhere here is listed last, so that none is ever missing. */
 const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ["RUN THE SERVICE", ["serve", "service", "console", "status", "doctor"]],
+  ["RUN THE SERVICE", ["serve", "service", "console", "status", "calls", "doctor"]],
   ["KEEP THE REGISTER", ["teachers", "roster", "policy"]],
   ["LOOK AFTER PARTNERS", ["partners", "webhooks"]],
   ["ANSWER FOR WHAT WAS SIGNED", ["attestations", "keys", "verify", "verify-webhook"]],

@@ -28,6 +28,11 @@ export const serveCommand = command({
       description:
         "The service's public address, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
     },
+    "access-log": {
+      type: "boolean",
+      description:
+        "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only of a sandbox)",
+    },
     "public-per-minute": {
       type: "string",
       valueHint: "N",

@@ -25,6 +25,8 @@ export type Config = {
   /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
   readonly masterKey: string | undefined;
   readonly masterKeyFile: string;
+  /** The access log's own file, beside the database. */
+  readonly callsFile: string;
   /** Settings that the database remembers, where this command was told otherwise. */
   readonly issuer: string | undefined;
   readonly timeZone: string | undefined;
@@ -39,6 +41,8 @@ export type ServeConfig = Config & {
   readonly host: string;
   readonly port: number;
   readonly publicPerMinute: number;
+  /** Whether each call is kept in the access log. */
+  readonly accessLog: boolean;
   readonly trustedProxies: readonly string[];
   /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
   readonly adminPort: number | undefined;
@@ -98,6 +102,7 @@ const commonSchema = v.object({
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
+  "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "trusted-proxy": v.optional(list, ""),
   "admin-port": v.optional(count(65_535)),
@@ -124,6 +129,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     sandbox: given.sandbox,
     masterKey: given["master-key"],
     masterKeyFile: masterKeyFile(dataDir, database, given.sandbox),
+    callsFile: callsFile(dataDir, database, fileName),
     issuer: given.issuer?.replace(/\/+$/, ""),
     timeZone: given["time-zone"],
     policyFile: given.policy,
@@ -136,8 +142,10 @@ export function readConfig(flags: Flags, environment: Environment): Config {
 /** @throws TvsError CONFIG_INVALID */
 export function readServeConfig(flags: Flags, environment: Environment): ServeConfig {
   const given = read(serveSchema, flags, environment);
+  const config = readConfig(flags, environment);
   return Object.freeze({
-    ...readConfig(flags, environment),
+    ...config,
+    accessLog: given["access-log"] ?? config.sandbox,
     host: given.host,
     port: given.port,
     publicPerMinute: given["public-per-minute"],
@@ -191,6 +199,12 @@ function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: bool
   const folder = database.kind === "file" ? dirname(database.file) : dataDir;
   const isSandbox = sandbox || (database.kind === "file" && basename(database.file) === "sandbox.db");
   return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
+}
+
+/** It is named after its database, because several may lie in one folder: a live one and a sandbox's. */
+function callsFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
+  const beside = database.kind === "file" ? database.file : join(dataDir, fileName);
+  return `${beside.replace(/\.db$/, "")}-calls.db`;
 }
 
 function tlsOptions(given: {

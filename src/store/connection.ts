@@ -27,7 +27,7 @@ export type Connection = {
 };
 
 /** How long a writer waits for another process's transaction, in milliseconds, and how long everything else waits. */
-const lockWaitMs = 10_000;
+const defaultLockWaitMs = 10_000;
 const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 const lockRetryMs = 1;
@@ -35,21 +35,39 @@ const maxPrepared = 500;
 /** Characters of JSON. */
 const maxParsedAhead = 64 * 1024;
 
+export type ConnectionOptions = {
+  /** How a new file is laid out, which has to be said before anything else. */
+  readonly autoVacuum?: "INCREMENTAL";
+  /** FULL where a commit is a promise; NORMAL where a power cut may take the newest rows along. */
+  readonly synchronous?: "FULL" | "NORMAL";
+  /** How long a writer waits for another process's transaction. */
+  readonly lockWaitMs?: number;
+};
+
 /**
  * Opens a connection.
  * @throws TvsError STORE_* when the file does not open; the native driver's error for what is wrong with it then, which
  *   the caller translates
  */
-export async function openConnection(file: string): Promise<Connection> {
+export async function openConnection(
+  file: string,
+  { autoVacuum, synchronous = "FULL", lockWaitMs = defaultLockWaitMs }: ConnectionOptions = {},
+): Promise<Connection> {
   // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
   const db = await openNative(file);
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
-  const settings = ["journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = FAST"];
+  const settings = [
+    ...(autoVacuum === undefined ? [] : [`auto_vacuum = ${autoVacuum}`]),
+    "journal_mode = WAL",
+    `synchronous = ${synchronous}`,
+    "foreign_keys = ON",
+    "secure_delete = FAST",
+  ];
   for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
-  return createConnection(db);
+  return createConnection(db, lockWaitMs);
 }
 
-function createConnection(db: Libsql.Database): Connection {
+function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
   const prepared = new Map<string, Prepared>();
   let heldMs = 0;
 

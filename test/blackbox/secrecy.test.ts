@@ -42,7 +42,7 @@ function keep(name: string, value: string): void {
 
 beforeAll(async () => {
   const row = teacher("SE/CR/2020/00001", { ...person, t_id: "8880001", nin_verified: "true" });
-  world = await createWorld({ rows: [row, teachers.valid] });
+  world = await createWorld({ rows: [row, teachers.valid], args: ["--access-log"] });
   for (const [name, value] of Object.entries(person)) keep(`a teacher's ${name}`, value);
   for (const [name, value] of Object.entries(stranger)) keep(`a search for the ${name} of nobody`, value);
   keep("a phone number in groups", "816 999 8888");
@@ -134,6 +134,7 @@ async function leftBehind(): Promise<Map<string, Buffer>> {
 test("everything was used: the log and the database are there to be looked through", async () => {
   const files = await leftBehind();
   expect([...files.keys()].some((path) => path.endsWith("tvs.db"))).toBe(true);
+  expect([...files.keys()].some((path) => path.endsWith("tvs-calls.db"))).toBe(true);
   expect(files.get("the database, read whole")?.includes("SE/CR/2020/00001")).toBe(true);
   expect(files.get("the logs")?.includes("listening on")).toBe(true);
   expect(secrets.size).toBeGreaterThan(12);

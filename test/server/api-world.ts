@@ -35,13 +35,15 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
  * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
  * `serve` listens with.
  */
-export async function openWorld(options: { publicPerMinute?: number; clock?: Clock } = {}) {
+export async function openWorld(
+  options: { publicPerMinute?: number; clock?: Clock; accessLog?: boolean } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "tvs-api-"));
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
-  const opened = await openService(readConfig({ data: folder }, {}), {
-    clock,
-    defaultIssuer: "https://teachers.example",
-  });
+  const opened = await openService(
+    { ...readConfig({ data: folder }, {}), accessLog: options.accessLog ?? false },
+    { clock, defaultIssuer: "https://teachers.example" },
+  );
   const { operator, service } = opened;
   await operator.register.apply([
     aTeacherWrite(known.regNo, {
@@ -89,5 +91,15 @@ export async function openWorld(options: { publicPerMinute?: number; clock?: Clo
     await rm(folder, { recursive: true, force: true });
   }
 
-  return { app, direct, keyOf: (name: PartnerName) => keys.get(name), call, close, operator, service };
+  const { metrics } = opened;
+  return {
+    metrics,
+    app,
+    direct,
+    keyOf: (name: PartnerName) => keys.get(name),
+    call,
+    close,
+    operator,
+    service,
+  };
 }

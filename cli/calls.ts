@@ -1,0 +1,148 @@
+import type { Config } from "../src/config.ts";
+import { type Call, type CallFilter, parseStatuses } from "../src/domain/calls.ts";
+import { isoTime } from "../src/domain/clock.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import { requirePartner } from "../src/domain/partners.ts";
+import { timeOfUuid } from "../src/domain/uuid-time.ts";
+import { type CallReader, openCallReader } from "../src/store/call-file.ts";
+import { command, configOf, withSubCommands } from "./command.ts";
+import { withOperator } from "./open.ts";
+import { hint, note, parseLimit, parseTime, print, record, table } from "./output.ts";
+
+const defaultLimit = 50;
+
+/** Reads the access log and nothing else, so that it answers while the database does not. */
+async function withCalls<T>(config: Config, act: (calls: CallReader) => T): Promise<T> {
+  const calls = await openCallReader(config.callsFile);
+  try {
+    return act(calls);
+  } finally {
+    calls.close();
+  }
+}
+
+/** A call as it is printed: its time first, which is in its id. */
+function describe(call: Call) {
+  const { requestId, route, method, status, partnerId, keyId, ms, error, replayed } = call;
+  const time = isoTime(timeOfUuid(requestId) ?? 0);
+  return { time, route, method, status, partnerId, keyId, requestId, ms, error, replayed };
+}
+
+const listCommand = command({
+  name: "calls",
+  description:
+    "Show the calls that the service has answered, newest first, from its access log: `serve --access-log` keeps one, " +
+    "for 14 days and up to 1 GiB. It holds nothing of what was asked",
+  example:
+    "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
+  args: {
+    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    status: {
+      type: "string",
+      valueHint: "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
+      description: "Only answers of this HTTP status, or of this class",
+    },
+    since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
+    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const filter: CallFilter = {
+      limit: parseLimit(args.limit, defaultLimit),
+      ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+      ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
+      ...(args.since === undefined ? {} : { since: parseTime("--since", args.since) }),
+    };
+    const { found, dropped } = await withCalls(config, (calls) => {
+      const newest = calls.list(filter);
+      // Where the list ends before it has reached `--since`, what is missing further back is not its business.
+      const isWhole = newest.length < filter.limit;
+      const from = isWhole ? (filter.since ?? 0) : (timeOfUuid(newest.at(-1)?.requestId ?? "") ?? 0);
+      return { found: newest.map(describe), dropped: calls.dropped(from) };
+    });
+    if (found.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
+    print(args, found, () => (found.length === 0 ? "no calls" : callTable(found)));
+    if (dropped > 0) note(missing(dropped));
+  },
+});
+
+function missing(dropped: number): string {
+  return `${dropped} more calls were answered in this time and are missing: the access log could not be written`;
+}
+
+/** An empty list must not hide a mistyped id. @throws TvsError NOT_KNOWN */
+async function requireKnown(config: Config, partnerId: string): Promise<void> {
+  await withOperator(config, ({ partners }) => requirePartner(partners, partnerId));
+}
+
+function callTable(calls: readonly ReturnType<typeof describe>[]): string {
+  const head = ["TIME", "STATUS", "ERROR", "PARTNER", "KEY", "METHOD", "ROUTE", "MS", "REQUEST"];
+  const rows = calls.map((one) => [
+    one.time,
+    one.status,
+    one.replayed ? "(replayed)" : one.error,
+    one.partnerId,
+    one.keyId,
+    one.method,
+    one.route,
+    one.ms,
+    one.requestId,
+  ]);
+  return table(head, rows);
+}
+
+const showCommand = command({
+  name: "show",
+  description: "Show one call by its request id, which its answer carried as X-Request-Id",
+  example: "tvs calls show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+  args: {
+    requestid: { type: "positional", required: true, description: "The answer's `X-Request-Id`" },
+  },
+  async run({ args }) {
+    const id = args.requestid.trim().toLowerCase();
+    const at = timeOfUuid(id);
+    if (at === null)
+      throw new TvsError(
+        "USAGE",
+        "REQUESTID must be a whole request id, such as 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+      );
+    const { call, dropped } = await withCalls(configOf(args), (calls) => ({
+      call: calls.find(id),
+      dropped: calls.dropped(at - droppedMs),
+    }));
+    if (call === null) throw notFound(dropped);
+    const shown = describe(call);
+    print(args, shown, () => record({ ...shown, replayed: call.replayed ? "yes" : "no" }));
+    if (call.replayed)
+      note("an earlier answer was sent again (Idempotency-Key): its attestation has that call's request id");
+    else if (call.partnerId !== null && call.status === 200)
+      hint(args, `what was attested: tvs attestations show ${id}`);
+  },
+});
+
+/** What was dropped is known by the minute in which the file was next written. */
+const droppedMs = 60_000;
+
+function notFound(dropped: number): TvsError {
+  const message =
+    dropped > 0
+      ? `the access log has no call with this id; ${dropped} calls from then on are missing from it`
+      : "the access log has no call with this id; it keeps 14 days, up to 1 GiB, while the service runs with --access-log";
+  return new TvsError("NOT_KNOWN", message);
+}
+
+export const callsCommand = withSubCommands(listCommand, { show: async () => showCommand });
+
+/**
+ * What became of a call that attested nothing, where an access log says so.
+ * @returns a sentence; null where there is no log, or nothing in it
+ */
+export async function whyNotAttested(config: Config, requestId: string): Promise<string | null> {
+  // The access log is a help here, not what was asked for: one that cannot be read says nothing.
+  const call = await withCalls(config, (calls) => calls.find(requestId)).catch(() => null);
+  if (call === null) return null;
+  if (call.replayed)
+    return "this call was sent an earlier answer again (Idempotency-Key) and has no attestation of its own";
+  const why = call.error === null ? "" : ` (${call.error})`;
+  return `this call was answered with ${call.status}${why} and attested nothing; \`tvs calls show\` shows it`;
+}
