@@ -17,6 +17,7 @@ import { dirname, join } from "node:path";
 import type { Config, Environment, ServeConfig } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
+import { openCallReader } from "../src/store/call-file.ts";
 import { type Check, fail, ok, warn } from "./doctor-check.ts";
 
 const mebibyte = 1024 * 1024;
@@ -139,6 +140,23 @@ export function checkDisk(config: Config): Check {
   return bytes < scarceBytes
     ? warn(name, found, "free some space before the next import or backup")
     : ok(name, found);
+}
+
+/** The access log, where one was ever kept: whether it can be read, and whether calls are missing of late. */
+export async function checkAccessLog({ callsFile }: Config, now: number): Promise<Check> {
+  const name = "access-log";
+  if (!existsSync(callsFile)) return ok(name, "none is kept");
+  try {
+    const calls = await openCallReader(callsFile);
+    const dropped = calls.dropped(now - dayMs);
+    calls.close();
+    const found = `${Math.ceil(statSync(callsFile).size / mebibyte)} MiB at ${callsFile}`;
+    if (dropped === 0) return ok(name, found);
+    const advice = "the service's log says why: free some space, or move a damaged file away";
+    return warn(name, `${found}; ${dropped} calls of the last day are missing`, advice);
+  } catch (error) {
+    return warn(name, (error as Error).message, "move it away; the service begins a new one");
+  }
 }
 
 /**

@@ -13,6 +13,7 @@ import { version } from "./commands.ts";
 import { type Check, fail, ok } from "./doctor-check.ts";
 import { checkDatabase, checkEngine } from "./doctor-database.ts";
 import {
+  checkAccessLog,
   checkDataDirectory,
   checkDescriptors,
   checkDisk,
@@ -91,6 +92,7 @@ async function examine(
     checkDataDirectory(config),
     checkFileModes(config),
     checkDisk(config),
+    await checkAccessLog(config, now),
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,

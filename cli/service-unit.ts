@@ -102,6 +102,8 @@ TVS_PORT=8080
 #TVS_TRUSTED_PROXY=127.0.0.1
 # The operator's console and /metrics, on 127.0.0.1 only.
 #TVS_ADMIN_PORT=9464
+# Keeps each call's time, route, status, partner, key and request id for 14 days, for \`tvs calls\`.
+#TVS_ACCESS_LOG=true
 # The master key may come from a secret store instead of the file beside the database.
 #TVS_MASTER_KEY=
 #

@@ -10,7 +10,8 @@ const text = (...shown: string[]) => ({ type: "string", examples: shown });
 /** Every response header, by the name that is sent. */
 export const headers = {
   "X-Request-Id": {
-    description: "Id of this response, in the service's log too: name it when asking about a call.",
+    description:
+      "Id of this response, by which the operator finds the call and what it attested: name it when asking about one.",
     schema: { type: "string", format: "uuid", examples: ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44"] },
   },
   "X-Verification-Id": {

@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkTempDirectory, checkTls } from "../../cli/doctor-machine.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { createCallWriter } from "../../src/store/call-writer.ts";
 import { openConnection } from "../../src/store/connection.ts";
 import { makeCertificate } from "../certificates.ts";
 import { withTempDir, withTestOperator } from "../harness.ts";
@@ -63,6 +64,28 @@ describe("tvs doctor", () => {
       expect(of("signing")).toMatchObject({ result: "ok", found: expect.stringMatching(found) });
     }),
   );
+
+  test("looks at the access log: what it takes, what is missing from it, whether it can be read", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const accessLog = async () => (await doctor(dataDir)).of("access-log");
+      expect(await accessLog()).toMatchObject({ result: "ok", found: "none is kept" });
+      const file = join(dataDir, "tvs-calls.db");
+      const write = createCallWriter(file);
+      await write({ rows: "[]", dropped: 0 });
+      expect(await accessLog()).toMatchObject({ result: "ok", found: `1 MiB at ${file}` });
+      await write({ rows: "[]", dropped: 7, close: true });
+      expect(await accessLog()).toMatchObject({
+        result: "warn",
+        found: `1 MiB at ${file}; 7 calls of the last day are missing`,
+      });
+      for (const end of ["-wal", "-shm"]) await rm(file + end);
+      await writeFile(file, "no database".repeat(1_000));
+      expect(await accessLog()).toMatchObject({
+        result: "warn",
+        found: expect.stringContaining("cannot be read"),
+      });
+    }));
 
   test("makes neither a data directory nor a database", () =>
     withTempDir(async (folder) => {

@@ -84,16 +84,16 @@ export function refusalsSection({ refusals, snapshot, accessLog, commandLine }: 
     .slice(0, shownCallers)
     .map(({ partnerId, keyId, lastAt, sinceStart, recent }) => [
       partnerId ?? html`<span class="unit">no valid credential</span>`,
-      html`<span class="kid">${keyId ?? "–"}</span>`,
       byStatus(recent),
       byStatus(sinceStart),
+      html`<span class="kid">${keyId ?? "–"}</span>`,
       moment(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
   const shown =
     rows.length === 0
       ? none("No partner call was refused since the service started.")
-      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Key", "Last 15 minutes", "Since the start", "Last refused"], numbersFrom: 5, rows })}
+      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], numbersFrom: 5, rows })}
 ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
   return html`${shown}${
     accessLog() === null
