@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkTempDirectory, checkTls } from "../../cli/doctor-machine.ts";
+import { checkAccessLog, checkTempDirectory, checkTls } from "../../cli/doctor-machine.ts";
+import { readConfig } from "../../src/config.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { createCallWriter } from "../../src/store/call-writer.ts";
 import { openConnection } from "../../src/store/connection.ts";
@@ -67,24 +68,24 @@ describe("tvs doctor", () => {
 
   test("looks at the access log: what it takes, what is missing from it, whether it can be read", () =>
     withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      const accessLog = async () => (await doctor(dataDir)).of("access-log");
-      expect(await accessLog()).toMatchObject({ result: "ok", found: "none is kept" });
-      const file = join(dataDir, "tvs-calls.db");
+      const config = readConfig({ data: dataDir }, {});
+      const file = config.callsFile;
+      const look = () => checkAccessLog(config, Date.now());
+      expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "none is kept" });
       const write = createCallWriter(file);
       await write({ rows: "[]", dropped: 0 });
-      expect(await accessLog()).toMatchObject({ result: "ok", found: `1 MiB at ${file}` });
+      expect(await look()).toMatchObject({ result: "ok", found: `1 MiB at ${file}` });
       await write({ rows: "[]", dropped: 7, close: true });
-      expect(await accessLog()).toMatchObject({
-        result: "warn",
-        found: `1 MiB at ${file}; 7 calls of the last day are missing`,
-      });
+      const found = `1 MiB at ${file}; 7 calls of the last day are missing`;
+      expect(await look()).toMatchObject({ result: "warn", found });
       for (const end of ["-wal", "-shm"]) await rm(file + end);
       await writeFile(file, "no database".repeat(1_000));
-      expect(await accessLog()).toMatchObject({
+      expect(await look()).toMatchObject({
         result: "warn",
         found: expect.stringContaining("cannot be read"),
       });
+      await healthy(dataDir);
+      expect((await doctor(dataDir)).of("access-log")).toMatchObject({ result: "warn" });
     }));
 
   test("makes neither a data directory nor a database", () =>
