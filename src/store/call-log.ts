@@ -17,8 +17,8 @@ export type CallLog = {
 const maxWaiting = 20_000;
 /** Calls in one commit. */
 const batchRows = 2_000;
-/** How long calls are gathered before they are written. */
-const gatherMs = 50;
+/** How long calls are gathered before they are written: more commits a second would cost the answers their caches. */
+const gatherMs = 200;
 /** How often old calls are looked for while nobody calls. */
 const upkeepMs = 60_000;
 /** How often a lasting loss is told of. */
@@ -48,7 +48,8 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
   function observe(call: Call): void {
     if (waiting.length >= maxWaiting) drop(1);
     else waiting.push(callRow(call));
-    schedule(gatherMs);
+    if (waiting.length === batchRows) flush();
+    else schedule();
   }
 
   function drop(calls: number): void {
@@ -56,9 +57,9 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
     unwritten += calls;
   }
 
-  function schedule(afterMs: number): void {
+  function schedule(): void {
     if (timer !== undefined || underWay !== undefined || isClosing) return;
-    timer = setTimeout(flush, afterMs);
+    timer = setTimeout(flush, waiting.length < batchRows ? gatherMs : 0);
     timer.unref?.();
   }
 
@@ -67,7 +68,7 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
     timer = undefined;
     underWay ??= send().finally(() => {
       underWay = undefined;
-      if (waiting.length > 0 || isMore) schedule(gatherMs);
+      if (waiting.length > 0 || isMore) schedule();
     });
   }
 
