@@ -34,7 +34,8 @@ export type ClaimOptions = {
 /**
  * One `tvs serve` a database, as with a file, but by a row that must be renewed: no lock of the
  * operating system reaches across machines. A claim of a process that is certainly dead is taken over at once, any
- * other when it has not been renewed for as long as it lasts, by the clock of whoever waits for it.
+ * other when it has not been renewed for as long as it lasts while somebody waited for it. No two machines' clocks are
+ * ever compared: one that is fast would take a living service's claim.
  *
  * A service that was paused or cut off for longer than its claim lasts may have a successor, which counts quotas and
  * calls in flight in its own memory: it answers nothing until it knows, and nothing ever again when it has one.
@@ -47,8 +48,8 @@ export function createClaim(batch: Batch, { renewMs, processSpace, onLost }: Cla
   async function upsert(takenFrom: Held, now: number): Promise<boolean> {
     const sql = `INSERT INTO service_claim (id, holder, expires_at) VALUES (1, ?, ?)
       ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-      WHERE holder = excluded.holder OR expires_at < ? OR (holder = ? AND expires_at = ?) RETURNING holder`;
-    const args = [holder, now + claimMs, now, takenFrom.holder, takenFrom.expiresAt];
+      WHERE holder = excluded.holder OR (holder = ? AND expires_at = ?) RETURNING holder`;
+    const args = [holder, now + claimMs, takenFrom.holder, takenFrom.expiresAt];
     const [rows] = await batch([{ sql, args }]);
     return rows?.length === 1;
   }

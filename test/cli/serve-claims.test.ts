@@ -9,6 +9,7 @@ const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 /** A namespace of process ids of its own, as a container has; only root may make one. */
 const apart = ["unshare", "-pf", "--mount-proc", "--kill-child"];
 const cannotBeApart = spawnSync(apart[0] ?? "", [...apart.slice(1), "true"]).status !== 0;
+const why = cannotBeApart ? " (not tried here: only root may make a namespace)" : "";
 
 const started: ChildProcess[] = [];
 afterEach(async () => {
@@ -74,7 +75,7 @@ describe.skipIf(noServer !== undefined)("tvs serve over a libSQL server", () => 
       }
     }));
 
-  test.skipIf(cannotBeApart)("refuses to start beside a service whose process it cannot see", () =>
+  test.skipIf(cannotBeApart)(`refuses to start beside a service whose process it cannot see${why}`, () =>
     withTempDir(async (dataDir) => {
       const server = await startServer();
       try {
@@ -91,7 +92,7 @@ describe.skipIf(noServer !== undefined)("tvs serve over a libSQL server", () => 
 });
 
 test.skipIf(cannotBeApart)(
-  "over a file, a service in a namespace of its own sees the lock of the other",
+  `over a file, a service in a namespace of its own sees the lock of the other${why}`,
   () =>
     withTempDir(async (dataDir) => {
       const first = serve(dataDir, []);

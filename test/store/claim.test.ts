@@ -24,12 +24,12 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
     await server.stop();
   });
 
-  const hold = (processSpace: string) =>
+  const hold = (processSpace: string, forMs = 60_000) =>
     driver.batch([
       {
         sql: `INSERT INTO service_claim (id, holder, expires_at) VALUES (1, ?1, ?2)
           ON CONFLICT (id) DO UPDATE SET holder = ?1, expires_at = ?2`,
-        args: [`${hostname()}:${deadPid}:some-uuid:${processSpace}`, Date.now() + 60_000],
+        args: [`${hostname()}:${deadPid}:some-uuid:${processSpace}`, Date.now() + forMs],
       },
     ]);
   const running = async (processSpace: string | null) => {
@@ -73,6 +73,13 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
       const [row] = await driver.query("SELECT holder FROM service_claim");
       expect(row?.holder).toContain(":some-uuid:");
     }
+  });
+
+  test("that has ended by a clock of its own is refused all the same while it is renewed", async () => {
+    await hold("boot/1", -3_600_000);
+    const next = await openRemote({ url: server.url, processSpace: "boot/2" });
+    expect(await whileRenewed(rejection(next.claimService()))).toMatchObject({ code: "DATABASE_IN_USE" });
+    await next.close();
   });
 
   test("of a process that nobody here can see is taken over when it is not renewed any more", async () => {
