@@ -1,0 +1,36 @@
+import { describe, expect, test } from "bun:test";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { holdsRegister } from "../../src/store/whole.ts";
+import { rejection } from "../rejection.ts";
+import { driverKinds } from "./drivers.ts";
+import { aSigningKey } from "./samples.ts";
+
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`a register over ${kind.name}`, () => {
+    test("is there once its keys are, and looking for one makes nothing", async () => {
+      const database = await kind.create();
+      const driver = await database.open();
+      const tables = () => driver.query("SELECT name FROM sqlite_master");
+      expect(await holdsRegister(driver)).toBe(false);
+      expect(await tables()).toEqual([]);
+      await migrate(driver, 1);
+      expect(await holdsRegister(driver)).toBe(false);
+      const keys = createKeyStore(driver);
+      expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
+      expect(await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"))).toBe(false);
+      expect(await holdsRegister(driver)).toBe(true);
+      await driver.close();
+      await database.destroy();
+    });
+
+    test("is never one of another program", async () => {
+      const database = await kind.create();
+      const driver = await database.open();
+      await driver.batch([{ sql: "CREATE TABLE songs (title TEXT)", args: [] }]);
+      expect(await rejection(holdsRegister(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+      await driver.close();
+      await database.destroy();
+    });
+  });
+}
