@@ -190,7 +190,6 @@ function asTvsError(error: unknown): TvsError {
   const { message, code } = error as { message?: string; code?: string };
   // Errors of other parts that are meant for the operator carry a code of their own and a whole sentence.
   if (/^(PORT_|HOST_|TLS_|LISTEN_)/.test(code ?? "")) return new TvsError("REFUSED", message ?? "");
-  if (code === "TRUSTED_PROXY_INVALID") return new TvsError("CONFIG_INVALID", message ?? "");
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for more`);
 }
 

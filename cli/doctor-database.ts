@@ -8,6 +8,7 @@ import type { Driver } from "../src/store/driver.ts";
 import { openEmbedded } from "../src/store/embedded.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { inspectSchema, schemaVersion } from "../src/store/migrations.ts";
+import { createPartnerStore } from "../src/store/partners.ts";
 import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusStore } from "../src/store/status.ts";
@@ -42,6 +43,8 @@ export type DatabaseReport = {
   readonly masterKeyCheck: string | null | undefined;
   /** Where other commands would refuse. */
   readonly isMissing: boolean;
+  /** Partners' client certificates that have not ended. */
+  readonly certificates?: number;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
@@ -125,6 +128,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
   const stored = await createSettingsStore(driver).read();
   const isEmpty = await createTeacherStore(driver).isEmpty();
+  const certificates = await createPartnerStore(driver).certificates();
   const endpoints = (await createWebhookStore(driver).endpoints()).filter(
     (one) => one.disabledReason === null,
   );
@@ -139,6 +143,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       await checkReceivers(endpoints),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
+    certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     isMissing: false,
   };
 }

@@ -45,7 +45,7 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
     return warn(
       name,
       `${world} is trusted as a proxy`,
-      "anybody could name any address and any client certificate: trust the proxy alone (--trusted-proxy 10.0.0.5/32)",
+      "anybody could name any address: trust the proxy alone (--trusted-proxy 10.0.0.5/32)",
     );
   }
   if (!isLocal && trustedProxies.length === 0 && tls === undefined) {
@@ -65,6 +65,55 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   }
   const heard = trustedProxies.length === 0 ? "no proxy is trusted" : `trusted: ${trustedProxies.join(", ")}`;
   return ok(name, `listens on ${host}, ${heard}`);
+}
+
+type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
+
+/**
+ * Where partners' client certificates are believed from. A certificate is no secret, so one that arrives in a header is
+ * only as good as the proxy that wrote the header, which cannot be seen from here.
+ * @param registered partners' certificates that have not ended
+ */
+export function checkClientCertificates(
+  { clientCertFrom, trustedProxies, tls }: Certified,
+  registered: number,
+): Check {
+  const name = "client-certificates";
+  const named = clientCertFrom.join(", ");
+  const world = clientCertFrom.find(isWorld);
+  if (world !== undefined) {
+    return warn(
+      name,
+      `Client-Cert is believed from ${world}`,
+      "anybody there calls as any partner whose certificate they have seen: name the proxy alone (--client-cert-from 10.0.0.5/32)",
+    );
+  }
+  if (clientCertFrom.length > 0 && registered === 0) {
+    return warn(
+      name,
+      `Client-Cert is believed from ${named}, and no certificate is registered`,
+      "leave --client-cert-from (TVS_CLIENT_CERT_FROM) out until a partner calls with one",
+    );
+  }
+  if (clientCertFrom.length > 0) {
+    return warn(
+      name,
+      `Client-Cert is believed from ${named}, which must overwrite or delete what callers send`,
+      'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
+        'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
+        'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
+    );
+  }
+  if (registered > 0 && trustedProxies.length > 0 && tls === undefined) {
+    return warn(
+      name,
+      `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
+      "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
+        "name it with --client-cert-from; or speak TLS here (--tls-port)",
+    );
+  }
+  const where = "they count at --tls-port, or from --client-cert-from";
+  return ok(name, registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
 }
 
 function isLoopback(host: string): boolean {

@@ -23,7 +23,7 @@ import {
   checkTempDirectory,
   checkTls,
 } from "./doctor-machine.ts";
-import { checkProxy, checkTimeSync } from "./doctor-network.ts";
+import { checkClientCertificates, checkProxy, checkTimeSync } from "./doctor-network.ts";
 import { checkSigning } from "./doctor-signing.ts";
 import { exitCodes, note, print, printable, table, terminalWidth, wrapped } from "./output.ts";
 import { noRegister } from "./register.ts";
@@ -100,7 +100,9 @@ async function examine(
     checkTempDirectory(process.env),
     checkDescriptors(),
     checkTls(serving.config?.tls, now),
-    ...(serving.config === undefined ? [] : [checkProxy(serving.config)]),
+    ...(serving.config === undefined
+      ? []
+      : [checkProxy(serving.config), checkClientCertificates(serving.config, database.certificates ?? 0)]),
     await checkTimeSync(),
   ];
   return { checks, isMissing: database.isMissing };

@@ -7,7 +7,6 @@ import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/connection-info.ts";
 import { createDirectListener, type DirectListener } from "../src/server/direct.ts";
 import { type Listener, listen } from "../src/server/listen.ts";
-import { createSourceAddress } from "../src/server/source-address.ts";
 import type { AdminConsole, ConsolePort } from "./admin-console.ts";
 import { command, environmentOf, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
@@ -67,8 +66,15 @@ export const serveCommand = command({
     "trusted-proxy": {
       type: "string",
       valueHint: "CIDR",
+      description: "Proxies whose X-Forwarded-For is believed; repeat it or separate by commas",
+    },
+    "client-cert-from": {
+      type: "string",
+      valueHint: "CIDR",
       description:
-        "Proxies whose X-Forwarded-For and Client-Cert are believed; repeat it or separate by commas",
+        "Proxies whose Client-Cert (RFC 9440) is believed, for partners that call with a certificate. Each must " +
+        "delete the Client-Cert that callers send, or a copied certificate opens the service. Not implied by " +
+        "--trusted-proxy; nobody's by default; repeat it or separate by commas",
     },
     "admin-port": {
       type: "string",
@@ -85,7 +91,8 @@ export const serveCommand = command({
     "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
   },
   async run({ args, rawArgs }) {
-    const flags: Flags = { ...args, "trusted-proxy": everyValue(rawArgs, "trusted-proxy") };
+    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
+    const flags: Flags = { ...args, ...Object.fromEntries(lists) };
     await serve(readServeConfig(flags, environmentOf(flags)), process.env);
   },
 });
@@ -107,8 +114,6 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     (line) => process.stderr.write(line),
     environment.TVS_LOG_LEVEL === "debug" ? "debug" : "info",
   );
-  // A proxy that is none is told before a register is made.
-  createSourceAddress(config);
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();

@@ -98,8 +98,12 @@ TVS_PORT=8080
 # The public address, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
 # a loopback address the service does not start without it.
 #TVS_ISSUER=https://verify.example.gov
-# The reverse proxy in front, whose X-Forwarded-For and Client-Cert are believed.
+# The reverse proxy in front, whose X-Forwarded-For is believed.
 #TVS_TRUSTED_PROXY=127.0.0.1
+# A proxy that ends mutual TLS, whose Client-Cert header (RFC 9440) is believed. It must overwrite or delete the one
+# that callers send, or a copied certificate opens the service. Where it sets none itself:
+#   nginx: proxy_set_header Client-Cert "";    Caddy: header_up -Client-Cert
+#TVS_CLIENT_CERT_FROM=127.0.0.1
 # The operator's console and /metrics, on 127.0.0.1 only.
 #TVS_ADMIN_PORT=9464
 # Keeps each call's time, route, status, partner, key and request id for 14 days, for \`tvs calls\`.

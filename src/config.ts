@@ -2,6 +2,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
 import { isWildcard } from "./domain/issuer.ts";
+import { parseNetwork } from "./domain/networks.ts";
 import { parseRetention } from "./domain/retention.ts";
 
 /** The environment, of which this file is the only reader. */
@@ -43,7 +44,10 @@ export type ServeConfig = Config & {
   readonly publicPerMinute: number;
   /** Whether each call is kept in the access log. */
   readonly accessLog: boolean;
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
+  readonly clientCertFrom: readonly string[];
   /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
   readonly adminPort: number | undefined;
   readonly tls: { readonly port: number; readonly certFile: string; readonly keyFile: string } | undefined;
@@ -84,6 +88,18 @@ const list = v.pipe(
       .filter((name) => name !== ""),
   ),
 );
+/** A wrong entry is told before anything is opened or made. */
+const networks = v.pipe(
+  list,
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    try {
+      dataset.value.forEach(parseNetwork);
+    } catch (error) {
+      addIssue({ message: (error as TvsError).message });
+    }
+  }),
+);
 
 const commonSchema = v.object({
   data: v.optional(text, "./data"),
@@ -104,7 +120,8 @@ const serveSchema = v.object({
   port: v.optional(count(65_535), "8080"),
   "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
-  "trusted-proxy": v.optional(list, ""),
+  "trusted-proxy": v.optional(networks, ""),
+  "client-cert-from": v.optional(networks, ""),
   "admin-port": v.optional(count(65_535)),
   "tls-port": v.optional(count(65_535)),
   "tls-cert": v.optional(text),
@@ -150,6 +167,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     port: given.port,
     publicPerMinute: given["public-per-minute"],
     trustedProxies: given["trusted-proxy"],
+    clientCertFrom: given["client-cert-from"],
     adminPort: given["admin-port"],
     tls: tlsOptions(given),
   });

@@ -153,6 +153,7 @@ describe("what serve is told", () => {
       port: 8080,
       publicPerMinute: 60,
       trustedProxies: [],
+      clientCertFrom: [],
       tls: undefined,
     });
   });
@@ -163,6 +164,7 @@ describe("what serve is told", () => {
       port: "0",
       "public-per-minute": "5",
       "trusted-proxy": "10.0.0.0/8, ::1",
+      "client-cert-from": "10.0.0.5",
       "tls-port": "8443",
       "tls-cert": "c.pem",
       "tls-key": "k.pem",
@@ -172,6 +174,7 @@ describe("what serve is told", () => {
       port: 0,
       publicPerMinute: 5,
       trustedProxies: ["10.0.0.0/8", "::1"],
+      clientCertFrom: ["10.0.0.5"],
       tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
     };
     const variables = Object.fromEntries(

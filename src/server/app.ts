@@ -17,7 +17,7 @@ import { publicLookup, serviceDocuments } from "./public-api.ts";
 import { createPublicLimit } from "./public-limit.ts";
 import { referencePage } from "./reference-page.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { createSourceAddress, type SourceOf } from "./source-address.ts";
+import { createPeerTest, createSourceAddress, type SourceOf } from "./source-address.ts";
 
 const partnerPrefix = "/v1/inter-agency";
 
@@ -41,7 +41,7 @@ export function createApp(service: Service, options: AppOptions): App {
     findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
   const limit = createPublicLimit(service, sourceOf, options.publicPerMinute);
   const lookup = openToAll(publicLookup(service, limit));
-  const partner = partnerApi(service, sourceOf);
+  const partner = partnerApi(service, createPeerTest(options.clientCertFrom ?? []));
 
   const hono = new Hono<AppEnv>();
   hono.onError(problemResponse);

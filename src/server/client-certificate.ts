@@ -1,6 +1,7 @@
 /**
- * Client certificates that a trusted proxy passes on in the `Client-Cert` header; those of the TLS layer are
- * read from the socket (connection-info.ts). Nothing here says that a certificate is *trusted*.
+ * Client certificates that a proxy passes on in the `Client-Cert` header; those of the TLS layer are read from the
+ * socket (connection-info.ts). Nothing here says that a certificate is *trusted*, and `Client-Cert-Chain` is not
+ * read: no authority has a say in whose certificate counts.
  */
 import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
 
@@ -9,7 +10,7 @@ const BYTE_SEQUENCE = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
 /**
  * Reads the value of a `Client-Cert` header (RFC 9440): one base64 byte sequence between colons that holds exactly
- * one DER certificate. Several values joined by a comma, parameters, white space inside, base64 that is not
+ * one DER certificate. Several values joined by a comma, as two such lines are, parameters, white space inside, base64 that is not
  * canonical and bytes after the certificate are all malformed.
  *
  * @param value the header as received, or nothing

@@ -17,7 +17,7 @@ import {
   tIdSchema,
 } from "./schemas.ts";
 import type { Service } from "./service.ts";
-import type { SourceOf } from "./source-address.ts";
+import type { PeerTest } from "./source-address.ts";
 
 /** A look-up states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
@@ -26,12 +26,15 @@ export type PartnerApi = Readonly<
   Record<"eligibilityCheck" | "lookupByRegNo" | "lookupByTid" | "lookupByNin" | "batch", Endpoint>
 >;
 
-/** The authenticated partner endpoints (contract, Partner endpoints); where they stand is said in app.ts. */
-export function partnerApi(service: Service, sourceOf: SourceOf): PartnerApi {
+/**
+ * The authenticated partner endpoints (contract, Partner endpoints); where they stand is said in app.ts.
+ * @param forwardsCertificates whether the peer's `Client-Cert` is believed
+ */
+export function partnerApi(service: Service, forwardsCertificates: PeerTest): PartnerApi {
   const { verification } = service;
   const partner = (scope: Scope, work: (call: HttpCall, caller: Caller) => Promise<Answer>) =>
     partnerEndpoint(service, {
-      sourceOf,
+      forwardsCertificates,
       scope,
       work: async (call, caller) => {
         const answer = await work(call, caller);

@@ -9,7 +9,7 @@ import type { Endpoint, HttpCall } from "./http-call.ts";
 import { problemReply } from "./problem.ts";
 import { type Reply, setRateLimitHeaders } from "./reply.ts";
 import type { Service } from "./service.ts";
-import type { SourceOf } from "./source-address.ts";
+import type { PeerTest } from "./source-address.ts";
 
 /** The endpoint's own work: what is in the body, purpose, idempotency and day quota. */
 type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;
@@ -21,11 +21,11 @@ type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;
  */
 export function partnerEndpoint(
   service: Service,
-  options: { sourceOf: SourceOf; scope: Scope; work: Work },
+  options: { forwardsCertificates: PeerTest; scope: Scope; work: Work },
 ): Endpoint {
   const { quota, quotaStore } = service;
   return async (call) => {
-    const authenticated = authenticateCall(service, call, options.sourceOf);
+    const authenticated = authenticateCall(service, call, options.forwardsCertificates);
     const { partner } = authenticated;
     call.trace.partnerId = partner.partnerId;
     call.trace.keyId = authenticated.credential;
@@ -59,12 +59,12 @@ export function partnerEndpoint(
 function authenticateCall(
   { live, secrets, keyKind: kind, clock }: Service,
   call: HttpCall,
-  sourceOf: SourceOf,
+  forwardsCertificates: PeerTest,
 ): Authenticated {
   if (live.isStale()) {
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
   }
-  const presented = presentedCredentials(call, sourceOf(call).viaTrustedProxy);
+  const presented = presentedCredentials(call, forwardsCertificates);
   const caller = authenticate(presented, live.current().credentials, { kind, secrets, now: clock.now() });
   if (caller === null) {
     const message = "a valid client certificate, Bearer key or x-agency-api-key is required";
@@ -82,9 +82,12 @@ async function chargeRest(store: Service["quotaStore"], quota: QuotaCall): Promi
   if (charges.length > 0) await store.charge(charges);
 }
 
-/** The client certificate counts from the TLS layer, or from a proxy that is trusted to have checked it. */
-function presentedCredentials(call: HttpCall, viaTrustedProxy: boolean): Presented {
-  const forwarded = viaTrustedProxy ? parseClientCertHeader(call.header("client-cert")) : null;
+/**
+ * The client certificate counts from the TLS layer, or from a peer that is named for having checked it and for letting
+ * no caller's own `Client-Cert` through: a certificate is no secret.
+ */
+function presentedCredentials(call: HttpCall, forwardsCertificates: PeerTest): Presented {
+  const forwarded = forwardsCertificates(call) ? parseClientCertHeader(call.header("client-cert")) : null;
   return {
     certificate: identityOf(call.connection.clientCertificate),
     forwardedCertificate: identityOf(forwarded),

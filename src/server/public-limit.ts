@@ -1,6 +1,6 @@
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
 import type { Service } from "./service.ts";
-import { rateLimitKey, type SourceOf } from "./source-address.ts";
+import { rateLimitKeys, type SourceOf } from "./source-address.ts";
 
 /** Counts a public look-up against the address it comes from. */
 export type PublicLimit = (call: Parameters<SourceOf>[0]) => AddressDecision;
@@ -12,5 +12,5 @@ export function createPublicLimit(
   perMinute: number,
 ): PublicLimit {
   const limit = createAddressLimit(perMinute, clock);
-  return (call) => limit(rateLimitKey(sourceOf(call).address));
+  return (call) => limit(rateLimitKeys(sourceOf(call))[0] ?? "");
 }

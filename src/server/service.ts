@@ -27,6 +27,8 @@ export type Service = {
 export type AppOptions = {
   readonly publicPerMinute: number;
   readonly trustedProxies: readonly string[];
+  /** Peers whose `Client-Cert` is believed; nobody's, unless they are named. */
+  readonly clientCertFrom?: readonly string[];
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
 };

@@ -3,36 +3,17 @@
  * the public lookup counts (decisions, Credentials and quotas).
  */
 import ipaddr from "ipaddr.js";
+import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../domain/networks.ts";
 import type { HttpCall } from "./http-call.ts";
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-type Network = [Address, number];
 
 /** Addresses whose reading is kept; then it begins anew. */
 const maxRemembered = 4_096;
 
-/** A `--trusted-proxy` value that is neither an address nor a CIDR block. */
-export class TrustedProxyError extends Error {
-  readonly code = "TRUSTED_PROXY_INVALID";
+/** Finds where a call comes from: the canonical text of an address; IPv4-mapped IPv6 is written as IPv4. */
+export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => string;
 
-  constructor(entry: string) {
-    super(
-      `trusted proxy ${JSON.stringify(entry)} is not a network: write it as 10.0.0.0/8, 192.0.2.7 or fd00::/8`,
-    );
-    this.name = "TrustedProxyError";
-  }
-}
-
-/** The address a request is attributed to. */
-export interface SourceAddress {
-  /** Canonical text of the address; IPv4-mapped IPv6 is written as IPv4. */
-  readonly address: string;
-  /** Whether the connection itself comes from a trusted proxy, so that its forwarding headers may be believed. */
-  readonly viaTrustedProxy: boolean;
-}
-
-/** Finds where a call comes from. */
-export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => SourceAddress;
+/** Whether the peer at the other end of the call's own connection is one of some networks. */
+export type PeerTest = (call: Pick<HttpCall, "connection">) => boolean;
 
 /**
  * Makes the function that finds a request's source address.
@@ -42,22 +23,37 @@ export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => Source
  * stands further left is the client's own claim. An entry that is no address ends the walk at the last good one.
  *
  * @param options.trustedProxies addresses and CIDR blocks
- * @throws TrustedProxyError (`TRUSTED_PROXY_INVALID`) that names the entry
+ * @throws TvsError CONFIG_INVALID that names the entry
  */
 export function createSourceAddress(options: {
   trustedProxies: readonly string[];
-}): (remoteAddress: string, xForwardedFor: string | null | undefined) => SourceAddress {
+}): (remoteAddress: string, xForwardedFor: string | null | undefined) => string {
   const networks = options.trustedProxies.map(parseNetwork);
   const peerOf = remembered((remoteAddress) => {
     const peer = parseAddress(remoteAddress);
-    const source = { address: peer?.toString() ?? remoteAddress, viaTrustedProxy: false };
-    return { source, proxy: peer !== null && isInside(peer, networks) ? peer : null };
+    const address = peer?.toString() ?? remoteAddress;
+    return { address, proxy: peer !== null && isInside(peer, networks) ? peer : null };
   });
   return (remoteAddress, xForwardedFor) => {
-    const { source, proxy } = peerOf(remoteAddress);
-    if (proxy === null) return source;
-    return { address: walk(proxy, xForwardedFor ?? "", networks).toString(), viaTrustedProxy: true };
+    const { address, proxy } = peerOf(remoteAddress);
+    return proxy === null ? address : walk(proxy, xForwardedFor ?? "", networks).toString();
   };
+}
+
+/**
+ * Makes the test of a call's own peer. No header has a say: what a proxy further away has written is only as good as
+ * the nearest one's word.
+ *
+ * @param entries addresses and CIDR blocks
+ * @throws TvsError CONFIG_INVALID that names the entry
+ */
+export function createPeerTest(entries: readonly string[]): PeerTest {
+  const networks = entries.map(parseNetwork);
+  const isOne = remembered((remoteAddress) => {
+    const peer = parseAddress(remoteAddress);
+    return peer !== null && isInside(peer, networks);
+  });
+  return ({ connection }) => networks.length > 0 && isOne(connection.remoteAddress);
 }
 
 /** Reading an address costs more than a look-up's other checks together, and a caller has many calls. */
@@ -74,16 +70,21 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
 }
 
 /**
- * The key under which an address is rate limited: an IPv6 address counts by its /64, the smallest block that one
- * customer is given, an IPv4 address as it is.
+ * The keys under which an address is rate limited, the narrowest first. An IPv6 address counts by its /64, the
+ * smallest block that one customer is given, and by its /48, the largest that any customer may have for the asking;
+ * an IPv4 address counts as it is.
  *
- * @param address as `createSourceAddress` returns it; text that is no address is its own key
+ * @param address as `createSourceAddress` finds it; text that is no address is its own key
  */
-export const rateLimitKey: (address: string) => string = remembered((address) => {
+export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseAddress(address);
-  if (parsed === null || parsed.kind() === "ipv4") return parsed?.toString() ?? address;
-  return `${new ipaddr.IPv6([...(parsed as ipaddr.IPv6).parts.slice(0, 4), 0, 0, 0, 0])}/64`;
+  if (parsed === null || parsed.kind() === "ipv4") return [parsed?.toString() ?? address];
+  return [64, 48].map((bits) => `${block(parsed as ipaddr.IPv6, bits)}/${bits}`);
 });
+
+function block({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
+  return new ipaddr.IPv6(parts.map((part, at) => (at < bits / 16 ? part : 0)));
+}
 
 function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]): Address {
   let current = peer;
@@ -101,33 +102,4 @@ function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]
 function parseForwarded(entry: string): Address | null {
   const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(entry);
   return parseAddress(withPort?.[1] ?? withPort?.[2] ?? entry);
-}
-
-function parseAddress(text: string): Address | null {
-  // A zone (`fe80::1%eth0`) names a network card, not an address.
-  const bare = text.replace(/%.*$/, "");
-  // Without the strict form `1`, `0x7f.1` and `010.0.0.1` would be addresses, the last one read as octal.
-  if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return null;
-  return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
-}
-
-function parseNetwork(entry: string): Network {
-  const [address, bits, ...rest] = entry.trim().split("/");
-  const parsed = parseAddress(address ?? "");
-  const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
-  const widest = parsed?.kind() === "ipv4" ? 32 : 128;
-  if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
-    throw new TrustedProxyError(entry);
-  }
-  // The block `::ffff:10.0.0.0/104` is the IPv4 block 10.0.0.0/8.
-  const length = bits === undefined ? widest : Number(bits) - (mapped ? 96 : 0);
-  if (length < 0 || length > widest) throw new TrustedProxyError(entry);
-  return [parsed, length];
-}
-
-function isInside(address: Address, networks: readonly Network[]): boolean {
-  return networks.some(([base, bits]) => {
-    if (address.kind() !== base.kind()) return false;
-    return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);
-  });
 }

@@ -2,7 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { checkFileModes } from "../../cli/doctor-machine.ts";
-import { checkProxy, checkReceivers, checkTimeSync } from "../../cli/doctor-network.ts";
+import {
+  checkClientCertificates,
+  checkProxy,
+  checkReceivers,
+  checkTimeSync,
+} from "../../cli/doctor-network.ts";
 import { readConfig } from "../../src/config.ts";
 import { withTempDir, withTestOperator } from "../harness.ts";
 
@@ -29,6 +34,37 @@ describe("the proxy", () => {
     expect(check.result).toBe("warn");
     expect(check.found).toMatch(found);
     expect(check.advice).toContain("trust");
+  });
+});
+
+describe("client certificates", () => {
+  const off = { clientCertFrom: [], trustedProxies: [], tls: undefined };
+
+  test.each([
+    ["none", off, 0],
+    ["none, behind a proxy", { ...off, trustedProxies: ["127.0.0.1"] }, 0],
+    ["some, and who knows how the service is started", off, 2],
+    ["some, at a port of their own", { ...off, tls, trustedProxies: ["127.0.0.1"] }, 2],
+  ])("%s: nothing to warn of", (_name, config, registered) => {
+    expect(checkClientCertificates(config, registered)).toMatchObject({ result: "ok", advice: null });
+  });
+
+  test.each([
+    ["from the world", { ...off, clientCertFrom: ["0.0.0.0/0"] }, 1, /0\.0\.0\.0\/0$/, "seen"],
+    ["from a proxy", { ...off, clientCertFrom: ["10.0.0.5"] }, 1, /10\.0\.0\.5, which must/, "must be 401"],
+    ["for nobody", { ...off, clientCertFrom: ["10.0.0.5"] }, 0, /no certificate/, "leave --client-cert-from"],
+    [
+      "from a proxy that is trusted for addresses alone",
+      { ...off, trustedProxies: ["10.0.0.5/32"] },
+      1,
+      /not believed from 10\.0\.0\.5\/32$/,
+      "--client-cert-from",
+    ],
+  ])("%s is warned of, with advice", (_name, config, registered, found, advice) => {
+    const check = checkClientCertificates(config, registered);
+    expect(check).toMatchObject({ name: "client-certificates", result: "warn" });
+    expect(check.found).toMatch(found);
+    expect(check.advice).toContain(advice);
   });
 });
 

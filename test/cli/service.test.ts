@@ -64,6 +64,15 @@ describe("service install", () => {
       expect(config.adminPort).toBe(9464);
     }));
 
+  test("says, as the help does, that a proxy whose Client-Cert is believed deletes what callers send", async () => {
+    const { environment } = await runJson<{ environment: string }>(words("/", "--print"));
+    expect(environment).toContain("#TVS_CLIENT_CERT_FROM=127.0.0.1");
+    expect(environment).toContain('nginx: proxy_set_header Client-Cert "";');
+    expect(environment).toContain("Caddy: header_up -Client-Cert");
+    const { stdout } = await run(["serve", "--help"]);
+    expect(stdout.replace(/\s+/g, " ")).toContain("Each must delete the Client-Cert that callers send");
+  });
+
   test("keeps the operator's settings and renews the unit", () =>
     withTempDir(async (root) => {
       await runJson(words(root));

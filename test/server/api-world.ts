@@ -8,6 +8,7 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import { createApp } from "../../src/server/app.ts";
+import type { AppOptions } from "../../src/server/service.ts";
 import { aPartner, aTeacherWrite } from "../store/samples.ts";
 
 /** Teachers that the world holds. */
@@ -35,9 +36,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
  * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
  * `serve` listens with.
  */
-export async function openWorld(
-  options: { publicPerMinute?: number; clock?: Clock; accessLog?: boolean } = {},
-) {
+export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; accessLog?: boolean } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "tvs-api-"));
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   const opened = await openService(
@@ -65,13 +64,14 @@ export async function openWorld(
   }
   await service.live.refresh();
   const { hono: app, direct } = createApp(service, {
-    publicPerMinute: options.publicPerMinute ?? 1_000_000,
+    publicPerMinute: 1_000_000,
     trustedProxies: [],
+    ...options,
   });
 
   async function call(
     path: string,
-    init: { as?: PartnerName; method?: string; headers?: HeadersInit; body?: unknown } = {},
+    init: { as?: PartnerName; from?: string; method?: string; headers?: HeadersInit; body?: unknown } = {},
   ) {
     const headers = new Headers(init.headers);
     if (init.as !== undefined) headers.set("Authorization", `Bearer ${keys.get(init.as)}`);
@@ -83,7 +83,8 @@ export async function openWorld(
       headers,
       ...(body === undefined ? {} : { body }),
     });
-    return app.fetch(request, { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null });
+    const remoteAddress = init.from ?? "127.0.0.1";
+    return app.fetch(request, { remoteAddress, tls: false, clientCertificate: null });
   }
 
   async function close() {

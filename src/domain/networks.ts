@@ -1,0 +1,46 @@
+/** Addresses and networks, as sockets and settings name them. */
+import ipaddr from "ipaddr.js";
+import { TvsError } from "./errors.ts";
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+/** A block of addresses: its first one, and how many leading bits all of them share. */
+export type Network = readonly [base: Address, bits: number];
+
+/** @returns null for text that is no address; IPv4-mapped IPv6 is read as IPv4 */
+export function parseAddress(text: string): Address | null {
+  // A zone (`fe80::1%eth0`) names a network card, not an address.
+  const bare = text.replace(/%.*$/, "");
+  // Without the strict form `1`, `0x7f.1` and `010.0.0.1` would be addresses, the last one read as octal.
+  if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return null;
+  return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
+}
+
+/**
+ * Reads an address or a CIDR block.
+ * @throws TvsError CONFIG_INVALID that names the entry
+ */
+export function parseNetwork(entry: string): Network {
+  const [address, bits, ...rest] = entry.trim().split("/");
+  const parsed = parseAddress(address ?? "");
+  const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
+  const widest = parsed?.kind() === "ipv4" ? 32 : 128;
+  if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
+    throw notANetwork(entry);
+  }
+  // The block `::ffff:10.0.0.0/104` is the IPv4 block 10.0.0.0/8.
+  const length = bits === undefined ? widest : Number(bits) - (mapped ? 96 : 0);
+  if (length < 0 || length > widest) throw notANetwork(entry);
+  return [parsed, length];
+}
+
+function notANetwork(entry: string): TvsError {
+  const message = `${JSON.stringify(entry)} is not a network: write it as 10.0.0.0/8, 192.0.2.7 or fd00::/8`;
+  return new TvsError("CONFIG_INVALID", message);
+}
+
+export function isInside(address: Address, networks: readonly Network[]): boolean {
+  return networks.some(([base, bits]) => {
+    if (address.kind() !== base.kind()) return false;
+    return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);
+  });
+}
