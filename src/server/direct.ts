@@ -8,11 +8,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getQueryParam } from "hono/utils/url";
 import type { CallObserver } from "../domain/calls.ts";
-import { TvsError } from "../domain/errors.ts";
 import { log } from "../log.ts";
 import { beginTrace, type CallTrace, endTrace } from "./call-trace.ts";
 import { connectionInfo } from "./connection-info.ts";
-import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
+import { hasTwice } from "./framing.ts";
+import {
+  bodyBrokenOff,
+  bodyTooLarge,
+  type Endpoint,
+  type HttpCall,
+  maxBodyBytes,
+  replyTo,
+} from "./http-call.ts";
 import type { Reply } from "./reply.ts";
 
 /** Endpoints by method and path, for example `POST /v1/inter-agency/batch`. */
@@ -24,7 +31,7 @@ export type DirectListener = (incoming: IncomingMessage, outgoing: ServerRespons
 /** Characters of a plain authority (RFC 3986, 3.2): the long way finds out what is wrong with others. */
 const plainHost = /^[\w.:[\]-]+$/;
 
-const authorizationLength = "authorization".length;
+const credential = ["authorization"];
 
 /** @param observe told of each call that was answered here */
 export function createDirectListener(routes: DirectRoutes, observe?: CallObserver): DirectListener {
@@ -52,17 +59,8 @@ function isPlain({ method, url = "", headers, rawHeaders }: IncomingMessage): bo
     method === "GET" ? length === undefined : length !== undefined && Number(length) <= maxBodyBytes;
   const isOdd = expect !== undefined || coding !== undefined || url.includes("#");
   if (!hasPlainBody || isOdd || host === undefined || !plainHost.test(host)) return false;
-  return method === "GET" || !hasTwoAuthorizations(rawHeaders);
-}
-
-/** Of two `Authorization` headers node:http shows the first alone; the long way sees both, and takes neither. */
-function hasTwoAuthorizations(rawHeaders: readonly string[]): boolean {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === authorizationLength && name.toLowerCase() === "authorization") count++;
-  }
-  return count > 1;
+  // Of two `Authorization` headers node:http shows the first alone; the long way sees both, and takes neither.
+  return method === "GET" || !hasTwice(rawHeaders, credential);
 }
 
 type Exchange = {
@@ -113,7 +111,7 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
       else parts.push(part);
     });
     incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)));
-    const breakOff = () => reject(new TvsError("BODY_INVALID", "the body broke off"));
+    const breakOff = () => reject(bodyBrokenOff());
     incoming.on("error", breakOff);
     incoming.on("close", breakOff);
   });

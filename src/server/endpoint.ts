@@ -10,7 +10,7 @@ import type { Server, Socket } from "node:net";
 import { type Connections, createConnections } from "./connections.ts";
 import { type ListenLimits, sweepIntervalMs } from "./listen-limits.ts";
 import { createTlsListener, type TlsCredentials } from "./listen-tls.ts";
-import { refusal } from "./refusal.ts";
+import { sendRefusal, strictTransport } from "./refusal.ts";
 import type { RequestListener } from "./request-listener.ts";
 
 export interface Endpoint {
@@ -31,9 +31,10 @@ export function createPlainEndpoint(listener: RequestListener, limits: ListenLim
     enforceDeadlines: false,
     ...(ON_BUN ? { closeIdle: () => server.closeIdleConnections() } : {}),
   });
-  const server = createServer(httpOptions(limits), tracked(listener, connections));
+  const { begin } = connections;
+  const server = createServer(httpOptions(limits), tracked(listener, begin));
   server.on("connection", connections.open);
-  return prepare({ server, http: server, connections, limits, destroyHandshakes: () => {} });
+  return prepare({ server, http: server, connections, limits, begin, destroyHandshakes: () => {} });
 }
 
 /**
@@ -47,14 +48,18 @@ export function createTlsEndpoint(
   credentials: TlsCredentials,
 ): Endpoint {
   const connections = createConnections({ limits, enforceDeadlines: ON_BUN });
+  const begin: Begin = (incoming, outgoing) => {
+    outgoing.setHeader(strictTransport.name, strictTransport.value);
+    connections.begin(incoming, outgoing);
+  };
   const created = createTlsListener({
     credentials: { cert: credentials.cert, key: credentials.key },
     http: httpOptions(limits),
     handshakeTimeoutMs: limits.handshakeTimeoutMs,
-    listener: tracked(listener, connections),
+    listener: tracked(listener, begin),
     onConnection: connections.open,
   });
-  return prepare({ ...created, connections, limits });
+  return prepare({ ...created, connections, limits, begin });
 }
 
 function httpOptions(limits: ListenLimits): ServerOptions {
@@ -69,22 +74,25 @@ function httpOptions(limits: ListenLimits): ServerOptions {
   };
 }
 
-function tracked(listener: RequestListener, connections: Connections): RequestListener {
+/** What happens to each request before anything answers it. */
+type Begin = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+
+function tracked(listener: RequestListener, begin: Begin): RequestListener {
   return (incoming, outgoing) => {
-    connections.begin(incoming, outgoing);
+    begin(incoming, outgoing);
     return listener(incoming, outgoing);
   };
 }
 
-function prepare(parts: Endpoint & { http: HttpServer; limits: ListenLimits }): Endpoint {
-  const { server, http, connections, limits } = parts;
+function prepare(parts: Endpoint & { http: HttpServer; limits: ListenLimits; begin: Begin }): Endpoint {
+  const { server, http, connections, limits, begin } = parts;
   server.maxConnections = limits.maxConnections;
   http.on("clientError", (error: Error & { code?: string }, socket) => {
     refuseBrokenRequest(error.code ?? "", socket as Socket, connections);
   });
   http.on("checkExpectation", (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    connections.begin(incoming, outgoing);
-    void sendRefusal(outgoing);
+    begin(incoming, outgoing);
+    sendRefusal(outgoing, 417);
   });
   // Deno's own sweep at the start of a drain ends a connection on which a request has begun to arrive.
   if (!ON_BUN) http.closeIdleConnections = () => {};
@@ -97,12 +105,6 @@ function refuseBrokenRequest(code: string, socket: Socket, connections: Connecti
   else if (code === "HPE_HEADER_OVERFLOW") connections.refuse(socket, 431);
   else if (code === "ERR_HTTP_REQUEST_TIMEOUT") connections.refuse(socket, 408);
   else connections.refuse(socket, 400);
-}
-
-async function sendRefusal(outgoing: ServerResponse): Promise<void> {
-  const response = refusal(417);
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.end(await response.text());
 }
 
 /** Drains; what is left after `drainTimeoutMs` is cut off. */

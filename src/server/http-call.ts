@@ -21,7 +21,7 @@ export type HttpCall = {
   query(name: string): string | undefined;
   /** A variable part of the path, decoded. @throws TvsError BODY_INVALID for what is no percent-encoded UTF-8 */
   pathPart(name: string): string;
-  /** Reads the body, once. @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes} */
+  /** Reads the body, once. @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes}, BODY_INVALID where it breaks off */
   body(): Promise<Uint8Array>;
 };
 
@@ -36,6 +36,10 @@ export async function replyTo(endpoint: Endpoint, call: HttpCall): Promise<Reply
   return reply;
 }
 
-export function bodyTooLarge(): TvsError {
-  return new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBodyBytes} bytes`);
+export function bodyTooLarge(maxBytes = maxBodyBytes): TvsError {
+  return new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
+}
+
+export function bodyBrokenOff(): TvsError {
+  return new TvsError("BODY_INVALID", "the body broke off");
 }

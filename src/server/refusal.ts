@@ -2,8 +2,15 @@
  * Answers that the listener gives itself, before or instead of the application. They have the body of every other
  * error, `{statusCode, message}` (contract, Errors).
  */
-import { STATUS_CODES } from "node:http";
+import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+
+/**
+ * What every answer over TLS says (RFC 6797): come by TLS only, for a year, because some ask once a year, before an
+ * examination. Names below this host are not spoken for. Over plain HTTP it must not be said, and a proxy that ends
+ * TLS says it itself.
+ */
+export const strictTransport = { name: "strict-transport-security", value: "max-age=31536000" } as const;
 
 export type RefusalStatus = 400 | 408 | 417 | 431 | 500;
 
@@ -34,6 +41,13 @@ export function refusal(statusCode: RefusalStatus): Response {
   return new Response(body, { status: statusCode, headers: headersOf(body) });
 }
 
+/** Answers with the refusal a request that no handler has seen, and closes the connection: its end may be unclear. */
+export function sendRefusal(outgoing: ServerResponse, statusCode: RefusalStatus): void {
+  const body = bodyOf(statusCode);
+  outgoing.writeHead(statusCode, { ...headersOf(body), connection: "close" });
+  outgoing.end(body);
+}
+
 /** Writes the refusal to a socket on which no request can be made out, and closes it. */
 export function refuseSocket(socket: Socket, statusCode: RefusalStatus): void {
   if (!socket.writable) {
@@ -41,7 +55,11 @@ export function refuseSocket(socket: Socket, statusCode: RefusalStatus): void {
     return;
   }
   const body = bodyOf(statusCode);
-  const headers = Object.entries({ ...headersOf(body), connection: "close" });
+  const secure =
+    "encrypted" in socket && socket.encrypted === true
+      ? { [strictTransport.name]: strictTransport.value }
+      : {};
+  const headers = Object.entries({ ...headersOf(body), ...secure, connection: "close" });
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.write(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines}\r\n${body}`);
   // Not `end`: a peer that never closes its half would keep the connection.

@@ -3,7 +3,8 @@ import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
 import type { DirectListener } from "./direct.ts";
-import { refusal } from "./refusal.ts";
+import { isWellFramed } from "./framing.ts";
+import { refusal, sendRefusal } from "./refusal.ts";
 
 /** What answers requests: `app.fetch` of Hono fits. */
 export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
@@ -11,8 +12,8 @@ export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promis
 export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Promise<void>;
 
 /**
- * Turns a fetch handler into a listener for node:http requests. A request target or a `Host` that is no URL is 400
- * and never reaches the handler; what the handler throws is 500.
+ * Turns a fetch handler into a listener for node:http requests. A head that can be read in two ways (framing.ts), a
+ * request target or a `Host` that is no URL is 400 and never reaches the handler; what the handler throws is 500.
  *
  * @param options.onError told of what the handler throws, unless the client had left by then
  * @param options.direct takes the requests it knows before they become objects of the fetch handler
@@ -33,13 +34,14 @@ export function createRequestListener(
 
   const listener = getRequestListener(
     (request, { incoming }) => {
-      // HTTP/1.1 requires the header (RFC 9112, 3.2). A health probe in HTTP/1.0 may leave it out.
-      if (incoming.headers.host === undefined && incoming.httpVersion !== "1.0") return refusal(400);
       const socket = incoming.socket as Socket;
       const response = fetch(request, connectionInfo(socket));
       return response instanceof Promise ? response.catch((error) => fail(error, socket)) : response;
     },
     { overrideGlobalObjects: false, hostname: "localhost", errorHandler: (error) => fail(error) },
   );
-  return (incoming, outgoing) => (direct(incoming, outgoing) ? undefined : listener(incoming, outgoing));
+  return (incoming, outgoing) => {
+    if (!isWellFramed(incoming)) return sendRefusal(outgoing, 400);
+    return direct(incoming, outgoing) ? undefined : listener(incoming, outgoing);
+  };
 }
