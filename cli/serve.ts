@@ -35,7 +35,8 @@ export const serveCommand = command({
     "public-per-minute": {
       type: "string",
       valueHint: "N",
-      description: "Public look-ups an address may make in a minute (default 60)",
+      description:
+        "Public look-ups an address may make in a minute (default 60), a third of them by NIN, e-mail or phone",
     },
     "time-zone": {
       type: "string",

@@ -60,6 +60,18 @@ export function termKind(term: string): TermKind | null {
   return /^\d+$/.test(term) && Number(term) <= maxTId ? "tId" : null;
 }
 
+/**
+ * Whether a term may mean a NIN, an e-mail address or a phone number, which have a limit of their own. It is asked of
+ * every look-up before anything is spent on it, so it goes by the form alone, and takes a few long teacher ids that
+ * begin with 234 for phone numbers too.
+ * @param term the trimmed term
+ */
+export function isPersonalTerm(term: string): boolean {
+  if (term.includes("@")) return true;
+  if (term.includes("/")) return false;
+  return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);
+}
+
 function regNoKeys(term: string): TeacherKey[] {
   const regNo = canonicalRegNo(term);
   return regNo === null ? [] : [{ by: "regNo", value: regNo }];

@@ -1,9 +1,16 @@
 import { Buffer } from "node:buffer";
 import type { Context, Handler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { TvsError } from "../domain/errors.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { AppEnv } from "./context.ts";
-import { bodyTooLarge, type Endpoint, type HttpCall, maxBodyBytes, replyTo } from "./http-call.ts";
+import {
+  bodyBrokenOff,
+  bodyTooLarge,
+  type Endpoint,
+  type HttpCall,
+  maxBodyBytes,
+  replyTo,
+} from "./http-call.ts";
 import { problemReply } from "./problem.ts";
 
 /** An endpoint as a handler of a Hono route. */
@@ -47,13 +54,22 @@ function decodablePart(c: Context<AppEnv>, name: string): string {
   return c.req.param(name) ?? "";
 }
 
-async function readBody(c: Context<AppEnv>): Promise<Uint8Array> {
+/**
+ * Reads the body, once.
+ * @throws TvsError BODY_TOO_LARGE; BODY_INVALID for one that breaks off, because the caller left or what came is no
+ * HTTP: nobody's fault but the caller's, and nothing for the log
+ */
+export async function readBody(c: Context<AppEnv>, maxBytes = maxBodyBytes): Promise<Uint8Array> {
   const length = c.req.header("content-length");
-  if (length !== undefined && c.req.header("transfer-encoding") === undefined) {
-    if (Number(length) > maxBodyBytes) throw bodyTooLarge();
-    return new Uint8Array(await c.req.arrayBuffer());
+  const isDeclared = length !== undefined && c.req.header("transfer-encoding") === undefined;
+  if (isDeclared && Number(length) > maxBytes) throw bodyTooLarge(maxBytes);
+  try {
+    return isDeclared
+      ? new Uint8Array(await c.req.arrayBuffer())
+      : await readAtMost(c.req.raw.body, maxBytes);
+  } catch (error) {
+    throw isTvsError(error) ? error : bodyBrokenOff();
   }
-  return readAtMost(c.req.raw.body, maxBodyBytes);
 }
 
 /** Nobody says how long a body in pieces is, so it is counted while it arrives. */
@@ -62,7 +78,7 @@ async function readAtMost(body: ReadableStream<Uint8Array> | null, maxBytes: num
   let bytes = 0;
   for await (const part of body ?? []) {
     bytes += part.length;
-    if (bytes > maxBytes) throw bodyTooLarge();
+    if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
     parts.push(part);
   }
   return Buffer.concat(parts, bytes);

@@ -102,7 +102,8 @@ export const paths = {
       tag: "public",
       summary: "Is this teacher licensed?",
       description:
-        "Anyone may ask. Limited per source address. The answer may be cached for up to 24 hours together with its " +
+        "Anyone may ask. Limited per source address, an IPv6 address by its /64; look-ups by NIN, e-mail or phone have a " +
+        "third of the limit. The answer may be cached for up to 24 hours together with its " +
         "`verifiedAt`. Readable by scripts of any site (CORS).",
       parameters: ["searchTerm"],
       answers: { 200: "PublicLookup", 400: "PublicInvalid", 429: "QuotaExceeded", 503: "Unavailable" },

@@ -13,23 +13,25 @@ import type { Service } from "./service.ts";
 /** The public look-up (contract, A). */
 export function publicLookup(service: Service, limit: PublicLimit): Endpoint {
   return async (call) => {
-    const decision = limit(call);
-    if (!decision.allowed) return tooMany(decision);
+    const decision = limit.lookup(call);
+    if (!decision.allowed) return tooMany(decision, "look-ups");
     const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
+    const personal = limit.term(call, term);
+    if (personal?.allowed === false) return tooMany(personal, "look-ups by NIN, e-mail or phone");
     const answer = await service.publicLookup(term);
     const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
     return jsonReply(200, answer, headers);
   };
 }
 
-function tooMany(decision: AddressDecision): Reply {
+function tooMany(decision: AddressDecision, what: string): Reply {
   const { retryAfterSeconds } = decision;
   const headers: Record<string, string> = {
     "Cache-Control": "no-store",
     "Retry-After": String(retryAfterSeconds),
   };
   setRateLimitHeaders(headers, decision);
-  const message = "too many look-ups from this address; try again later";
+  const message = `too many ${what} from this address; try again later`;
   return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 

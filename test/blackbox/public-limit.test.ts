@@ -64,3 +64,29 @@ test("an IPv6 customer is counted by its /64, and a mapped IPv4 address as what 
   await spend(address);
   expect((await ask(`::ffff:${address}`)).status).toBe(429);
 });
+
+test("look-ups by NIN, e-mail or phone have a third of the limit, whichever way they are made", async () => {
+  await roomInMinute();
+  const address = freshAddress();
+  const forwarded = { "X-Forwarded-For": address };
+  const byNin = () => world.get(`${path}?searchTerm=12345678901`, forwarded);
+  const statuses = (await Promise.all(Array.from({ length: perMinute / 3 + 1 }, byNin))).map(
+    ({ status }) => status,
+  );
+  expect(statuses.filter((status) => status === 200)).toHaveLength(perMinute / 3);
+  const page = await fetch(`${world.service().url}/`, {
+    method: "POST",
+    headers: forwarded,
+    body: new URLSearchParams({ searchTerm: "0803 123 4567" }),
+  });
+  expect(page.status).toBe(429);
+  expect((await ask(address)).status).toBe(200);
+});
+
+test("an IPv6 network of /48 has sixteen times the limit", async () => {
+  await roomInMinute();
+  const networks = Array.from({ length: 17 }, (_, at) => `2001:db8:48:${at.toString(16)}::1`);
+  const answered = await Promise.all(networks.map(spend));
+  expect(answered.reduce((sum, one) => sum + one, 0)).toBe(16 * perMinute);
+  expect((await ask("2001:db8:49::1")).status).toBe(200);
+});

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { createAddressLimit } from "../../src/domain/address-limit.ts";
+import { type AddressLimit, createAddressLimit } from "../../src/domain/address-limit.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import { aClock } from "./samples.ts";
 
 const start = "2026-03-01T12:00:15.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
+/** Look-ups of an address that lies in no wider block. */
+function takeOf(perMinute: number, clock: Clock) {
+  const { lookup } = createAddressLimit(perMinute, clock);
+  return (address: string) => lookup([address]);
+}
+
 describe("the limit of one address", () => {
   test("is exact, call by call", () => {
-    const take = createAddressLimit(3, aClock(start));
+    const take = takeOf(3, aClock(start));
     const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
     expect(decisions.map((one) => [one.allowed, one.remaining])).toEqual([
       [true, 2],
@@ -20,14 +27,14 @@ describe("the limit of one address", () => {
   });
 
   test("is nobody else's", () => {
-    const take = createAddressLimit(1, aClock(start));
+    const take = takeOf(1, aClock(start));
     take("192.0.2.1");
     expect([take("192.0.2.1").allowed, take("192.0.2.2").allowed]).toEqual([false, true]);
   });
 
   test("begins anew with the clock's minute, and not a millisecond before", () => {
     const clock = aClock("2026-03-01T12:00:59.999Z");
-    const take = createAddressLimit(1, clock);
+    const take = takeOf(1, clock);
     take("192.0.2.1");
     expect(take("192.0.2.1")).toMatchObject({ allowed: false, resetAt: minuteEnd, retryAfterSeconds: 1 });
     clock.add(1);
@@ -36,21 +43,93 @@ describe("the limit of one address", () => {
 
   test("a minute in which it was refused all the time makes the next no shorter", () => {
     const clock = aClock(start);
-    const take = createAddressLimit(2, clock);
+    const take = takeOf(2, clock);
     for (let i = 0; i < 1000; i++) take("192.0.2.1");
     clock.add(60_000);
     expect([1, 2, 3].map(() => take("192.0.2.1").allowed)).toEqual([true, true, false]);
   });
 
   test("a limit of nothing lets nobody in", () => {
-    expect(createAddressLimit(0, aClock(start))("192.0.2.1")).toMatchObject({ allowed: false, remaining: 0 });
+    expect(takeOf(0, aClock(start))("192.0.2.1")).toMatchObject({ allowed: false, remaining: 0 });
   });
 });
 
-describe("a million addresses in a minute", () => {
-  test("need no more memory than one, and nobody gets more than the limit", () => {
+describe("an address of IPv6", () => {
+  const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
+
+  test("shares sixteen times the limit with its /48, and what is refused there is taken from nobody", () => {
+    const { lookup } = createAddressLimit(3, aClock(start));
+    const allowed = (network: number) => lookup(blocks(network)).allowed;
+    // 24 blocks of two look-ups each: 48 in all.
+    for (let network = 0; network < 24; network++)
+      expect([allowed(network), allowed(network)]).toEqual([true, true]);
+    expect(lookup(blocks(0))).toMatchObject({
+      allowed: false,
+      limit: 48,
+      remaining: 0,
+      retryAfterSeconds: 45,
+    });
+    expect(lookup(["2001:db8:1:0::/64", "2001:db8:ffff::/48"])).toMatchObject({
+      allowed: true,
+      remaining: 0,
+    });
+    expect(lookup(["2001:db8:2:1::/64", "2001:db8:2::/48"])).toMatchObject({
+      allowed: true,
+      limit: 3,
+      remaining: 2,
+    });
+  });
+
+  test("has the limit for its own /64 first", () => {
+    const { lookup } = createAddressLimit(3, aClock(start));
+    const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
+    expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
+    expect(decisions[3]).toMatchObject({ limit: 3, remaining: 0 });
+    expect(lookup(blocks(2)).allowed).toBe(true);
+  });
+});
+
+describe("look-ups that name a person by NIN, e-mail or phone", () => {
+  test.each([
+    [60, 20],
+    [61, 21],
+    [2, 1],
+    [1, 1],
+  ])("have of %p a minute %p, in a budget of their own", (perMinute, personal) => {
+    const limit = createAddressLimit(perMinute, aClock(start));
+    for (let call = 0; call < personal; call++)
+      expect(limit.personalLookup(["192.0.2.1"]).allowed).toBe(true);
+    expect(limit.personalLookup(["192.0.2.1"])).toMatchObject({
+      allowed: false,
+      limit: personal,
+      remaining: 0,
+    });
+    expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, limit: perMinute });
+    expect(limit.personalLookup(["192.0.2.2"]).allowed).toBe(true);
+  });
+
+  test("have of a /48 sixteen times that", () => {
+    const limit = createAddressLimit(6, aClock(start));
+    const take = (network: number) => limit.personalLookup([`${network}::/64`, "the /48"]).allowed;
+    const allowed = Array.from({ length: 40 }, (_, network) => take(network)).filter((one) => one).length;
+    expect(allowed).toBe(32);
+  });
+});
+
+describe("addresses without end in a minute", () => {
+  test("of IPv6, a quarter of a million, each with its own /48 and all asking for persons, refuse nobody's first look-up", () => {
+    const limit: AddressLimit = createAddressLimit(60, aClock(start));
+    let refusedFirst = 0;
+    for (let i = 0; i < 250_000; i++) {
+      const blocks = [`2001:${i.toString(16)}::/64`, `2001:${i.toString(16)}::/48`];
+      if (!limit.lookup(blocks).allowed || !limit.personalLookup(blocks).allowed) refusedFirst++;
+    }
+    expect(refusedFirst).toBe(0);
+  });
+
+  test("a million, need no more memory than one, and nobody gets more than the limit", () => {
     const clock = aClock(start);
-    const take = createAddressLimit(60, clock);
+    const take = takeOf(60, clock);
     for (let i = 0; i < 60; i++) take("192.0.2.1");
     Bun.gc(true);
     const before = process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { canonicalPhone, searchKeys, termKind } from "../../src/domain/search-term.ts";
+import { canonicalPhone, isPersonalTerm, searchKeys, termKind } from "../../src/domain/search-term.ts";
 import { maxTId, type TeacherKey } from "../../src/domain/teachers.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
@@ -101,5 +101,53 @@ describe("what a search term is taken for", () => {
       expect([term, kind === null]).toEqual([term, keys.length === 0]);
       if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
     }
+  });
+});
+
+describe("a term that has the limit of personal ones", () => {
+  test.each([
+    "ada@example.com",
+    "a/b@c/d",
+    "12345678901",
+    "08031234567",
+    "0803 123 4567",
+    "2348031234567",
+    "+2348031234567",
+    "+442079460958",
+  ])("%s", (term) => {
+    expect(isPersonalTerm(term)).toBe(true);
+  });
+
+  test.each([
+    "LA/2019/PRI/04417",
+    "LA / 2019 / 08031234567 / 1",
+    "204417",
+    "234567",
+    "23456789",
+    "0",
+    "00204417",
+    "1",
+    "",
+  ])("is not %j", (term) => {
+    expect(isPersonalTerm(term)).toBe(false);
+  });
+
+  test("is every one by which a NIN, an e-mail address or a phone number is looked for", () => {
+    const digits = (length: number, seed: number) =>
+      Array.from({ length }, (_, at) => (seed * (at + 7) * 2_654_435_761) % 10).join("");
+    let personal = 0;
+    for (const prefix of ["", "0", "234", "+", "+234", "00", "(0", "٠", "２３４", "tel:+234", "1-"]) {
+      for (let length = 0; length < 18; length++) {
+        for (let seed = 1; seed < 12; seed++) {
+          const term = prefix + digits(length, seed);
+          const sought = searchKeys(term, index).some(
+            ({ by }) => by === "nin" || by === "email" || by === "phone",
+          );
+          if (sought) personal++;
+          if (sought) expect([term, isPersonalTerm(term)]).toEqual([term, true]);
+        }
+      }
+    }
+    expect(personal).toBeGreaterThan(300);
   });
 });

@@ -1,11 +1,12 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { AddressDecision } from "../../domain/address-limit.ts";
+import { isTvsError } from "../../domain/errors.ts";
 import type { TermKind } from "../../domain/search-term.ts";
 import type { AppEnv } from "../context.ts";
 import { publicDocument, sendDocument } from "../document.ts";
-import { honoCall, problemResponse, setHeaders } from "../hono-call.ts";
+import { honoCall, problemResponse, readBody, setHeaders } from "../hono-call.ts";
 import type { PublicLimit } from "../public-limit.ts";
 import { setRateLimitHeaders } from "../reply.ts";
 import type { Service } from "../service.ts";
@@ -26,10 +27,6 @@ type PageContext = Context<AppEnv>;
  */
 export function publicPage(service: Service, limit: PublicLimit): Hono<AppEnv> {
   const page = createPage(service, limit);
-  const size = bodyLimit({
-    maxSize: maxFormBytes,
-    onError: (c) => page.ask(c, 413, ({ formWrong }) => formWrong),
-  });
   const iconFile = publicDocument(icon, "image/svg+xml");
   return new Hono<AppEnv>()
     .onError((error, c) => page.failed(error, c))
@@ -41,12 +38,16 @@ export function publicPage(service: Service, limit: PublicLimit): Hono<AppEnv> {
       if (tId !== undefined) return page.answerLink(c, tId, "tId");
       return page.ask(c, 200);
     })
-    .post("/", size, async (c) => {
+    .post("/", async (c) => {
       if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
         return page.ask(c, 415, ({ formWrong }) => formWrong);
       }
-      return page.answer(c, readTerm(new URLSearchParams(await c.req.text()).get("searchTerm") ?? ""));
+      return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
     });
+}
+
+async function readForm(c: PageContext): Promise<URLSearchParams> {
+  return new URLSearchParams(new TextDecoder().decode(await readBody(c, maxFormBytes)));
 }
 
 function createPage(service: Service, limit: PublicLimit) {
@@ -77,13 +78,16 @@ function createPage(service: Service, limit: PublicLimit) {
     });
   }
 
-  async function answer(c: PageContext, asked: Asked) {
+  /** The look-up is counted before it is read: who has none left costs nothing more, whatever is sent. */
+  async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
+    const decision = limit.lookup(honoCall(c));
+    showLimit(c, decision);
+    if (!decision.allowed) return tooMany(c, decision, "tooManyText");
+    const asked = await read();
     if ("problem" in asked) return ask(c, 400, asked.problem, asked.term);
-    const decision = limit(honoCall(c));
-    const headers = {};
-    setRateLimitHeaders(headers, decision);
-    setHeaders(c, headers);
-    if (!decision.allowed) return tooMany(c, decision.retryAfterSeconds);
+    const personal = limit.term(honoCall(c), asked.term);
+    if (personal !== null && personal.remaining <= decision.remaining) showLimit(c, personal);
+    if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
     const { settings } = service.live.current();
     return send(c, 200, (texts) => [
@@ -103,7 +107,7 @@ function createPage(service: Service, limit: PublicLimit) {
   function answerLink(c: PageContext, text: string, expected: TermKind) {
     const asked = readTerm(text);
     if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
-    return answer(c, asked);
+    return answer(c, () => asked);
   }
 
   /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
@@ -122,17 +126,22 @@ ${lookupForm(lookup, formOf(c))}`;
     });
   }
 
-  function tooMany(c: PageContext, seconds: number) {
-    c.header("Retry-After", String(seconds));
+  function tooMany(
+    c: PageContext,
+    { retryAfterSeconds }: AddressDecision,
+    text: "tooManyText" | "tooManyPersonalText",
+  ) {
+    c.header("Retry-After", String(retryAfterSeconds));
     return noAnswer(c, 429, (texts) => ({
       title: texts.tooMany,
-      text: texts.tooManyText(seconds),
+      text: texts[text](retryAfterSeconds),
       note: texts.noAnswer,
     }));
   }
 
   /** The status, the headers and the log are those of every failure; only the body is for people. */
   function failed(error: Error, c: PageContext) {
+    if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
     const { status } = problemResponse(error, c);
     return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
       title: status >= 500 ? texts.failed : texts.refused,
@@ -142,6 +151,12 @@ ${lookupForm(lookup, formOf(c))}`;
   }
 
   return { ask, answer, answerLink, failed };
+}
+
+function showLimit(c: PageContext, decision: AddressDecision): void {
+  const headers = {};
+  setRateLimitHeaders(headers, decision);
+  setHeaders(c, headers);
 }
 
 /** The language that was asked for in the link stays asked for. */

@@ -132,6 +132,8 @@ export const english = {
     tooMany: "Too many look-ups: please wait",
     tooManyText: (seconds: number) =>
       `There have been too many look-ups from your network in this minute. Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}. Everybody on the same network shares this limit.`,
+    tooManyPersonalText: (seconds: number) =>
+      `There have been too many look-ups by NIN, e-mail address or phone number from your network in this minute. Look up by registration number or teacher id instead, or try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
     failed: "Sorry, the register cannot be asked at the moment",
     failedText: "Try again in a minute. If it goes on, come back later.",
     refused: "Sorry, this could not be done",
