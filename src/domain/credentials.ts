@@ -59,11 +59,17 @@ function checksum(body: string): string {
   return digits;
 }
 
+/** Kind and id of a well-formed key; null for anything else, mistyped keys included. */
+function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
+  const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
+  if (kind === undefined || keyId === undefined) return null;
+  return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
+}
+
 /** The id in a well-formed key of this kind; null for anything else, mistyped keys included. */
 export function apiKeyId(text: string, kind: KeyKind): string | null {
-  const match = apiKeyPattern.exec(text);
-  if (match === null || match[1] !== kind) return null;
-  return checksum(text.slice(0, -checksumLength)) === match[4] ? (match[2] ?? null) : null;
+  const key = readApiKey(text);
+  return key?.kind === kind ? key.keyId : null;
 }
 
 type CertificateIdentity = { fingerprint: string; validFrom: number; validTo: number };
@@ -71,9 +77,11 @@ type CertificateIdentity = { fingerprint: string; validFrom: number; validTo: nu
 /** What a request presents, strongest first (contract, Authentication). */
 export type Presented = {
   readonly certificate: CertificateIdentity | null;
-  /** The one that a trusted proxy passes on: the TLS layer's may be the proxy's own. */
+  /** The one that a proxy passes on: the TLS layer's may be the proxy's own. */
   readonly forwardedCertificate?: CertificateIdentity | null;
   readonly bearer: string | null;
+  /** Something stands in `Authorization` that is not `Bearer` and one key. */
+  readonly otherAuthorization?: boolean;
   readonly headerKey: string | null;
 };
 
@@ -120,6 +128,40 @@ export function authenticate(
   );
 }
 
+/** What 401 says. Only the last one needs the database, and it says the same whatever stands there. */
+export const refusedCredentials = {
+  none: "no credential: send Authorization: Bearer API_KEY, or x-agency-api-key: API_KEY, or call with a client certificate",
+  otherAuthorization: "the Authorization header must be the word Bearer, a space and one API key",
+  mistyped: "the API key is mistyped or cut off: its check sum is wrong",
+  testKey: "this is a sandbox's key (tvs_test_), and this is the live service",
+  liveKey: "this is a live key (tvs_live_), and this is a sandbox: never send a live key to one",
+  unknown: "a valid client certificate, Bearer key or x-agency-api-key is required",
+} as const;
+
+/**
+ * Why a request has no valid credential, as far as its own text says. A well-formed key of this kind needs the
+ * database, and nothing of what that says is told: not whether the key or its partner exists, has ended or is
+ * disabled.
+ * @param presented what {@link authenticate} has refused
+ */
+export function refusalOf(
+  { certificate, forwardedCertificate = null, bearer, otherAuthorization = false, headerKey }: Presented,
+  kind: KeyKind,
+): keyof typeof refusedCredentials {
+  const faults = [bearer, headerKey].filter((key) => key !== null).map((key) => faultOf(key, kind));
+  if (faults.includes("unknown")) return "unknown";
+  if (otherAuthorization) return "otherAuthorization";
+  const hasCertificate = certificate !== null || forwardedCertificate !== null;
+  return faults[0] ?? (hasCertificate ? "unknown" : "none");
+}
+
+function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
+  const key = readApiKey(text);
+  if (key === null) return "mistyped";
+  if (key.kind === kind) return "unknown";
+  return key.kind === "test" ? "testKey" : "liveKey";
+}
+
 function byCertificate(
   certificate: CertificateIdentity | null,
   book: CredentialBook,
@@ -136,9 +178,11 @@ function byKey(
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): Authenticated | null {
   const keyId = text === null ? null : apiKeyId(text, options.kind);
-  const record = keyId === null ? undefined : book.apiKeys.get(keyId);
-  if (text === null || record === undefined || !isLive(record, options.now)) return null;
-  if (!equalBytes(options.secrets.mac("api-key", text), record.mac)) return null;
+  if (text === null || keyId === null) return null;
+  // Computed for an unknown id too: how long a refusal takes does not tell which ids there are.
+  const mac = options.secrets.mac("api-key", text);
+  const record = book.apiKeys.get(keyId);
+  if (record === undefined || !equalBytes(mac, record.mac) || !isLive(record, options.now)) return null;
   return enabled(book, record.partnerId, record.keyId);
 }
 

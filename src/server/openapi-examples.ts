@@ -194,6 +194,11 @@ export const errors = {
     message: "too many look-ups from this address; try again later",
     retryAfterSeconds: 23,
   },
+  personalSpent: {
+    statusCode: 429,
+    message: "too many look-ups by NIN, e-mail or phone from this address; try again later",
+    retryAfterSeconds: 23,
+  },
 } as const;
 
 export const webhookEvent: WebhookEvent = {

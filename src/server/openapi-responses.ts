@@ -1,3 +1,4 @@
+import { refusedCredentials } from "../domain/credentials.ts";
 import * as examples from "./openapi-examples.ts";
 import { type SchemaName, schemaRef } from "./openapi-schemas.ts";
 
@@ -106,6 +107,10 @@ function unavailable(names: readonly HeaderName[]): Json {
   );
 }
 
+function unauthorized(why: keyof typeof refusedCredentials) {
+  return { statusCode: 401, message: refusedCredentials[why] } as const;
+}
+
 /** Whole answers that are shown beside a response. */
 export const namedExamples = {
   PublicFound: { summary: "A licensed teacher", value: examples.publicFound },
@@ -117,6 +122,19 @@ export const namedExamples = {
   MinuteSpent: { summary: "The partner's minute is spent", value: examples.errors.minuteSpent },
   DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
   AddressSpent: { summary: "The address's minute is spent", value: examples.errors.addressSpent },
+  PersonalSpent: {
+    summary: "The address's look-ups by NIN, e-mail or phone are spent",
+    value: examples.errors.personalSpent,
+  },
+  NoCredential: { summary: "No credential", value: unauthorized("none") },
+  NotBearer: { summary: "Something else than Bearer and a key", value: unauthorized("otherAuthorization") },
+  MistypedKey: { summary: "A mistyped key, seen by its check sum", value: unauthorized("mistyped") },
+  SandboxKey: { summary: "A sandbox's key, on the live service", value: unauthorized("testKey") },
+  LiveKey: { summary: "A live key, on a sandbox", value: unauthorized("liveKey") },
+  UnknownCredential: {
+    summary: "Unknown, revoked or expired, or a disabled partner's",
+    value: unauthorized("unknown"),
+  },
 } as const satisfies Record<string, Json>;
 
 type ExampleName = keyof typeof namedExamples;
@@ -181,12 +199,21 @@ export const responses = {
     examples.errors.badRequest.message,
     rateLimit,
   ),
-  Unauthorized: failure(
-    401,
-    "No valid credential. Unknown, mistyped, revoked and expired keys and disabled partners are not told apart.",
-    "a valid client certificate, Bearer key or x-agency-api-key is required",
-    ["WWW-Authenticate"],
-  ),
+  Unauthorized: answer({
+    description:
+      "No valid credential. The message says what can be seen without looking the credential up. Unknown, revoked " +
+      "and expired keys, unknown certificates and disabled partners are not told apart.",
+    schema: "Error",
+    headers: ["Cache-Control", "WWW-Authenticate"],
+    examples: {
+      none: "NoCredential",
+      notBearer: "NotBearer",
+      mistyped: "MistypedKey",
+      sandboxKey: "SandboxKey",
+      liveKey: "LiveKey",
+      unknown: "UnknownCredential",
+    },
+  }),
   ScopeMissing: failure(
     403,
     "The partner lacks the scope of this endpoint.",
@@ -224,7 +251,7 @@ export const responses = {
     description: "The minute or the day is spent; the message says which. Wait `retryAfterSeconds`.",
     schema: "RateLimitError",
     headers: [...rateLimit, "Retry-After", "Cache-Control"],
-    examples: { minute: "MinuteSpent", day: "DaySpent", address: "AddressSpent" },
+    examples: { minute: "MinuteSpent", day: "DaySpent", address: "AddressSpent", personal: "PersonalSpent" },
   }),
   InternalError: internalError([]),
   PartnerInternalError: internalError(rateLimit),

@@ -1,5 +1,11 @@
 import type { PresentedCertificate } from "../domain/certificates.ts";
-import { type Authenticated, authenticate, type Presented } from "../domain/credentials.ts";
+import {
+  type Authenticated,
+  authenticate,
+  type Presented,
+  refusalOf,
+  refusedCredentials,
+} from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import type { QuotaCall } from "../domain/quota.ts";
@@ -67,8 +73,7 @@ function authenticateCall(
   const presented = presentedCredentials(call, forwardsCertificates);
   const caller = authenticate(presented, live.current().credentials, { kind, secrets, now: clock.now() });
   if (caller === null) {
-    const message = "a valid client certificate, Bearer key or x-agency-api-key is required";
-    throw new TvsError("CREDENTIAL_REQUIRED", message);
+    throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
   }
   return caller;
 }
@@ -88,11 +93,14 @@ async function chargeRest(store: Service["quotaStore"], quota: QuotaCall): Promi
  */
 function presentedCredentials(call: HttpCall, forwardsCertificates: PeerTest): Presented {
   const forwarded = forwardsCertificates(call) ? parseClientCertHeader(call.header("client-cert")) : null;
+  const authorization = call.header("authorization");
+  const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
   return {
     certificate: identityOf(call.connection.clientCertificate),
     forwardedCertificate: identityOf(forwarded),
-    bearer: /^Bearer +(\S+) *$/i.exec(call.header("authorization") ?? "")?.[1] ?? null,
-    headerKey: call.header("x-agency-api-key")?.trim() ?? null,
+    bearer,
+    otherAuthorization: authorization !== undefined && bearer === null,
+    headerKey: call.header("x-agency-api-key")?.trim() || null,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   loadCredentialBook,
   mintApiKey,
   type Presented,
+  refusalOf,
   revokeApiKey,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
@@ -157,6 +158,36 @@ function aBook(
 const options = { kind: "live", secrets, now } as const;
 const valid = { validFrom: now - 1, validTo: now + 1 };
 
+describe("why nobody calls, as far as it can be said without the database", () => {
+  const live = mintApiKey("nobody", minting).text;
+  const sandbox = mintApiKey("nobody", { ...minting, kind: "test" }).text;
+  const mistyped = live.slice(0, -1);
+  const certificate = { fingerprint: "f1", ...valid };
+
+  test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
+    ["nothing", {}, "none"],
+    ["no Bearer", { otherAuthorization: true }, "otherAuthorization"],
+    ["no Bearer, and a certificate", { otherAuthorization: true, certificate }, "otherAuthorization"],
+    ["a mistyped key", { bearer: mistyped }, "mistyped"],
+    ["what is no key at all", { headerKey: "nonsense" }, "mistyped"],
+    ["a sandbox's key", { headerKey: sandbox }, "testKey"],
+    ["a certificate", { certificate }, "unknown"],
+    ["a certificate of a proxy", { forwardedCertificate: certificate }, "unknown"],
+    ["a certificate and a mistyped key", { certificate, bearer: mistyped }, "mistyped"],
+    ["a well-formed key", { bearer: live }, "unknown"],
+    ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: live }, "unknown"],
+    ["a well-formed key without Bearer beside one", { otherAuthorization: true, headerKey: live }, "unknown"],
+    ["two keys, the first of which is told", { bearer: sandbox, headerKey: mistyped }, "testKey"],
+  ])("%s", (_name, presented, expected) => {
+    expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
+  });
+
+  test("a live key on a sandbox", () => {
+    expect(refusalOf({ ...nothing, bearer: live }, "test")).toBe("liveKey");
+    expect(refusalOf({ ...nothing, bearer: sandbox }, "test")).toBe("unknown");
+  });
+});
+
 describe("who calls", () => {
   const key = mintApiKey("keyed", minting);
   const other = mintApiKey("other", minting);
@@ -255,6 +286,23 @@ describe("who calls", () => {
         secrets: deriveSecrets(newMasterKey()),
       }),
     ).toBeNull();
+  });
+
+  test("an unknown key costs the same hash as a known one, so that the time tells nothing of it", () => {
+    let hashes = 0;
+    const counting = {
+      ...secrets,
+      mac: (...asked: Parameters<typeof secrets.mac>) => {
+        hashes++;
+        return secrets.mac(...asked);
+      },
+    };
+    const stranger = mintApiKey("stranger", minting).text;
+    for (const bearer of [stranger, key.text]) {
+      hashes = 0;
+      authenticate({ ...nothing, bearer }, book, { ...options, secrets: counting });
+      expect(hashes).toBe(1);
+    }
   });
 
   test("a mistyped key is refused without the book being asked", () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type KeyKind, mintApiKey } from "../../src/domain/credentials.ts";
 import { createDirectListener } from "../../src/server/direct.ts";
 import { type Listener, listen } from "../../src/server/listen.ts";
 import { known, openWorld, type World } from "./api-world.ts";
@@ -59,6 +60,11 @@ function post(as: "full" | "unscoped" | "spent" | null, body: unknown, headers: 
   return { method: "POST", headers: { ...authorization, ...headers }, body: text };
 }
 
+const mint = (kind: KeyKind) =>
+  mintApiKey("nobody", { kind, secrets: world.service.secrets, now: world.service.clock.now() }).text;
+const sandboxKey = () => mint("test");
+const unknownKey = () => mint("live");
+
 describe("the short way answers as Hono's routes do", () => {
   test.each([
     ["a hit", `?searchTerm=${encodeURIComponent(known.regNo)}`],
@@ -85,6 +91,15 @@ describe("the short way answers as Hono's routes do", () => {
     ["two identifiers", () => [checkPath, post("full", { ...question, identifier: { tId: 1, regNo: "x" } })]],
     ["no JSON", () => [checkPath, post("full", "{")]],
     ["no credential", () => [checkPath, post(null, question)]],
+    ["no Bearer", () => [checkPath, post(null, question, { Authorization: `${world.keyOf("full")}` })]],
+    ["another scheme", () => [checkPath, post(null, question, { Authorization: "Basic YTpi" })]],
+    [
+      "a mistyped key",
+      () => [checkPath, post(null, question, { Authorization: `Bearer ${world.keyOf("full")}x` })],
+    ],
+    ["a sandbox's key", () => [checkPath, post(null, question, { "x-agency-api-key": sandboxKey() })]],
+    ["an unknown key", () => [checkPath, post(null, question, { "x-agency-api-key": unknownKey() })]],
+    ["an empty key", () => [checkPath, post(null, question, { "x-agency-api-key": "" })]],
     ["no scope", () => [checkPath, post("unscoped", question)]],
     ["no quota", () => [checkPath, post("spent", question)]],
     [
@@ -146,6 +161,51 @@ describe("two credentials in one request", () => {
       );
       expect(await client.closed).toContain("HTTP/1.1 401 ");
     }
+  });
+});
+
+describe("why there is no credential is said alike, whichever way a call comes", () => {
+  test.each<[string, () => Record<string, string>, string]>([
+    ["none", () => ({}), "no credential: send Authorization: Bearer API_KEY"],
+    [
+      "no Bearer",
+      () => ({ Authorization: `${world.keyOf("full")}` }),
+      "the Authorization header must be the word Bearer",
+    ],
+    [
+      "mistyped",
+      () => ({ Authorization: `Bearer ${world.keyOf("full")?.slice(0, -1)}` }),
+      "the API key is mistyped",
+    ],
+    ["a sandbox's", () => ({ "x-agency-api-key": sandboxKey() }), "this is a sandbox's key"],
+    ["unknown", () => ({ "x-agency-api-key": unknownKey() }), "a valid client certificate, Bearer key or"],
+  ])("%s", async (_name, headers, expected) => {
+    for (const [listener, path] of [
+      [direct, checkPath],
+      [routed, checkPath],
+      [routed, "/v1/inter-agency/lookup/by-nin"],
+    ] as const) {
+      const { status, body } = await ask(listener, path, post(null, question, headers()));
+      expect(status).toBe(401);
+      expect(JSON.parse(body).message).toStartWith(expected);
+      expect(body).not.toContain(`${world.keyOf("full")?.slice(0, 21)}`);
+    }
+  });
+});
+
+describe("a head that can be read in two ways", () => {
+  test.each([
+    ["two hosts", "Host: a.example\r\nHost: b.example\r\n"],
+    ["a length twice", "Host: a.example\r\nContent-Length: 2\r\nContent-Length: 2\r\n"],
+    ["another coding than pieces", "Host: a.example\r\nTransfer-Encoding: gzip, chunked\r\n"],
+  ])("is refused before either way: %s", async (_name, headers) => {
+    const before = taken;
+    for (const { port } of [direct, routed]) {
+      const client = await openClient({ port });
+      client.write(`POST ${checkPath} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n{}`);
+      expect(await client.closed).toStartWith("HTTP/1.1 400 ");
+    }
+    expect(taken).toBe(before);
   });
 });
 

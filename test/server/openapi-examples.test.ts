@@ -17,7 +17,7 @@ import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
 import { createApp } from "../../src/server/app.ts";
 import { beginTrace } from "../../src/server/call-trace.ts";
 import * as examples from "../../src/server/openapi-examples.ts";
-import { responses } from "../../src/server/openapi-responses.ts";
+import { namedExamples, responses } from "../../src/server/openapi-responses.ts";
 import { problemReply } from "../../src/server/problem.ts";
 import type { AppOptions } from "../../src/server/service.ts";
 import { rejection } from "../rejection.ts";
@@ -210,7 +210,14 @@ describe("the app answers as the document shows", () => {
 });
 
 describe("the app refuses as the document shows", () => {
-  type Shown = { content: { "application/json": { example: { statusCode: number; message: string } } } };
+  type Shown = {
+    content: {
+      "application/json": {
+        example: { statusCode: number; message: string };
+        examples: Record<string, { $ref: string }>;
+      };
+    };
+  };
   const shown = (name: keyof typeof responses) =>
     (responses[name] as unknown as Shown).content["application/json"].example;
 
@@ -222,7 +229,6 @@ describe("the app refuses as the document shows", () => {
   const cases: [name: keyof typeof responses, path: string, init: Init][] = [
     ["PublicInvalid", "/teacher/verify-license", {}],
     ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
-    ["Unauthorized", eligibility, { body: examples.eligibilityCheck }],
     ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
     [
       "Forbidden",
@@ -236,6 +242,31 @@ describe("the app refuses as the document shows", () => {
 
   test.each(cases)("%s", async (name, path, init) => {
     expect(await world.ask(path, init)).toEqual(shown(name));
+  });
+
+  test("each credential that is none, by what can be said of it", async () => {
+    const { secrets } = world.service;
+    const mint = (kind: "live" | "test") => mintApiKey("nobody", { kind, secrets, now: 0 }).text;
+    const stranger = mint("live");
+    const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+    const sandbox = { ...world.service, keyKind: "test" as const };
+    const asked: Record<string, [headers: Record<string, string>, service?: typeof sandbox]> = {
+      NoCredential: [{}],
+      NotBearer: [{ Authorization: stranger }],
+      MistypedKey: [bearer(stranger.slice(0, -1))],
+      SandboxKey: [bearer(mint("test"))],
+      LiveKey: [{ "x-agency-api-key": stranger }, sandbox],
+      UnknownCredential: [bearer(stranger)],
+    };
+    const shownNames = Object.values(responses.Unauthorized.content as Shown["content"])
+      .flatMap(({ examples: shown }) => Object.values(shown))
+      .map(({ $ref }) => $ref.replace("#/components/examples/", ""));
+    expect(shownNames).toEqual(Object.keys(asked));
+    for (const [name, [headers, service]] of Object.entries(asked)) {
+      const { value } = namedExamples[name as keyof typeof namedExamples];
+      const init = { headers, body: examples.eligibilityCheck };
+      expect(await world.ask(eligibility, init, {}, service)).toEqual(value);
+    }
   });
 
   test("a key that was used with another body", async () => {
@@ -261,13 +292,18 @@ describe("the app refuses as the document shows", () => {
 
   test("a spent minute, a spent day, and a spent address", async () => {
     const other = await openExampleWorld();
-    const { minuteSpent, daySpent, addressSpent } = examples.errors;
+    const { minuteSpent, daySpent, addressSpent, personalSpent } = examples.errors;
     const byId = `${prefix}/lookup/by-tid/1`;
     other.setTime("2026-03-01T09:30:37Z");
     expect(await other.ask(byId, { as: "noMinute" })).toEqual(minuteSpent);
     expect(await other.ask("/teacher/verify-license?searchTerm=1", {}, { publicPerMinute: 0 })).toEqual(
       addressSpent,
     );
+    const { hono } = createApp(other.service, { publicPerMinute: 3, trustedProxies: [] });
+    const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+    const byNin = () => hono.request(`/teacher/verify-license?searchTerm=${examples.nin}`, {}, info);
+    expect((await byNin()).status).toBe(200);
+    expect(await (await byNin()).json()).toEqual(personalSpent);
     other.setTime("2026-03-01T09:30:00Z");
     expect(await other.ask(byId, { as: "noDay" })).toEqual(daySpent);
     await other.close();
@@ -289,6 +325,7 @@ describe("the app refuses as the document shows", () => {
 
   test("with nothing left out: every error that the document has was asked for", () => {
     const others = [
+      "Unauthorized",
       "KeyReused",
       "KeyInUse",
       "PartnerUnavailable",
