@@ -21,7 +21,8 @@ RS256 signature, then \`iss\` (the issuer) and \`aud\` (your partner id). The si
 one beside it is a convenience.
 
 **Errors** are \`{statusCode, message}\`. Retry 5xx with exponential back-off, starting at 1 second, at most 3 times.
-On 429 wait \`retryAfterSeconds\`. Send an \`Idempotency-Key\` where it is taken, and a retry can do no harm.
+On 429 wait \`retryAfterSeconds\`. Send an \`Idempotency-Key\` where it is taken, and a retry can do no harm. A 401 says
+what can be seen of a credential without looking it up.
 
 **Order of checks:** address and method (404, 405), credential (401), scope (403), minute quota (429), size and form
 of the body (413, 400), purpose (403), idempotency (replay, 422, 409), day quota (429), work.

@@ -162,6 +162,7 @@ const live = html`<h2 id="live">5. Going live</h2>
 <li>Change the base address, the expected <code>iss</code> and <code>aud</code>, and the key. Nothing else differs.</li>
 <li>Cache the key set for at most a day and honour a <code>kid</code> you have not seen. Keys rotate without notice.</li>
 <li>Retry 5xx after 1 second, doubling, three times at most, with the same <code>Idempotency-Key</code>. On 429 wait <code>retryAfterSeconds</code>.</li>
+<li>A 401 says what is wrong with a key that is missing, mistyped or of the other service. One that is well formed and refused has been revoked, has ended, or was never issued: ask the operator.</li>
 <li>Treat a failure as no answer. Only a signed <code>"found":false</code> says that nobody was found.</li>
 <li>Keep your clock right: webhook signatures are good for 300 seconds.</li>
 <li>If a key or secret may be known to others, tell the operator at once. Two keys can be live while you change over.</li>
