@@ -155,9 +155,15 @@ async function explain(words: readonly string[]): Promise<number> {
  * word is an operand: whoever has to declare a key compromised must not have to know of `--` first.
  */
 function kidsLast(words: readonly string[]): string[] {
-  const kids = words.filter((word) => /^-[\w-]{42}$/.test(word));
-  if (kids.length === 0 || words.includes("--")) return [...words];
-  return [...words.filter((word) => !kids.includes(word)), "--", ...kids];
+  const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
+  // The one option that takes a key id keeps it.
+  const joined = words.flatMap((word, index) => {
+    if (word === "--anchor" && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
+    return words[index - 1] === "--anchor" && isKid(word) ? [] : [word];
+  });
+  const kids = joined.filter(isKid);
+  if (kids.length === 0 || words.includes("--")) return joined;
+  return [...joined.filter((word) => !kids.includes(word)), "--", ...kids];
 }
 
 /** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */

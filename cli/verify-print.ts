@@ -3,7 +3,7 @@
 import type { EligibilityResult } from "../src/partner/contract.ts";
 import type { Place } from "../src/partner/input.ts";
 import { refusalReasons } from "../src/partner/reasons.ts";
-import type { Check, Verification } from "../src/partner/verification.ts";
+import type { Check, KeyTrust, Verification } from "../src/partner/verification.ts";
 
 /** Receives text and bytes in UTF-8. */
 export type Output = { append(text: string): void; appendBytes(bytes: Uint8Array): void };
@@ -67,6 +67,21 @@ const quoteIssuer = createQuote();
 const quoteAudience = createQuote();
 const quoteFile = createQuote();
 
+/** All envelopes of a run are judged with the same keys. */
+function createTrustJson(): (trust: KeyTrust | null) => string {
+  let last: KeyTrust | null = null;
+  let json = "null";
+  return (trust) => {
+    if (trust !== last) {
+      json = JSON.stringify(trust);
+      last = trust;
+    }
+    return json;
+  };
+}
+
+const trustJson = createTrustJson();
+
 function jsonBeforeChecks(verification: Verification, resultText: string | undefined): string {
   const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
   const resultJson = result === null ? "null" : escaped(resultText ?? JSON.stringify(result));
@@ -74,7 +89,8 @@ function jsonBeforeChecks(verification: Verification, resultText: string | undef
     `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
     `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
     `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
-    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},"result":${resultJson},"checks":`
+    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},"result":${resultJson},` +
+    `"trust":${trustJson(verification.trust)},"checks":`
   );
 }
 

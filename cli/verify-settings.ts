@@ -3,6 +3,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
+import { isThumbprint } from "../src/partner/rsa-key.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "../src/partner/strict-json.ts";
 
 export type Environment = Record<string, string | undefined>;
@@ -11,6 +12,8 @@ export type Environment = Record<string, string | undefined>;
 export type Profile = {
   jwks: string | undefined;
   keyHistory: string | undefined;
+  /** The key that must have signed the key history. */
+  anchor: string | undefined;
   issuer: string;
   audience: string;
 };
@@ -19,6 +22,7 @@ export type Profile = {
 export type VerifyFlags = {
   jwks?: string | undefined;
   keyHistory?: string | undefined;
+  anchor?: string | undefined;
   issuer?: string | undefined;
   audience?: string | undefined;
   profile?: string | undefined;
@@ -56,6 +60,7 @@ async function loadProfile(name: string, env: Environment): Promise<Sources> {
   return {
     jwks: text("jwks"),
     keyHistory: text("keyHistory"),
+    anchor: text("anchor"),
     issuer: text("issuer"),
     audience: text("audience"),
   };
@@ -83,6 +88,7 @@ function fromEnvironment(env: Environment): Sources {
   return {
     jwks: env.TVS_VERIFY_JWKS,
     keyHistory: env.TVS_VERIFY_KEY_HISTORY,
+    anchor: env.TVS_VERIFY_ANCHOR,
     issuer: env.TVS_VERIFY_ISSUER,
     audience: env.TVS_VERIFY_AUDIENCE,
   };
@@ -104,10 +110,16 @@ export async function resolveProfile(flags: VerifyFlags, env: Environment): Prom
   const layers: Sources[] = [flags, saved, fromEnvironment(env)];
   const pick = (name: keyof Sources) => layers.map((layer) => layer[name]).find(Boolean);
   const [jwks, keyHistory] = [absolute(pick("jwks")), absolute(pick("keyHistory"))];
-  const [issuer, audience] = [pick("issuer"), pick("audience")];
+  const [anchor, issuer, audience] = [pick("anchor"), pick("issuer"), pick("audience")];
   if (!jwks && !keyHistory)
     throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both");
+  if (anchor && !keyHistory)
+    throw usage("--anchor names the key that signed a key history: give --key-history FILE as well");
+  if (anchor && !isThumbprint(anchor))
+    throw usage(
+      "--anchor is a key id of 43 characters, as the service's health document shows it (activeKid)",
+    );
   if (!issuer) throw usage("the issuer is not known: give --issuer URL, the service's issuer address");
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
-  return { jwks, keyHistory, issuer, audience };
+  return { jwks, keyHistory, anchor, issuer, audience };
 }

@@ -6,7 +6,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { createKeySet, type KeySetSources } from "../src/partner/key-set.ts";
+import { createKeySet, type KeySet, type KeySetSources } from "../src/partner/key-set.ts";
 import { command } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { exitCodes, parseTime } from "./output.ts";
@@ -44,6 +44,11 @@ const args = {
     valueHint: "FILE",
     description: "The key history (TVS_VERIFY_KEY_HISTORY)",
   },
+  anchor: {
+    type: "string",
+    valueHint: "KID",
+    description: "The key that must have signed the key history (TVS_VERIFY_ANCHOR)",
+  },
   issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
   audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
   now: { type: "string", valueHint: "TIME", description: "Judge as at this time (ISO 8601)" },
@@ -64,6 +69,7 @@ const flag = { type: "boolean" } as const;
 const flagOptions = {
   jwks: text,
   "key-history": text,
+  anchor: text,
   issuer: text,
   audience: text,
   now: text,
@@ -107,13 +113,14 @@ async function readKeyFile(path: string | undefined, what: string): Promise<Uint
   }
 }
 
-async function readSources({ jwks, keyHistory, issuer }: Profile): Promise<KeySetSources> {
+async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promise<KeySetSources> {
   const set = await readKeyFile(jwks, "JWKS");
   const history = await readKeyFile(keyHistory, "key history");
   return {
     issuer,
     ...(set === null ? {} : { jwks: set }),
     ...(history === null ? {} : { keyHistory: history }),
+    ...(anchor === undefined ? {} : { anchor }),
   };
 }
 
@@ -189,6 +196,13 @@ function exitCode(tally: Tally): number {
   return tally.undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
+/** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
+function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
+  if (trust?.basis !== "key-history") return "";
+  const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
+  return `trust rests on ${printable(keyHistory)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+}
+
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const { paths, profile, settings } = command;
   const progress = command.qr ? null : await createProgress(paths);
@@ -210,6 +224,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   }
   const { valid, refused, undecidable } = tally;
   const isSummed = !settings.json && paths.length > 0;
+  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }

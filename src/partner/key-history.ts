@@ -18,7 +18,11 @@ export type KeyHistory = {
   readonly issuer: string;
   readonly issuedAtSeconds: number;
   readonly keys: ReadonlyMap<string, HistoricKey>;
+  /** The key that signed it: one of `keys`, hence no proof by itself of who made the history. */
+  readonly signer: HistoricKey;
 };
+
+type Unsigned = Omit<KeyHistory, "signer">;
 
 /** The `typ` of the header, which keeps a history from ever passing for another token (RFC 8725 section 3.11). */
 export const keyHistoryType = "key-history+jwt";
@@ -77,7 +81,7 @@ function readEntries(entries: JsonValue[]): Map<string, HistoricKey> | Refusal {
   return keys;
 }
 
-function readPayload(payload: JsonObject): KeyHistory | Refusal {
+function readPayload(payload: JsonObject): Unsigned | Refusal {
   const { iss, iat, keys } = payload;
   if (
     typeof iss !== "string" ||
@@ -101,7 +105,7 @@ function unwrap(text: string): string {
 }
 
 async function findSigner(
-  history: KeyHistory,
+  history: Unsigned,
   header: JwsHeader,
   jws: { signingInput: Uint8Array<ArrayBuffer>; signature: Uint8Array<ArrayBuffer> },
 ): Promise<HistoricKey | Refusal> {
@@ -113,7 +117,8 @@ async function findSigner(
 }
 
 /**
- * Reads and verifies a key history.
+ * Reads a key history and verifies it with a key out of itself: that proves only that its signer made all of
+ * it. Who the signer is, the caller has to know from elsewhere (`KeyHistory.signer`).
  *
  * @param text the compact JWS, alone or as `{"keyHistory": "…"}`
  * @param issuer the issuer that must have made it; null accepts any
@@ -133,5 +138,5 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   if (signer instanceof Refusal) return signer;
   if (isCompromisedAt(signer.window, history.issuedAtSeconds)) return refuse("KEY_HISTORY_KEY_COMPROMISED");
   if (issuer !== null && history.issuer !== issuer) return refuse("KEY_HISTORY_ISSUER_MISMATCH");
-  return history;
+  return { ...history, signer };
 }

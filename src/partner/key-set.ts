@@ -5,11 +5,13 @@
  * changed the others as well.
  */
 
-import { type HistoricKey, readKeyHistory } from "./key-history.ts";
+import { formatSeconds } from "./date-time.ts";
+import { type HistoricKey, type KeyHistory, readKeyHistory } from "./key-history.ts";
 import type { KeyWindow } from "./key-window.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { type VettedKey, vetRsaKey } from "./rsa-key.ts";
+import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
 import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import { type KeyTrust, type Passed, passed } from "./verification.ts";
 
 /** A key with its window of use, which only a key history tells. */
 export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
@@ -18,6 +20,10 @@ export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
 export type KeySet = {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly refusal: Refusal | null;
+  /** What makes these keys the service's; null when the set is refused. */
+  readonly trust: KeyTrust | null;
+  /** The outcome of the check `keySet` of every envelope that is judged with these keys. */
+  readonly checked: Passed;
 };
 
 export type KeySetSources = {
@@ -27,6 +33,11 @@ export type KeySetSources = {
   readonly keyHistory?: string | Uint8Array;
   /** The issuer that the key history must be of. */
   readonly issuer?: string;
+  /**
+   * The key id (RFC 7638 thumbprint) of the key that must have signed the key history. The history is signed with a key
+   * out of itself, so alone it proves nothing about who made it: give the anchor, or a JWKS that you fetched yourself.
+   */
+  readonly anchor?: string;
 };
 
 /** Files saved by some editors and shells begin with a byte order mark. */
@@ -76,7 +87,16 @@ export function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string
   return vetKeys(document.keys);
 }
 
-/** The history adds windows to known keys and brings those that have left the JWKS. */
+/** The same key, whatever it is called. */
+function isSameKey(one: VettedKey, other: VettedKey): boolean {
+  return one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e;
+}
+
+/**
+ * The history adds windows to the keys of the JWKS and names those that were compromised. It brings back no other key
+ * that the JWKS lacks: retired keys stay in there for ever, so one that is gone was taken out for a reason that is
+ * newer than this history.
+ */
 function merge(
   published: ReadonlyMap<string, KnownKey>,
   historic: ReadonlyMap<string, HistoricKey>,
@@ -84,38 +104,85 @@ function merge(
   const keys = new Map<string, KnownKey>(published);
   for (const [kid, key] of historic) {
     const other = published.get(kid);
-    if (other !== undefined && (other.jwk.n !== key.jwk.n || other.jwk.e !== key.jwk.e)) {
+    if (other !== undefined && !isSameKey(other, key)) {
       return refuse("KEY_SET_CONFLICT", `The JWKS and the key history give different keys under ${kid}.`);
     }
-    keys.set(kid, key);
+    if (other !== undefined || key.window.compromisedSinceMs !== null) keys.set(kid, key);
   }
   return keys;
 }
 
-async function readSources(sources: KeySetSources): Promise<ReadonlyMap<string, KnownKey> | Refusal> {
-  const published = sources.jwks === undefined ? new Map<string, KnownKey>() : readJwks(sources.jwks);
-  if (published instanceof Refusal || sources.keyHistory === undefined) return published;
-  const { keyHistory } = sources;
+type Trusted = { readonly keys: ReadonlyMap<string, KnownKey>; readonly trust: KeyTrust };
+
+/** Whoever signed the history could have written any key into it: so the signer must be known from elsewhere. */
+async function anchorHistory(
+  history: KeyHistory,
+  published: ReadonlyMap<string, KnownKey> | null,
+  anchor: string | undefined,
+): Promise<Trusted | Refusal> {
+  const { signer } = history;
+  const keys = published === null ? history.keys : merge(published, history.keys);
+  if (keys instanceof Refusal) return keys;
+  const historySigner = await thumbprintOf(signer.jwk);
+  const isPublished = published === null || [...published.values()].some((key) => isSameKey(key, signer));
+  if (!isPublished || (anchor !== undefined && anchor !== historySigner)) {
+    const place = isPublished ? `not ${anchor}, the one that you pinned` : "not in the JWKS";
+    const detail = `The key that signed the key history, ${historySigner}, is ${place}.`;
+    return refuse("KEY_HISTORY_NOT_ANCHORED", detail);
+  }
+  const basis = anchor !== undefined ? "anchor" : published !== null ? "jwks" : "key-history";
+  return { keys, trust: { basis, historySigner, historySignedAt: formatSeconds(history.issuedAtSeconds) } };
+}
+
+async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {
+  const { jwks, keyHistory, issuer = null, anchor } = sources;
+  const published = jwks === undefined ? null : readJwks(jwks);
+  if (published instanceof Refusal) return published;
+  if (keyHistory === undefined) {
+    const trust = { basis: "jwks", historySigner: null, historySignedAt: null } as const;
+    return { keys: published ?? new Map(), trust };
+  }
   const text = typeof keyHistory === "string" ? keyHistory : (decodeUtf8(keyHistory) ?? "");
-  const history = await readKeyHistory(withoutMark(text), sources.issuer ?? null);
-  return history instanceof Refusal ? history : merge(published, history.keys);
+  const history = await readKeyHistory(withoutMark(text), issuer);
+  return history instanceof Refusal ? history : anchorHistory(history, published, anchor);
+}
+
+const noForbiddenKey = "No key of the set is forbidden.";
+const checkedWithJwks = passed(noForbiddenKey);
+
+/** Says on what the set rests where that is not the JWKS. */
+function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed {
+  if (basis === "jwks") return checkedWithJwks;
+  const signed = `which key ${historySigner} signed on ${historySignedAt}`;
+  return basis === "anchor"
+    ? passed(`${noForbiddenKey} Trust rests on the key history, ${signed}, and you pinned that key.`)
+    : passed(
+        `${noForbiddenKey} Trust rests on the key history alone, ${signed}. If it came with the envelope, it proves nothing.`,
+      );
 }
 
 /**
  * Builds the key set that `verifyEnvelope` needs, from a JWKS, a key history or both.
  *
- * A bad source does not throw: the set then carries the refusal that every envelope will get.
+ * A bad source does not throw: the set then carries the refusal that every envelope will get. With both given, the key
+ * that signed the history must be in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. The history alone is enough, but then
+ * it is believed as it is, unless `anchor` pins its signer: take it from the service or from your own archive, never
+ * from the party that hands over the envelope.
  *
- * @param sources at least one of `jwks` and `keyHistory`; the history alone is enough
- * @throws TypeError when neither is given
+ * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
+ * @throws TypeError when neither is given, or an anchor that pins nothing or is no thumbprint
  */
 export async function createKeySet(sources: KeySetSources): Promise<KeySet> {
-  if (sources.jwks === undefined && sources.keyHistory === undefined) {
+  const { jwks, keyHistory, anchor } = sources;
+  if (jwks === undefined && keyHistory === undefined) {
     throw new TypeError("createKeySet needs a JWKS, a key history or both");
+  }
+  if (anchor !== undefined && (keyHistory === undefined || !isThumbprint(anchor))) {
+    throw new TypeError("the anchor is the 43-character id of the key that signed the key history");
   }
   // What throws here is the cryptography itself, for example a page that is not served over https.
   const outcome = await readSources(sources).catch(() => refuse("VERIFIER_FAILED"));
   return outcome instanceof Refusal
-    ? { keys: new Map(), refusal: outcome }
-    : { keys: outcome, refusal: null };
+    ? { keys: new Map(), refusal: outcome, trust: null, checked: checkedWithJwks }
+    : { ...outcome, refusal: null, checked: checkedBy(outcome.trust) };
 }

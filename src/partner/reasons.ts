@@ -70,6 +70,9 @@ export const refusalReasons = {
   ),
   KEY_HISTORY_ISSUER_MISMATCH: refused("The key history is that of another issuer."),
   KEY_SET_CONFLICT: refused("The JWKS and the key history give different keys under one key id."),
+  KEY_HISTORY_NOT_ANCHORED: refused(
+    "The key that signed the key history is not one that you trust: fetch the key set and the key history again, from the service itself.",
+  ),
 
   KID_UNKNOWN: undecidable("No key with this key id is known: fetch the current JWKS or key history."),
   VERIFIER_FAILED: undecidable("The cryptography of this machine failed to check the signature."),

@@ -1,6 +1,6 @@
 /** Vets one JSON Web Key (RFC 7517, RFC 7518 section 6.3) before anything is verified with it. */
 
-import { decodeBase64url } from "./base64url.ts";
+import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { hasRocaFingerprint } from "./roca.ts";
 import type { JsonObject } from "./strict-json.ts";
@@ -105,4 +105,21 @@ export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
     e: String(jwk.e),
   } as const;
   return { jwk: publicJwk, modulusBytes: n.length };
+}
+
+/** Whether a text has the form of a thumbprint. */
+export function isThumbprint(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/**
+ * The RFC 7638 thumbprint of a key, which is the key id that the service gives it. Computed from the key itself: the
+ * `kid` beside a key is a text that anybody can write.
+ *
+ * @param jwk a vetted key
+ * @returns SHA-256 in base64url, 43 characters
+ */
+export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
+  const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
+  return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
 }

@@ -25,6 +25,16 @@ export type CheckName = (typeof checkNames)[number];
 /** `ok` is null for a check that does not apply, or that was not reached. */
 export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
 
+/** What makes the keys that an envelope was judged with the service's. */
+export type KeyTrust = {
+  /** `jwks`: the caller's JWKS; `anchor`: the caller pinned the history's signer; `key-history`: that file alone. */
+  readonly basis: "jwks" | "anchor" | "key-history";
+  /** The key that signed the key history, by the thumbprint computed from it; null without a history. */
+  readonly historySigner: string | null;
+  /** When the key history was signed, in whole seconds; later compromises are not in it. */
+  readonly historySignedAt: string | null;
+};
+
 /**
  * What a verification found. Everything but `kid` comes from what is signed: it is null unless the signature
  * is good and its key was sound and in use, and it is there when only a later check refused the envelope.
@@ -42,6 +52,8 @@ export type Verification = {
   /** The signed time of signing, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly verifiedAt: string | null;
   readonly result: EligibilityResult | null;
+  /** What the keys rest on; null when the check `keySet` was not passed. */
+  readonly trust: KeyTrust | null;
   /** All of `checkNames`, in order. */
   readonly checks: readonly Check[];
 };
@@ -50,7 +62,12 @@ export type Verification = {
 export type Passed = { readonly ok: true | null; readonly detail: string };
 
 /** A verification under way: the outcomes so far are those of the first of `checkNames`. */
-export type Draft = { readonly outcomes: Passed[]; kid: string | null; claims: Claims | null };
+export type Draft = {
+  readonly outcomes: Passed[];
+  kid: string | null;
+  claims: Claims | null;
+  trust: KeyTrust | null;
+};
 
 const notReached = "Not reached.";
 
@@ -66,7 +83,7 @@ export function skipped(detail: string): Passed {
 
 /** Begins a verification. */
 export function beginVerification(): Draft {
-  return { outcomes: [], kid: null, claims: null };
+  return { outcomes: [], kid: null, claims: null, trust: null };
 }
 
 /** Notes the outcome of the next check of `checkNames`. */
@@ -105,6 +122,7 @@ function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly C
     audience: claims?.audience ?? null,
     verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
     result: claims?.result ?? null,
+    trust: draft.trust,
     checks,
   };
 }

@@ -56,7 +56,6 @@ const outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
   bare: passed("A well-formed compact JWS, canonical base64url."),
   header: passed("RS256, no extensions, no key of its own."),
-  keySet: passed("No key of the set is forbidden."),
   key: passed("The key that the header names is known."),
   signature: passed("The signature was made by this key over this content."),
   claims: passed("All claims are there and well formed."),
@@ -134,7 +133,8 @@ export function open(form: Form | Refusal, options: VerifyOptions): Opened | Ver
   draft.kid = header.kid;
   note(draft, outcomes.header);
   if (options.keys.refusal !== null) return fail(draft, "keySet", options.keys.refusal);
-  note(draft, outcomes.keySet);
+  draft.trust = options.keys.trust;
+  note(draft, options.keys.checked);
   const key = options.keys.keys.get(header.kid);
   if (key === undefined) return fail(draft, "key", refuse("KID_UNKNOWN"));
   note(draft, outcomes.key);

@@ -2,16 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runVerify } from "../../cli/verify.ts";
 import { maxDocumentBytes } from "../../cli/verify-files.ts";
-import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { audience, folder, issuer } from "../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../fixtures/make-envelopes.ts";
-
-const jwks = join(folder, "keys", "jwks.json");
-const keyHistory = join(folder, "keys", "history.jose");
-const settings = ["--jwks", jwks, "--key-history", keyHistory, "--issuer", issuer, "--audience", audience];
-
-type Run = { code: number; stdout: string; stderr: string; objects: Record<string, unknown>[] };
+import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 let temp: string;
 
@@ -22,43 +16,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(temp, { recursive: true, force: true });
 });
-
-async function* oneChunk(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(content);
-}
-
-/** Runs the command in memory; `objects` are the lines of `--json`. */
-async function run(
-  args: string[],
-  options: {
-    env?: Record<string, string>;
-    stdin?: string | Uint8Array;
-    stream?: AsyncIterable<Uint8Array>;
-  } = {},
-): Promise<Run> {
-  let [stdout, stderr] = ["", ""];
-  const code = await runVerify(args, {
-    stdout: (text) => {
-      stdout += typeof text === "string" ? text : Buffer.from(text).toString();
-    },
-    stderr: (text) => {
-      stderr += text;
-    },
-    env: options.env ?? {},
-    now: () => new Date(now),
-    stdin: options.stream ?? oneChunk(options.stdin ?? ""),
-  });
-  const lines = args.includes("--json") ? stdout.trimEnd().split("\n").filter(Boolean) : [];
-  return { code, stdout, stderr, objects: lines.map((line) => JSON.parse(line)) };
-}
-
-function input(name: string): string {
-  return join(folder, "inputs", name);
-}
-
-function fixture(name: string): Promise<string> {
-  return readFile(input(name), "utf8");
-}
 
 async function save(name: string, content: string | Uint8Array): Promise<string> {
   const path = join(temp, name);

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createKeySet, type KeySetSources } from "../../src/partner/key-set.ts";
+import type { Verification } from "../../src/partner/verification.ts";
+import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { audience, envelope, folder, issuer, keys, now } from "../fixtures/envelope-tokens.ts";
+
+function read(name: string): Buffer {
+  return readFileSync(join(folder, "keys", name));
+}
+
+async function judgeWith(sources: KeySetSources, text = JSON.stringify(envelope())): Promise<Verification> {
+  const keySet = await createKeySet({ issuer, ...sources });
+  return verifyEnvelope(text, { keys: keySet, issuer, audience, now: new Date(now) });
+}
+
+function keySetDetail({ checks }: Verification): string {
+  return checks.find(({ name }) => name === "keySet")?.detail ?? "";
+}
+
+describe("what a key set rests on", () => {
+  const signedAt = "2026-02-01T00:00:00Z";
+
+  test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", async () => {
+    const alone = await judgeWith({ jwks: read("jwks.json") });
+    expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
+    const both = await judgeWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
+    expect(both).toMatchObject({
+      valid: true,
+      trust: { basis: "jwks", historySigner: keys.active.kid, historySignedAt: signedAt },
+    });
+    expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
+  });
+
+  test("a key history alone says so, and names its signer and its time", async () => {
+    const alone = await judgeWith({ keyHistory: read("history.jose") });
+    expect(alone).toMatchObject({
+      valid: true,
+      trust: { basis: "key-history", historySigner: keys.active.kid, historySignedAt: signedAt },
+    });
+    expect(keySetDetail(alone)).toContain(
+      `rests on the key history alone, which key ${keys.active.kid} signed`,
+    );
+  });
+
+  test("the signer is named by the thumbprint of its key, not by the key id that the history gives it", async () => {
+    const lied = await judgeWith({ keyHistory: read("history-by-liar.jose") });
+    expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
+    expect(keySetDetail(lied)).not.toContain(keys.active.kid);
+  });
+
+  test("an anchor lets only the pinned key have signed the history", async () => {
+    const keyHistory = read("history.jose");
+    const pinned = await judgeWith({ keyHistory, anchor: keys.active.kid });
+    expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
+    const other = await judgeWith({ keyHistory, anchor: keys.retired.kid });
+    expect(other).toMatchObject({
+      valid: false,
+      reason: "KEY_HISTORY_NOT_ANCHORED",
+      verdict: "refused",
+      trust: null,
+    });
+    const forged = JSON.stringify(envelope({}, "stranger"));
+    const stranger = { keyHistory: read("history-by-stranger.jose"), anchor: keys.active.kid };
+    expect((await judgeWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  });
+
+  test("a lying key id is no anchor", async () => {
+    const sources = { keyHistory: read("history-by-liar.jose"), anchor: keys.active.kid };
+    const refused = await judgeWith(sources);
+    expect(refused.reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+    expect(keySetDetail(refused)).toContain(keys.stranger.kid);
+  });
+
+  test("an anchor and a JWKS must both know the signer", async () => {
+    const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
+    expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+    expect((await judgeWith({ ...sources, anchor: keys.pending.kid })).reason).toBe(
+      "KEY_HISTORY_NOT_ANCHORED",
+    );
+    const old = { ...sources, jwks: read("jwks-two-rotations-older.json"), anchor: keys.active.kid };
+    expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  });
+
+  test("an anchor that pins nothing, or is no thumbprint, is the caller's mistake", async () => {
+    const attempts = [
+      { jwks: read("jwks.json"), anchor: keys.active.kid },
+      { keyHistory: read("history.jose"), anchor: "" },
+      { keyHistory: read("history.jose"), anchor: "active" },
+    ];
+    for (const attempt of attempts) expect(createKeySet(attempt)).rejects.toBeInstanceOf(TypeError);
+  });
+});
