@@ -10,7 +10,7 @@ import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
 import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
-import { type RefusalReason, refusalReasons, refuse } from "../src/partner/reasons.ts";
+import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
@@ -174,8 +174,7 @@ async function checkFile(file: string, check: Check): Promise<Located[]> {
   }
   const [only] = results;
   if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
-    const { explanation } = refusalReasons[only.reason as RefusalReason];
-    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${explanation}`);
+    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${only.problem}`);
   }
   return results;
 }

@@ -166,7 +166,15 @@ const unjudged: ReadonlySet<string | null> = new Set([
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
   "NO_ENVELOPE",
+  "NOT_AN_ENVELOPE",
 ]);
+
+/** What is no envelope is named for what it is; every other reason has one sentence for all its cases. */
+function explain({ reason, checks }: Verification): string {
+  if (reason === null) return "";
+  const detail = reason === "NOT_AN_ENVELOPE" ? checks[0]?.detail : undefined;
+  return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
+}
 
 /**
  * One verification for a person: the verdict, the one reason, what is signed, and each check.
@@ -178,9 +186,8 @@ const unjudged: ReadonlySet<string | null> = new Set([
 export function formatHuman(verification: Verification, location: Location, color: boolean): string {
   const { verdict, reason, result } = verification;
   const word = color ? `\u001b[${colors[verdict]}m${verdict}\u001b[0m` : verdict;
-  const why = reason === null ? "" : `  ${reason}: ${refusalReasons[reason].explanation}`;
   const lines = [
-    `${word}  ${printable(describeLocation(location))}${why}`,
+    `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
     ...row("verificationId", verification.verificationId),
     ...row("verifiedAt", verification.verifiedAt),
     ...row("issuer", verification.issuer),

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { readClaims } from "../partner/claims.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
 import { readJwsObject, splitCompactJws } from "../partner/jws.ts";
+import { findNoEnvelope } from "../partner/not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../partner/strict-json.ts";
@@ -18,6 +19,8 @@ export type AttestationCheck = {
   readonly verdict: CheckVerdict;
   /** Null when attested; stable words, those of `tvs verify` where they apply. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
+  /** What exactly could not be read; null where it could be. */
+  readonly problem: string | null;
   readonly verificationId: string | null;
   /** What the log holds under this id. */
   readonly record: Attestation | null;
@@ -53,18 +56,27 @@ export async function checkAttestation(
     if (record !== null) return compare(candidate, record);
   }
   const verificationId = candidate.ids[0] ?? null;
-  if (candidate.ids.some(mayBePruned))
-    return { verdict: "undecided", reason: "NO_LONGER_KEPT", verificationId, record: null };
-  return { verdict: "unknown", reason: "NOT_KNOWN", verificationId, record: null };
+  if (candidate.ids.some(mayBePruned)) return judged("undecided", "NO_LONGER_KEPT", { verificationId });
+  return judged("unknown", "NOT_KNOWN", { verificationId });
 }
 
-function unread({ reason }: Refusal): AttestationCheck {
+function judged(
+  verdict: CheckVerdict,
+  reason: AttestationCheck["reason"],
+  known: Partial<AttestationCheck>,
+): AttestationCheck {
+  return { verdict, reason, problem: null, verificationId: null, record: null, ...known };
+}
+
+function unread({ reason, detail }: Refusal): AttestationCheck {
   const isWrong = refusalReasons[reason].verdict === "refused";
-  return { verdict: isWrong ? "malformed" : "undecided", reason, verificationId: null, record: null };
+  return judged(isWrong ? "malformed" : "undecided", reason, { problem: detail });
 }
 
 /** The signed id counts before the outer one, which anybody can edit. */
 function readCandidate(value: JsonValue): Candidate | Refusal {
+  const notOne = findNoEnvelope(value);
+  if (notOne !== null) return notOne;
   if (typeof value === "string") return { jws: value, outer: null, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
   const outer = readOuterMembers(value);
@@ -85,11 +97,11 @@ function signedId(jws: string): JsonValue | undefined {
 
 function compare({ jws, outer }: Candidate, record: Attestation): AttestationCheck {
   const { verificationId } = record;
-  if (record.jws !== jws) return { verdict: "altered", reason: "SIGNATURE_DIFFERS", verificationId, record };
+  if (record.jws !== jws) return judged("altered", "SIGNATURE_DIFFERS", { verificationId, record });
   const difference =
     outer === null ? null : outer instanceof Refusal ? outer : outerDifference(outer, record);
-  if (difference === null) return { verdict: "attested", reason: null, verificationId, record };
-  return { verdict: "altered", reason: difference.reason, verificationId, record };
+  if (difference === null) return judged("attested", null, { verificationId, record });
+  return judged("altered", difference.reason, { verificationId, record });
 }
 
 function outerDifference(outer: OuterMembers, record: Attestation): Refusal | null {

@@ -4,6 +4,7 @@
  */
 
 import { sliceJson, sliceMembers } from "./json-slices.ts";
+import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
@@ -24,6 +25,10 @@ function isBlank(text: string): boolean {
 /** A batch response has `results` and no signature of its own (contract, POST /batch). */
 function isBatch(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, "results") && !Object.hasOwn(value, "signature");
+}
+
+function isJsonText(text: string): boolean {
+  return /^[\t\n\r ]*[[{"]/.test(text);
 }
 
 function* expandList(values: readonly JsonValue[], line: number | null): Generator<EnvelopeItem> {
@@ -89,7 +94,7 @@ function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
 export function* readRecord(text: string, line: number | null): Generator<EnvelopeItem> {
   if (isBlank(text)) return;
   const place = line === null ? nowhere : { line, index: null };
-  if (/^[\t\n\r ]*[[{"]/.test(text)) yield* readJson(text, place);
+  if (isJsonText(text)) yield* readJson(text, place);
   else yield { place, value: text.replace(/[\r\n]+$/, "") };
 }
 
@@ -104,6 +109,10 @@ function* splitLines(text: string): Generator<string> {
 function* readLines(text: string): Generator<EnvelopeItem> {
   let line = 0;
   for (const record of splitLines(text)) yield* readRecord(record, ++line);
+}
+
+function notUtf8(bytes: Uint8Array): Refusal {
+  return findNoEnvelopeInBytes(bytes) ?? refuse("INPUT_NOT_UTF8");
 }
 
 /** Counts lines over several blocks of one input. */
@@ -122,7 +131,10 @@ export function* readLineBlock(bytes: Uint8Array, counter: LineCounter): Generat
     const record = decodeUtf8(bytes.subarray(start, end === -1 ? bytes.length : end));
     counter.line++;
     if (record === null)
-      yield { place: { line: counter.line, index: null }, refusal: refuse("INPUT_NOT_UTF8") };
+      yield {
+        place: { line: counter.line, index: null },
+        refusal: notUtf8(bytes.subarray(start, end === -1 ? bytes.length : end)),
+      };
     else yield* readRecord(record, counter.line);
     start = end === -1 ? bytes.length : end + 1;
   }
@@ -173,8 +185,15 @@ function isLines(text: string): boolean {
  */
 export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeItem> {
   const decoded = typeof input === "string" ? input : decodeUtf8(input);
-  if (decoded === null) return yield* readLineBlock(input as Uint8Array, { line: 0 });
+  if (decoded === null) {
+    const refusal = findNoEnvelopeInBytes(input as Uint8Array);
+    if (refusal !== null) return yield { place: nowhere, refusal };
+    return yield* readLineBlock(input as Uint8Array, { line: 0 });
+  }
   const text = decoded.startsWith("\uFEFF") ? decoded.slice(1) : decoded;
+  // A web page is one thing that is no envelope, however many lines it has.
+  const refusal = isJsonText(text) || isBlank(text) ? null : findNoEnvelope(text);
+  if (refusal !== null) return yield { place: nowhere, refusal };
   if (isLines(text)) yield* readLines(text);
   else yield* readRecord(text, null);
 }

@@ -29,6 +29,7 @@ export const refusalReasons = {
   FOLDER_NESTED: undecidable("A folder inside the folder is not searched: name it to have it verified."),
   INPUT_TOO_LARGE: undecidable("The input is larger than what is read at once: split it into lines."),
   NO_ENVELOPE: undecidable("The input holds no envelope at all."),
+  NOT_AN_ENVELOPE: undecidable("This is no envelope, so it says nothing about one."),
 
   INPUT_NOT_UTF8: refused("The bytes are not valid UTF-8."),
   BATCH_MALFORMED: refused("The batch response has no list of results."),

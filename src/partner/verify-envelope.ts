@@ -5,6 +5,7 @@ import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCom
 import { keyHistoryType } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
 import { checkCompromise, checkWindow } from "./key-window.ts";
+import { findNoEnvelope } from "./not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./signature.ts";
@@ -74,10 +75,10 @@ function isJsonText(text: string): boolean {
 }
 
 function readEnvelopeValue(value: JsonValue): Form | Refusal {
-  if (!isJsonObject(value))
-    return refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
-  const outer = readOuterMembers(value);
-  if (outer instanceof Refusal) return outer;
+  const outer = isJsonObject(value)
+    ? readOuterMembers(value)
+    : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
+  if (outer instanceof Refusal) return findNoEnvelope(value) ?? outer;
   const jws = splitCompactJws(outer.signature);
   return jws instanceof Refusal ? jws : { jws, outer, written: null };
 }
@@ -100,7 +101,7 @@ function readForm(input: string | JsonValue): Form | Refusal {
     return "value" in reading ? readEnvelopeValue(reading.value) : refuse(reading.problem);
   }
   const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? jws : { jws, outer: null, written: null };
+  return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null, written: null };
 }
 
 /** A whole run is signed by a few keys, so the few different headers are each read once. */

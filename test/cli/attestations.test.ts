@@ -207,13 +207,22 @@ describe("tvs attestations check", () => {
   });
 
   test("a part that is no envelope does not hide the others", async () => {
-    const { code, results } = await check(`${sample().signature}\nnot an envelope\n{"a":1}\n`);
-    expect(code).toBe(1);
-    expect(results.map((one: { verdict: string }) => one.verdict)).toEqual([
-      "attested",
-      "unknown",
-      "malformed",
-    ]);
+    const verdictsOf = async (text: string) => {
+      const { code, results } = await check(`${sample().signature}\n${text}`);
+      return [code, ...results.map((one: { verdict: string }) => one.verdict)];
+    };
+    expect(await verdictsOf('not an envelope\n{"a":1}\n')).toEqual([2, "attested", "undecided", "undecided"]);
+    expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
+  });
+
+  test("an error answer is no envelope that was never attested", async () => {
+    const words = ["attestations", "check", "-"];
+    const stdin = '{"statusCode":401,"message":"a valid API key is needed"}';
+    const { code, stdout, stderr } = await runTvs(words, { dataDir, stdin });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toBe(
+      "tvs: standard input: This is an error answer (401: there was no valid credential), not an envelope.\n",
+    );
   });
 
   test("nothing to judge leaves it undecided, in one line", async () => {

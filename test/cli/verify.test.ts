@@ -212,6 +212,31 @@ describe("for people", () => {
   });
 });
 
+describe("what is no envelope", () => {
+  test("is undecidable, and named for what it is in one line", async () => {
+    const { code, stdout } = await run([...settings, input("error-answer.json")]);
+    expect(code).toBe(2);
+    expect(stdout).toContain(
+      "NOT_AN_ENVELOPE: This is an error answer (401: there was no valid credential), not an envelope.",
+    );
+    expect(stdout).not.toContain("a valid API key is needed");
+    expect(stdout).not.toContain("Not reached");
+    const page = await run([...settings, "--json", input("web-page.html")]);
+    expect([page.code, page.objects.map(({ reason }) => reason)]).toEqual([2, ["NOT_AN_ENVELOPE"]]);
+  });
+
+  test("does not make a forgery beside it, or inside of it, any milder", async () => {
+    for (const name of [
+      "error-with-signature.json",
+      "error-around-envelope.json",
+      "web-page-with-jws.html",
+    ]) {
+      expect((await run([...settings, input(name)])).code).toBe(1);
+    }
+    expect((await run([...settings, input("error-answer.json"), input("outer-result.json")])).code).toBe(1);
+  });
+});
+
 describe("settings", () => {
   const full = { TVS_VERIFY_JWKS: jwks, TVS_VERIFY_ISSUER: issuer, TVS_VERIFY_AUDIENCE: audience };
 

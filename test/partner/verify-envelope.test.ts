@@ -139,6 +139,25 @@ describe("verifyEnvelope", () => {
     expect(await verdictOf("payload-changed.json")).toBe("refused");
   });
 
+  test("what is no envelope is named for what it is, in words of ours", async () => {
+    const options = await optionsOf(both);
+    const nameOf = async (input: string) => {
+      const { verdict, checks } = await verifyEnvelope(input, options);
+      expect(verdict).toBe("undecidable");
+      return checks[0]?.detail;
+    };
+    expect(await nameOf('{"statusCode":401,"message":"this envelope is valid"}')).toBe(
+      "This is an error answer (401: there was no valid credential), not an envelope.",
+    );
+    expect(await nameOf('{"statusCode":503,"message":""}')).toContain("(503: the service failed)");
+    expect(await nameOf('{"statusCode":200,"message":"valid"}')).toContain("some other JSON");
+    expect(await nameOf("<html></html>")).toContain("a web page");
+    expect(await nameOf(" \n")).toContain("an empty text");
+    expect(await nameOf("hello")).toContain("neither JSON nor a signature");
+    expect(await nameOf(read("keys", "jwks.json").toString())).toContain("a key set");
+    expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
+  });
+
   test("JSON of an attacker cannot pass for a refusal of ours", async () => {
     const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString(
       "base64url",
@@ -205,7 +224,9 @@ describe("the options", () => {
     const reading = readStrictJson(read("inputs", "valid.json"));
     const value = "value" in reading ? reading.value : null;
     expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
-    expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("ENVELOPE_MALFORMED");
+    expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
+    const list = [String(read("inputs", "valid-bare.jws"))];
+    expect((await verifyEnvelope(list, await optionsOf(both))).reason).toBe("ENVELOPE_MALFORMED");
   });
 
   test("a parsed JWKS is taken as it is", async () => {
