@@ -6,7 +6,14 @@
 import { sliceJson, sliceMembers } from "./json-slices.ts";
 import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
 import { type Refusal, refuse } from "./reasons.ts";
-import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import {
+  decodeUtf8,
+  isJsonObject,
+  isParsed,
+  type JsonObject,
+  type JsonValue,
+  readStrictJson,
+} from "./strict-json.ts";
 
 /** Where in the input an envelope stood: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
 export type Place = { readonly line: number | null; readonly index: number | null };
@@ -79,7 +86,7 @@ function findSlices(text: string): string[] | null {
 function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
   const reading = readStrictJson(text);
   if ("value" in reading) return yield* expand(reading.value, place);
-  const slices = reading.problem === "JSON_MALFORMED" ? null : findSlices(text.trim());
+  const slices = isParsed(text, reading.problem) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
   else yield { place, refusal: refuse(reading.problem) };
 }
@@ -174,7 +181,7 @@ function isLines(text: string): boolean {
   if (second === undefined) return false;
   if (!/^\s*[[{"]/.test(first) || isRecord(first)) return true;
   const reading = readStrictJson(text);
-  return "problem" in reading && reading.problem === "JSON_MALFORMED" && hasRecordLine(text);
+  return "problem" in reading && !isParsed(text, reading.problem) && hasRecordLine(text);
 }
 
 /**

@@ -3,7 +3,8 @@
  * refused, because an attacker lives in that difference.
  *
  * Refused: duplicate members anywhere (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes
- * that are not UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`.
+ * that are not UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`. More than
+ * `maxJsonValues` are not read at all.
  */
 
 import type { RefusalReason } from "./reasons.ts";
@@ -13,13 +14,18 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObj
 export type JsonObject = { [member: string]: JsonValue };
 
 /** The refusals of this reader. */
-export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8">;
+export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
 
 /** The value, or the one reason why there is none. */
 export type JsonReading = { readonly value: JsonValue } | { readonly problem: JsonReason };
 
 /** An envelope is about six levels deep; a profile may add a few. */
 export const maxJsonDepth = 32;
+/** Some twenty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
+export const maxJsonValues = 1_000_000;
+
+/** Whatever stands in so short a text, parsing it does no harm. */
+const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -56,19 +62,31 @@ function endOfString(text: string, from: number): number {
 }
 
 /**
- * Counts the members written in a text that is known to be JSON: every string that a colon follows.
- * It leaps from quote to quote, so a long signature costs one native search.
+ * What a text would be as JSON, counted before it is parsed, because parsing is what costs: sixty megabytes of brackets
+ * take gigabytes. It leaps over strings, so a long signature costs one native search. Up to where a text stops being
+ * JSON the parser sees the same; what is counted beyond does no harm, because the parser refuses the text.
+ *
+ * @returns how many members it writes: every string that a colon follows
  */
-function countWrittenMembers(text: string): number {
-  let members = 0;
-  let quote = text.indexOf('"');
-  while (quote !== -1) {
-    let next = endOfString(text, quote + 1) + 1;
-    while (text.charCodeAt(next) <= 0x20) next++;
-    if (text.charCodeAt(next) === 0x3a) members++;
-    quote = text.indexOf('"', next);
+export function outlineJson(text: string): { readonly members: number } | { readonly problem: JsonReason } {
+  let [members, values, depth] = [0, 0, 0];
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at++);
+    if (code === 0x22) {
+      at = endOfString(text, at) + 1;
+      if (at === 0) return { problem: "JSON_MALFORMED" };
+      while (text.charCodeAt(at) <= 0x20) at++;
+      if (text.charCodeAt(at) === 0x3a) members++;
+    } else if (code === 0x2c) {
+      if (++values > maxJsonValues) return { problem: "INPUT_TOO_LARGE" };
+    } else if (code === 0x5b || code === 0x7b) {
+      if (++depth > maxJsonDepth) return { problem: "JSON_TOO_DEEP" };
+      if (++values > maxJsonValues) return { problem: "INPUT_TOO_LARGE" };
+    } else if (code === 0x5d || code === 0x7d) {
+      depth--;
+    }
   }
-  return members;
+  return { members };
 }
 
 function surveyString(text: string, census: Census): void {
@@ -121,6 +139,8 @@ function parse(text: string): JsonReading {
 export function readStrictJson(input: string | Uint8Array): JsonReading {
   const text = typeof input === "string" ? input : decodeUtf8(input);
   if (text === null) return { problem: "INPUT_NOT_UTF8" };
+  const outline = outlineJson(text);
+  if ("problem" in outline && text.length > harmlessLength) return outline;
   const reading = parse(text);
   if ("problem" in reading) return reading;
   const checkStrings = surrogateEscape.test(text) || !text.isWellFormed();
@@ -128,6 +148,17 @@ export function readStrictJson(input: string | Uint8Array): JsonReading {
   survey(reading.value, 0, census);
   const { members, problem } = census;
   if (problem === "JSON_TOO_DEEP") return { problem };
-  if (members !== countWrittenMembers(text)) return { problem: "JSON_DUPLICATE_MEMBER" };
+  if (!("members" in outline) || members !== outline.members) return { problem: "JSON_DUPLICATE_MEMBER" };
   return problem === null ? reading : { problem };
+}
+
+/**
+ * Whether a text that was refused was at least parsed, hence is JSON whose parts can be told apart without doubt.
+ *
+ * @param text the text
+ * @param problem why `readStrictJson` refused it
+ */
+export function isParsed(text: string, problem: JsonReason): boolean {
+  if (problem === "JSON_TOO_DEEP") return text.length <= harmlessLength;
+  return problem !== "JSON_MALFORMED" && problem !== "INPUT_NOT_UTF8" && problem !== "INPUT_TOO_LARGE";
 }

@@ -9,7 +9,7 @@
  */
 
 import type { OuterMembers } from "./outer-members.ts";
-import { isJsonObject, type JsonObject, type JsonValue, maxJsonDepth } from "./strict-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, maxJsonDepth, outlineJson } from "./strict-json.ts";
 
 /** An envelope in the service's own writing. */
 export type WrittenEnvelope = {
@@ -78,6 +78,7 @@ function isModest(value: JsonValue, depth: number): boolean {
  */
 function parseResult(text: string): JsonObject | null {
   if (text.includes("\\")) return null;
+  if (text.length > usualResultLength && "problem" in outlineJson(text)) return null;
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;
@@ -87,6 +88,9 @@ function parseResult(text: string): JsonObject | null {
   // The result is a member of the envelope, hence one level deep.
   return isJsonObject(value) && isModest(value, 1) && JSON.stringify(value) === text ? value : null;
 }
+
+/** Up to here no nesting can take much memory, and a profile fits in. */
+const usualResultLength = 16 * 1024;
 
 /** A text in which an envelope may stand, and how the characters of its result are to be read. */
 export type Stretch = {

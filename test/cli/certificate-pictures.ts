@@ -105,10 +105,10 @@ export function pdfOf(pictures: readonly (Stored & { width: number; height: numb
       Buffer.concat([Buffer.from(image), body, Buffer.from("\nendstream")]),
     );
   }
-  return assemble(objects);
+  return assemblePdf(objects);
 }
 
-function assemble(objects: readonly Uint8Array[]): Uint8Array {
+export function assemblePdf(objects: readonly Uint8Array[]): Uint8Array {
   const parts: Uint8Array[] = [Buffer.from("%PDF-1.7\n")];
   const offsets: number[] = [];
   let length = 9;

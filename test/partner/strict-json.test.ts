@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type JsonReason, maxJsonDepth, readStrictJson } from "../../src/partner/strict-json.ts";
+import {
+  type JsonReason,
+  maxJsonDepth,
+  maxJsonValues,
+  readStrictJson,
+} from "../../src/partner/strict-json.ts";
 
 function nested(depth: number): string {
   return "[".repeat(depth) + "]".repeat(depth);
@@ -38,6 +43,12 @@ describe("readStrictJson refuses", () => {
 
   test("a million brackets without exhausting the stack", () => {
     expect(readStrictJson(nested(1_000_000))).toHaveProperty("problem");
+  });
+
+  test("what would take gigabytes in memory, before it is parsed", () => {
+    // That the end is missing is never looked at.
+    expect(readStrictJson("[".repeat(2_000_000))).toEqual({ problem: "JSON_TOO_DEEP" });
+    expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual({ problem: "INPUT_TOO_LARGE" });
   });
 });
 
