@@ -1,6 +1,5 @@
 /** `tvs verify-webhook`: judges one received delivery. The judging itself is src/partner, the same as partners use. */
 
-import { createReadStream } from "node:fs";
 import process from "node:process";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
@@ -10,6 +9,7 @@ import {
   type WebhookVerification,
   webhookRefusalReasons,
 } from "../src/partner/verify-webhook.ts";
+import { readBounded } from "./bounded-file.ts";
 import { command } from "./command.ts";
 import { readSmallFile } from "./input-file.ts";
 import { exitCodes, parseTime, print, record } from "./output.ts";
@@ -90,22 +90,13 @@ function readSecretFile(file: string): string {
  */
 async function readBody(file: string): Promise<Uint8Array> {
   const name = file === "-" ? "standard input" : file;
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const part of file === "-" ? process.stdin : createReadStream(file)) {
-      parts.push(part);
-      size += part.length;
-      if (size > maxBodyBytes) break;
-    }
-  } catch (cause) {
+  const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {
     throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
-  }
-  if (size === 0)
+  });
+  if (body === null) throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
+  if (body.length === 0)
     throw new TvsError("INPUT_UNREADABLE", `${name} is empty; give the body as it was received`);
-  if (size > maxBodyBytes)
-    throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
-  return Buffer.concat(parts);
+  return body;
 }
 
 function verdictText({ valid, reason, timestamp, event }: WebhookVerification): string {

@@ -1,15 +1,16 @@
 /** `tvs verify`: judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
-import { readFile, stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../src/partner/key-set.ts";
+import { readBounded } from "./bounded-file.ts";
 import { command } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { exitCodes, parseTime } from "./output.ts";
+import type { PictureLimits } from "./picture-thread.ts";
 import { chooseEngine } from "./verify-engine.ts";
 import { type Bytes, openSources } from "./verify-files.ts";
 import { type Judge, judgeSource, type Printer } from "./verify-judge.ts";
@@ -35,6 +36,8 @@ export type VerifyIo = {
   readonly workerEntry?: URL;
   /** Another number of threads than the machine has cores. */
   readonly threads?: number;
+  /** Other limits for pictures than 30 s and 512 MiB. */
+  readonly pictureLimits?: PictureLimits;
 };
 
 const args = {
@@ -105,12 +108,11 @@ function parse(rawArgs: readonly string[]) {
 
 async function readKeyFile(path: string | undefined, what: string): Promise<Uint8Array | null> {
   if (path === undefined) return null;
-  try {
-    if ((await stat(path)).size > maxKeyFileBytes) throw new Error("too large");
-    return await readFile(path);
-  } catch (cause) {
+  const bytes = await readBounded(path, maxKeyFileBytes).catch((cause) => {
     throw new TvsError("INPUT_UNREADABLE", `the ${what} ${path} cannot be read: check the path`, { cause });
-  }
+  });
+  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `the ${what} ${path} is larger than 4 MiB`);
+  return bytes;
 }
 
 async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promise<KeySetSources> {
@@ -196,6 +198,15 @@ function exitCode(tally: Tally): number {
   return tally.undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
+async function openPictures(paths: readonly string[], stdin: Bytes, io: VerifyIo) {
+  const [{ openCodes }, { pictureLimits, startPictureThread }] = await Promise.all([
+    import("./verify-qr.ts"),
+    import("./picture-thread.ts"),
+  ]);
+  const entry = io.workerEntry ?? new URL("./main.ts", import.meta.url);
+  return openCodes(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
+}
+
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
 function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
   if (trust?.basis !== "key-history") return "";
@@ -211,9 +222,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const keyFiles = [profile.jwks, profile.keyHistory].filter((path) => path !== undefined);
   try {
     const stdin = io.stdin ?? process.stdin;
-    const sources = command.qr
-      ? (await import("./verify-qr.ts")).openCodes(paths, stdin)
-      : openSources(paths, stdin, keyFiles);
+    const sources = command.qr ? await openPictures(paths, stdin, io) : openSources(paths, stdin, keyFiles);
     for await (const source of sources) {
       await judgeSource(source, judge, printer);
     }
@@ -281,6 +290,7 @@ export default command({
   variadic: true,
   async run({ rawArgs }) {
     process.stdout.once("error", stopOnClosedPipe);
-    process.exitCode = await runVerify(rawArgs, processIo());
+    // Not only the exit code: a thread that a picture keeps busy must not keep the program.
+    process.exit(await runVerify(rawArgs, processIo()));
   },
 });

@@ -26,15 +26,19 @@ function pngOfChunks(...chunks: readonly Uint8Array[]): Buffer {
   return Buffer.concat([signature, ...chunks, chunk("IEND", Buffer.alloc(0))]);
 }
 
-/** So many zero bytes, deflated without ever being in memory at once. */
-export function deflatedZeros(bytes: number): Buffer {
+function deflatedZeros(bytes: number): Buffer {
   return deflateSync(Buffer.alloc(bytes), { level: 9 });
 }
 
-/** 115 bytes: one pixel to who reads the first header, 900 million to who reads the last. */
+/** 92 bytes: one pixel to who reads the first header, 900 million to who reads the last. */
 export function pngWithTwoHeaders(): Buffer {
   const data = chunk("IDAT", deflateSync(Buffer.alloc(2)));
   return pngOfChunks(header(1, 1), header(30_000, 30_000), data);
+}
+
+/** A sound PNG with a header before its own that says it is one pixel. */
+export function underAnotherHeader(png: Uint8Array): Buffer {
+  return Buffer.concat([png.subarray(0, 8), header(1, 1), png.subarray(8)]);
 }
 
 /** A small interlaced picture whose data are far longer than it. */
@@ -63,7 +67,7 @@ function pdfPage(drawing: Body, pictures: readonly Body[]): Uint8Array {
   ]);
 }
 
-/** A noisy picture: nothing in it is a code, and much of it looks like the corner of one. */
+/** Black, one bit a pixel. */
 function blankPicture(side: number): Body {
   const entries = `/Type /XObject /Subtype /Image /Width ${side} /Height ${side} /ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /FlateDecode`;
   return { entries, content: deflatedZeros(Math.ceil(side / 8) * side) };

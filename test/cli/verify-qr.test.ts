@@ -2,10 +2,19 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type PictureLimits, pictureLimits } from "../../cli/picture-thread.ts";
 import { runVerify } from "../../cli/verify.ts";
 import { splitIntoCodes } from "../../src/partner/envelope-codes.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { jpegOf, pdfOf, pngOf, sheetOf, storedBits, storedJpeg, turned } from "./certificate-pictures.ts";
+import {
+  interlacedPng,
+  pdfDeflatedTwice,
+  pdfDrawnOften,
+  pdfOfPictures,
+  pngWithTwoHeaders,
+  underAnotherHeader,
+} from "./picture-bombs.ts";
 
 const settings = [
   ...["--key-history", join(folder, "keys", "history.jose"), "--jwks", join(folder, "keys", "jwks.json")],
@@ -30,7 +39,7 @@ type Run = { code: number; stdout: string; stderr: string };
 
 async function run(
   paths: readonly string[],
-  options: { stdin?: Uint8Array; more?: string[] } = {},
+  options: { stdin?: Uint8Array; more?: string[]; pictureLimits?: PictureLimits } = {},
 ): Promise<Run> {
   let [stdout, stderr] = ["", ""];
   const io = {
@@ -43,6 +52,7 @@ async function run(
     env: {},
     now: () => new Date(now),
     stdin: oneChunk(options.stdin ?? new Uint8Array()),
+    pictureLimits: options.pictureLimits ?? pictureLimits,
   };
   const code = await runVerify([...settings, ...(options.more ?? []), "--qr", ...paths], io);
   return { code, stdout, stderr };
@@ -181,4 +191,48 @@ describe("tvs verify --qr says plainly, with exit code 2,", () => {
     await truncate(huge, 20 * 1024 * 1024 + 1);
     await expectProblem([huge], "larger than 20 MiB");
   });
+});
+
+describe("a picture from a stranger", () => {
+  async function expectRefused(
+    name: string,
+    bytes: Uint8Array,
+    words: string,
+    limits: Partial<PictureLimits> = {},
+  ): Promise<void> {
+    const path = await save(name, bytes);
+    const { code, stdout, stderr } = await run([path], { pictureLimits: { ...pictureLimits, ...limits } });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(words);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  }
+
+  test("that takes too long is given up, with advice", () =>
+    expectRefused("slow.png", pngOf(sheet), "took too long, more than 0.001 s; crop the picture", {
+      deadlineMs: 1,
+    }));
+
+  test("that takes too much memory is given up, with advice", () =>
+    expectRefused("large.png", pngOf(sheet), "took too much memory, more than 512 MiB; crop the picture", {
+      growthBytes: 0,
+    }));
+
+  test("that says twice how large it is, is damaged, whichever is right", async () => {
+    await expectRefused("two.png", underAnotherHeader(pngOf(sheet)), "damaged PNG");
+    await expectRefused("bomb.png", pngWithTwoHeaders(), "damaged PNG");
+  });
+
+  test("that is interlaced and unpacks to more than it can hold, is damaged", () =>
+    expectRefused("interlaced.png", interlacedPng(50_000_000), "damaged PNG"));
+
+  test("that is drawn 300 times in a PDF, is looked at once", () =>
+    expectRefused("often.pdf", pdfDrawnOften(300, 64), "no QR code of a certificate was found"));
+
+  test("among more than a certificate can have, is not looked for", () =>
+    expectRefused("many.pdf", pdfOfPictures(121, 64), "more than 120 pictures"));
+
+  test("in a PDF that was deflated twice is given up once it grows", () =>
+    expectRefused("twice.pdf", pdfDeflatedTwice(300_000_000), "took too much memory", {
+      growthBytes: 64 * 1024 * 1024,
+    }));
 });

@@ -290,6 +290,11 @@ describe("settings", () => {
       ["--jwks", "/no/such", "--issuer", "x", "--audience", "y", file],
       "/no/such",
     ],
+    [
+      "a key set without an end",
+      ["--jwks", "/dev/zero", "--issuer", "x", "--audience", "y", file],
+      "larger than 4 MiB",
+    ],
     ["an unknown profile", ["--profile", "nobody", file], "nobody"],
   ])("%s: one line, exit 2", async (_name, args, expected) => {
     const { code, stdout, stderr } = await run(args, { env: { HOME: temp } });

@@ -7,6 +7,8 @@ export type Pixels = {
 
 /** A photograph of a good phone has 12 million pixels, a page scanned at 600 dpi 35 million. */
 export const maxImagePixels = 40_000_000;
+/** The reader of codes has a limit of 4096; beyond 3000 a code that a printer printed gains nothing. */
+export const maxSide = 3000;
 export const maxFileBytes = 20 * 1024 * 1024;
 
 /** What a file is by its first bytes; its name may say anything. */

@@ -1,10 +1,8 @@
 /** Finds the QR codes of a picture. The reader finds one code at a time, so each one found is painted over. */
 
 import decodeQR, { type FinderPoints, type Point } from "qr/decode.js";
-import { cropped, halved, type Pixels, shrunk } from "./pixels.ts";
+import { cropped, halved, maxSide, type Pixels, shrunk } from "./pixels.ts";
 
-/** The reader's own limit is 4096; beyond 3000 a code that a printer printed gains nothing. */
-const maxSide = 3000;
 /** A certificate has at most 99 codes; a picture of a wallpaper of codes must come to an end as well. */
 const maxCodes = 120;
 /** Patterns in text and wood that pass for a corner of a code: so many are painted over, one after another. */
