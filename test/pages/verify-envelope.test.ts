@@ -78,6 +78,13 @@ async function outcomeOf(page: Page): Promise<{ verdict: string; text: string }>
   return { verdict: verdict.replace(/^\S\s*/, ""), text: await shownIn(page, "#outcome") };
 }
 
+/** The colours of the verdicts, in their order. */
+function tonesIn(page: Page, selector: string): Promise<string[]> {
+  return page
+    .locator(`${selector} .verdict`)
+    .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
+}
+
 /** Waits until the outcome says something: that of an earlier check may still stand there. */
 function untilOutcomeSays(page: Page, words: string): Promise<void> {
   return page.locator("#outcome", { hasText: words }).waitFor();
@@ -130,7 +137,7 @@ describe("with the keys of this service", () => {
     within(openPage(), async ({ page, complaints, requested }) => {
       await page.fill("#audience", site.demo.partnerId);
       const { verdict, text } = await verify(page, envelope);
-      expect(verdict).toBe("Genuine");
+      expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("Adaeze Okafor, licence VALID, eligible.");
       for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid]) {
         expect(text).toContain(shown);
@@ -157,15 +164,58 @@ describe("with the keys of this service", () => {
   test("a genuine no is not shown as a yes", () =>
     within(openPage(), async ({ page }) => {
       const { verdict, text } = await verify(page, await askAbout("TR/1999/XX/999999"));
-      expect(verdict).toBe("Genuine");
+      expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("no such teacher was found");
       expect(text).toContain("no such teacher is registered (TEACHER_NOT_FOUND)");
+    }));
+
+  test("a genuine answer about a revoked teacher is a red no, as large as what is said of the signature", () =>
+    within(openPage(), async ({ page }) => {
+      const revoked = await askAbout("TR/2019/LA/000003");
+      await verify(page, revoked);
+      const headings = page.locator("#outcome .verdict h2");
+      expect(await headings.allInnerTexts()).toEqual([
+        expect.stringMatching(/Signature: genuine$/),
+        expect.stringMatching(/Answer: REVOKED, not eligible$/),
+      ]);
+      const sizes = await headings.evaluateAll((all) => all.map((one) => getComputedStyle(one).fontSize));
+      expect(sizes[0]).toBe(sizes[1] ?? "");
+      expect(await tonesIn(page, "#outcome")).toEqual(["none", "bad"]);
+      expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
+      await page.click("text=Make a certificate to print");
+      await page.waitForSelector("#certificate img");
+      expect(await tonesIn(page, "#certificate")).toEqual(["none", "bad"]);
+      expect(await shownIn(page, "#certificate")).toContain("Answer: REVOKED, not eligible");
+      expect(await axeFindings(page)).toEqual([]);
+    }));
+
+  test("only a genuine yes is green", () =>
+    within(openPage(), async ({ page }) => {
+      await verify(page, envelope);
+      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
+      const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
+      await page.fill("#envelope", JSON.stringify({ count: 2, results }));
+      await page.click("#envelope-form button");
+      await untilOutcomeSays(page, "Answers: 1 of 2 eligible");
+      expect((await tonesIn(page, "#outcome")).slice(0, 2)).toEqual(["none", "bad"]);
+    }));
+
+  test("the service's own error answer is no forgery", () =>
+    within(openPage(), async ({ page }) => {
+      const answer = await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`);
+      expect(answer.status).toBe(401);
+      const { verdict, text } = await verify(page, await answer.text());
+      expect(verdict).toBe("Not an envelope");
+      expect(text).toContain(
+        "This is an error answer (401: there was no valid credential), not an envelope.",
+      );
+      expect(await tonesIn(page, "#outcome")).toEqual(["warn"]);
     }));
 
   test("without a partner id it says that it was not compared, and for whom it was signed", () =>
     within(openPage(), async ({ page }) => {
       const { verdict, text } = await verify(page, envelope);
-      expect(verdict).toBe("Genuine");
+      expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("You gave no partner id, so it was not compared.");
       expect(await checksOf(page, "Not made")).toEqual([
         "Partner. You gave no partner id to compare with. It is demo.",
@@ -232,8 +282,8 @@ describe("with the keys of this service", () => {
       const changed = { ...JSON.parse(envelope), audience: "other" };
       const results = [JSON.parse(envelope), changed];
       const { verdict, text } = await verify(page, JSON.stringify({ count: 2, results }));
-      expect(verdict).toBe("1 of 2 are genuine");
-      expect(text).toContain("Number 1: Genuine");
+      expect(verdict).toBe("Signatures: 1 of 2 genuine");
+      expect(text).toContain("Number 1: Signature: genuine; Answer: VALID, eligible");
       expect(text).toContain("Number 2: Not genuine: it was changed after signing");
     }));
 
@@ -249,7 +299,7 @@ describe("with the keys of this service", () => {
       await untilOutcomeSays(page, "no connection");
       await page.unroute("**/.well-known/key-history");
       await page.click("#envelope-form button");
-      await untilOutcomeSays(page, "Genuine");
+      await untilOutcomeSays(page, "Signature: genuine");
     }));
 });
 
@@ -257,7 +307,7 @@ describe("with pasted keys", () => {
   test("the page makes no request at all", () =>
     within(openPasted(), async ({ page, requested, complaints }) => {
       const before = sent(requested).length;
-      expect((await verify(page, await fixture("valid.json"))).verdict).toBe("Genuine");
+      expect((await verify(page, await fixture("valid.json"))).verdict).toBe("Signature: genuine");
       expect(sent(requested).slice(before)).toEqual([]);
       expect(complaints).toEqual([]);
       const escaped = await page.evaluate(
@@ -280,6 +330,22 @@ describe("with pasted keys", () => {
     });
   });
 
+  test("a key history alone is said to be all that trust rests on, and a stranger's is refused beside the key set", () =>
+    within(openPasted({ jwks: "" }), async ({ page }) => {
+      const { verdict, text } = await verify(page, await fixture("valid.json"));
+      expect(verdict).toBe("Signature: genuine");
+      expect(text).toContain("Trust rests on the key history alone, which key");
+      await page.fill("#jwks", await readFile(join(folder, "keys", "jwks.json"), "utf8"));
+      await page.fill(
+        "#key-history",
+        await readFile(join(folder, "keys", "history-by-stranger.jose"), "utf8"),
+      );
+      await page.fill("#envelope", await fixture("anchor-stranger.json"));
+      await page.click("#envelope-form button");
+      await untilOutcomeSays(page, "KEY_HISTORY_NOT_ANCHORED");
+      expect((await outcomeOf(page)).verdict).toBe("Not accepted: the keys are bad");
+    }));
+
   test("no keys, and keys that are none, are told apart", () =>
     within(openPasted({ jwks: "", history: "" }), async ({ page }) => {
       const text = await fixture("valid.json");
@@ -294,7 +360,8 @@ describe("bad input is answered in plain words", () => {
   const hugePng = Buffer.from("89504e470d0a1a0a0000000d4948445200ffffff00ffffff0100000000", "hex");
   const cases: [string, string, string][] = [
     ["nothing", "", "There is nothing to verify"],
-    ["something else", "hello", "JWS_MALFORMED"],
+    ["something else", "hello", "This is a text that is neither JSON nor a signature"],
+    ["a web page", "<html>\n<p>Bad gateway</p>\n</html>", "This is a web page, not an envelope."],
     ["broken JSON", '{"signature":', "JSON_MALFORMED"],
     ["a huge paste", "x".repeat(1024 * 1024 + 1), "more than 1 MiB of text"],
   ];
@@ -345,7 +412,7 @@ describe("bad input is answered in plain words", () => {
       expect(await drop("h1", envelope)).toBe(true);
       expect(await drop(".drop", envelope)).toBe(true);
       const { verdict, text } = await outcomeOf(page);
-      expect(verdict).toBe("Genuine");
+      expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("File envelope.json");
     }));
 
@@ -399,8 +466,8 @@ describe("a webhook delivery", () => {
 
   test("that is good is called genuine, and its event is shown", async () => {
     const { verdict, text, findings } = await check({});
-    expect(verdict).toBe("Genuine");
-    expect(text).toContain("license.revoked");
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain("Event: license.revoked");
     expect(text).toContain(known);
     expect(findings).toEqual([]);
   });
@@ -415,7 +482,7 @@ describe("a webhook delivery", () => {
     ["with a wrong time", { arrived: "yesterday" }, "The time of arrival is not understood"],
   ])("%s is not", async (_, given, words) => {
     const { verdict, text } = await check(given);
-    expect(verdict).not.toBe("Genuine");
+    expect(verdict).not.toBe("Signature: genuine");
     expect(text).toContain(words);
   });
 
@@ -429,7 +496,7 @@ describe("a webhook delivery", () => {
       await page.fill("#secret", secret);
       await page.fill("#arrived", arrived);
       await page.click("#webhook-form button");
-      expect((await outcomeOf(page)).verdict).toBe("Genuine");
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     }));
 });
 
@@ -465,7 +532,7 @@ describe("a certificate of verification", () => {
       expect(complaints).toEqual([]);
     });
     const { verdict, text } = await readBack(file);
-    expect(verdict).toBe("Genuine");
+    expect(verdict).toBe("Signature: genuine");
     expect(text).toContain(JSON.parse(envelope).verificationId);
     const { code, stdout, stderr } = await readBackOffline(file);
     expect([code, stderr]).toEqual([0, ""]);
@@ -493,13 +560,13 @@ describe("a certificate of verification", () => {
         await figure.screenshot({ path: file, type: "jpeg", quality: 60 });
       }
     });
-    expect((await readBack(sheet)).verdict).toBe("Genuine");
+    expect((await readBack(sheet)).verdict).toBe("Signature: genuine");
     expect((await readBackOffline(sheet)).code).toBe(0);
     await within(openPage(), async ({ page }) => {
       await page.setInputFiles("#files", single.slice(0, 2));
       expect((await outcomeOf(page)).text).toContain("has 3 codes, and these were not found: 3.");
       await page.setInputFiles("#files", single);
-      await untilOutcomeSays(page, "Genuine");
+      await untilOutcomeSays(page, "Signature: genuine");
     });
   });
 
@@ -511,7 +578,7 @@ describe("a certificate of verification", () => {
       const before = sent(requested).length;
       await page.setInputFiles("#files", file);
       await page.locator("#certificate").waitFor({ state: "detached" });
-      expect((await outcomeOf(page)).verdict).toBe("Genuine");
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
       const names = sent(requested)
         .slice(before)
         .map((address) => new URL(address).pathname);
@@ -544,6 +611,11 @@ describe("on every screen", () => {
       expect(await overflowPx(page)).toBe(0);
       expect(await axeFindings(page)).toEqual([]);
       await shoot(page, `${name}, certificate`);
+      await page.reload();
+      await certificateFor(page, await askAbout("TR/2019/LA/000003"));
+      expect(await overflowPx(page)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+      await shoot(page, `${name}, revoked`);
       await page.goto(`${site.url}${path}?keys=pasted`);
       await page.check("#kind-webhook");
       expect(await axeFindings(page)).toEqual([]);
@@ -567,6 +639,6 @@ describe("on every screen", () => {
       await page.keyboard.insertText(envelope);
       for (let turn = 0; turn < 3; turn++) await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");
-      expect((await outcomeOf(page)).verdict).toBe("Genuine");
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     }));
 });

@@ -38,6 +38,8 @@ summary { cursor: pointer; min-height: 2.75rem; padding: .5rem 0; }
 details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom: .5rem; }
 #certificate { margin-top: 2rem; padding: 1.5rem; border: 2px solid var(--ink); }
 #certificate h2 { margin-top: 0; }
+#certificate .verdict { margin-bottom: .6rem; padding: .75rem 1rem; }
+#certificate .verdict h2 { font-size: 1.375rem; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 1.5rem; padding: 1rem; background: #fff; color: #000; }
 .codes figure { margin: 0; text-align: center; font-size: 1rem; }
 .codes img { display: block; width: 100%; height: auto; image-rendering: pixelated; }
@@ -63,6 +65,10 @@ details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom
   #certificate p, #certificate ul, #certificate dl { margin-bottom: .4rem; }
   #certificate li { margin-bottom: .1rem; }
   #certificate .lead { font-size: 12pt; }
+  #certificate .verdict { padding: .3rem .6rem; margin-bottom: .3rem; border: 2pt solid; }
+  #certificate .verdict h2 { font-size: 14pt; margin: 0; }
+  #certificate .verdict.good { color: #0a6b48; }
+  #certificate .verdict.bad { color: #a3211b; }
   #certificate dl.facts > div { padding: .15rem 0; }
   .signed-answer { break-inside: avoid; }
   .codes { grid-template-columns: repeat(3, 52mm); gap: 7mm 6mm; padding: 0; }

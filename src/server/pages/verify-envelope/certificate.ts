@@ -1,10 +1,12 @@
 /** A certificate of verification: a page to print, whose QR codes carry the signature itself. */
 
 import { encodeQR } from "qr";
+import type { EligibilityResult } from "../../../partner/contract.ts";
 import { splitIntoCodes } from "../../../partner/envelope-codes.ts";
 import type { Verification } from "../../../partner/verification.ts";
 import { el, fact } from "./dom.ts";
 import type { KeySource } from "./keys.ts";
+import { answerBox, signatureTone, verdictBox } from "./outcome.ts";
 import { pngAddress } from "./png.ts";
 import { answerFacts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
@@ -49,6 +51,12 @@ async function codesPart({ jws, verification }: Certified, texts: EnvelopeTexts)
   );
 }
 
+/** On paper as on the screen: a genuine signature is one thing, what it signs another. */
+function verdictsPart(verification: Verification, result: EligibilityResult, texts: EnvelopeTexts) {
+  const signature = verdictBox(signatureTone(verification), texts.verdicts.valid);
+  return el("div", { class: "verdicts" }, signature, answerBox(result, texts));
+}
+
 function factsPart({ verification, source, now }: Certified, texts: EnvelopeTexts): HTMLElement | null {
   const words = texts.certificate;
   const { result } = verification;
@@ -83,6 +91,7 @@ export async function certificateOf(certified: Certified, texts: EnvelopeTexts):
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, words.title),
+    result === null ? null : verdictsPart(certified.verification, result, texts),
     el("p", { class: "lead" }, words.attests(issuer ?? "", writtenTime(verifiedAt ?? ""))),
     factsPart(certified, texts),
     el("h3", {}, words.meansTitle),

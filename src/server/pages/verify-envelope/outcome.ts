@@ -1,18 +1,19 @@
 /** Shows what was found: the verdict in words first, then the signed values, what was changed, and every check. */
 
+import type { EligibilityResult } from "../../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";
 import type { Check, Verification } from "../../../partner/verification.ts";
 import { differencesOf } from "./compare.ts";
 import { el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
-import { answerFacts, signatureFacts } from "./signed-values.ts";
+import { answerFacts, reasonTexts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
-type Tone = "good" | "bad" | "warn";
+type Tone = "good" | "bad" | "warn" | "none";
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 /** The mark says in a shape what the colour says; the word beside it says it to everybody. */
-const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?" };
+const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓" };
 
 /** The verdict's box. Its heading takes the focus, so that a screen reader reads the answer next. */
 export function verdictBox(tone: Tone, title: string, ...sentences: (string | null)[]): HTMLElement {
@@ -29,6 +30,7 @@ function titleOf({ verification }: Judged, { verdicts }: EnvelopeTexts): string 
   const { reason, verdict } = verification;
   if (reason?.startsWith("OUTER_")) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
+  if (reason === "NOT_AN_ENVELOPE") return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
@@ -41,30 +43,53 @@ function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
   return reason === "AUDIENCE_MISMATCH" ? meanings.otherPartner : null;
 }
 
-/** What was answered, in one sentence: genuine is not licensed. */
-function answerOf({ valid, result }: Verification, { answer }: EnvelopeTexts["meanings"]): string | null {
-  if (!valid || result === null) return null;
-  if (!result.found || result.teacher === null) return answer.nobody;
-  return (result.eligible ? answer.eligible : answer.notEligible)(result.teacher.name, result.status);
+/** Only an answer that says yes is good; a genuine no is still a no. */
+function answerTone({ eligible }: EligibilityResult): Tone {
+  return eligible ? "good" : "bad";
+}
+
+function answerTitle({ found, status, eligible }: EligibilityResult, { verdicts }: EnvelopeTexts): string {
+  return found ? verdicts.answer(status, eligible) : verdicts.nobody;
+}
+
+/** The second verdict: what was answered, as large as the first and in a colour of its own. */
+export function answerBox(result: EligibilityResult, texts: EnvelopeTexts): HTMLElement {
+  const { answer } = texts.meanings;
+  const { found, teacher, status, eligible, reasons } = result;
+  const isSomebody = found && teacher !== null;
+  return verdictBox(
+    answerTone(result),
+    answerTitle(result, texts),
+    isSomebody ? answer.person(teacher.name, status, eligible) : answer.nobody,
+    reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
+  );
+}
+
+/** A genuine signature has the colour of good news only when what it signs is good news. */
+export function signatureTone({ verdict, result }: Verification): Tone {
+  return result !== null && verdict === "valid" && answerTone(result) !== "good" ? "none" : tones[verdict];
 }
 
 function reasonOf(reason: RefusalReason | null, checks: readonly Check[]): string | null {
   if (reason === null) return null;
   const detail = checks.find(({ ok }) => ok === false)?.detail;
   const { explanation } = refusalReasons[reason];
+  if (reason === "NOT_AN_ENVELOPE") return detail ?? explanation;
   if (detail === undefined || detail === explanation) return explanation;
   return reason.startsWith("OUTER_") ? detail : `${explanation} ${detail}`;
 }
 
-function verdictOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
+function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
   const { meanings } = texts;
-  const { verdict, reason, checks } = judged.verification;
+  const { verdict, reason, checks, trust } = judged.verification;
   const isForeign = reason === "KID_UNKNOWN" && source === "fetched";
+  const isLoose = verdict === "valid" && trust?.basis === "key-history";
+  const signedAt = writtenTime(trust?.historySignedAt ?? "");
   const box = verdictBox(
-    tones[verdict],
+    signatureTone(judged.verification),
     titleOf(judged, texts),
     meaningOf(judged, texts),
-    answerOf(judged.verification, meanings),
+    isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
     reasonOf(reason, checks),
     verdict === "undecidable" ? meanings.undecidable : null,
     isForeign ? meanings.foreignKeys : null,
@@ -72,6 +97,23 @@ function verdictOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTM
   );
   if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
   return box;
+}
+
+/** Two verdicts where there is an answer that can be trusted: of the signature, and of what it signs. */
+function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement[] {
+  const first = signatureBox(judged, texts, source);
+  const { valid, result } = judged.verification;
+  return valid && result !== null ? pair(first, answerBox(result, texts)) : [first];
+}
+
+let pairs = 0;
+
+/** The first heading takes the focus, so a screen reader is told of the second one with it. */
+export function pair(first: HTMLElement, second: HTMLElement): HTMLElement[] {
+  const id = `answer-${++pairs}`;
+  second.querySelector("h2")?.setAttribute("id", id);
+  first.querySelector("h2")?.setAttribute("aria-describedby", id);
+  return [first, second];
 }
 
 function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
@@ -146,7 +188,7 @@ export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySourc
   return el(
     "div",
     {},
-    verdictOf(judged, texts, source),
+    verdictsOf(judged, texts, source),
     judged.name === null ? null : el("p", { class: "soft" }, texts.fromFile(judged.name)),
     differencesPart(judged, texts),
     signedPart(judged, texts),
@@ -154,14 +196,26 @@ export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySourc
   );
 }
 
-/** Several envelopes: a sum first, then each one behind a line that opens. */
+/** Several envelopes: a sum of both verdicts first, then each envelope behind a line that opens. */
 export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const genuine = all.filter(({ verification }) => verification.valid).length;
-  const tone = genuine === all.length ? "good" : "warn";
+  const answers = all.flatMap(({ verification }) => (verification.valid ? [verification.result] : []));
+  const eligible = answers.filter((result) => result?.eligible === true).length;
+  const isGood = eligible === all.length;
+  const isGenuine = answers.length === all.length;
+  const first = verdictBox(
+    isGood ? "good" : isGenuine ? "none" : "warn",
+    texts.many(all.length, answers.length),
+  );
+  const second = verdictBox(
+    eligible === answers.length ? "good" : "bad",
+    texts.manyAnswers(answers.length, eligible),
+  );
   const items = all.map((judged, index) => {
+    const { valid, result } = judged.verification;
     const place = judged.name ?? texts.item(index + 1);
-    const summary = el("summary", {}, `${place}: ${titleOf(judged, texts)}`);
+    const answer = valid && result !== null ? `; ${answerTitle(result, texts)}` : "";
+    const summary = el("summary", {}, `${place}: ${titleOf(judged, texts)}${answer}`);
     return el("details", { class: "envelope" }, summary, outcomeOf(judged, texts, source));
   });
-  return el("div", {}, verdictBox(tone, texts.many(all.length, genuine)), items);
+  return el("div", {}, answers.length === 0 ? first : pair(first, second), items);
 }

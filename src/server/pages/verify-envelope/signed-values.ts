@@ -25,7 +25,7 @@ function certificateText({ status, issueDate }: Certificate, words: Words): stri
 }
 
 /** A reason that is newer than this page is shown as it was signed. */
-function reasonTexts(result: EligibilityResult, texts: EnvelopeTexts): string {
+export function reasonTexts(result: EligibilityResult, texts: EnvelopeTexts): string {
   const known: Readonly<Record<string, string>> = texts.reasons;
   return result.reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
 }

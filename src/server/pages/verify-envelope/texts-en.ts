@@ -102,23 +102,29 @@ export const english = {
   },
 
   verdicts: {
-    valid: "Genuine",
+    valid: "Signature: genuine",
     refused: "Not genuine",
     undecidable: "Cannot be decided",
     changed: "Not genuine: it was changed after signing",
     otherPartner: "Not for this partner",
     badKeys: "Not accepted: the keys are bad",
+    notAnEnvelope: "Not an envelope",
+    /** Genuine is not licensed: what was answered has a verdict of its own. */
+    answer: (status: string, isEligible: boolean) =>
+      `Answer: ${status}, ${isEligible ? "eligible" : "not eligible"}`,
+    nobody: "Answer: NOT_FOUND, no such teacher",
   },
   /** What follows the verdict, for whom it would mislead. */
   meanings: {
     valid: (issuer: string) => `It was signed by ${issuer}, and nothing in it was changed since.`,
-    /** Genuine is not licensed: the answer itself may be a no. */
     answer: {
-      nobody: "The answer itself: no such teacher was found.",
-      eligible: (name: string, status: string) => `The answer itself: ${name}, licence ${status}, eligible.`,
-      notEligible: (name: string, status: string) =>
-        `The answer itself: ${name}, licence ${status}, not eligible.`,
+      nobody: "The service answered that no such teacher was found.",
+      person: (name: string, status: string, isEligible: boolean) =>
+        `${name}, licence ${status}, ${isEligible ? "eligible" : "not eligible"}.`,
+      because: (reasons: string) => `Because ${reasons}.`,
     },
+    trust: (signer: string, time: string) =>
+      `Trust rests on the key history alone, which key ${signer} signed on ${time}. If it came with the envelope, it proves nothing.`,
     changed:
       "The signature is good, but what stands beside it is not what was signed. Only the signed values below can be trusted.",
     otherPartner: "The signature is good, but it was given to another partner than the one you named.",
@@ -129,7 +135,8 @@ export const english = {
     foreignKeys: "If another service signed it, paste the keys of that service.",
     code: "Code:",
   },
-  many: (total: number, genuine: number) => `${genuine} of ${total} are genuine`,
+  many: (total: number, genuine: number) => `Signatures: ${genuine} of ${total} genuine`,
+  manyAnswers: (genuine: number, eligible: number) => `Answers: ${eligible} of ${genuine} eligible`,
   item: (number: number) => `Number ${number}`,
   tooMany: (shown: number) => `Only the first ${shown} are shown. Use tvs verify for the rest.`,
   fromFile: (name: string) => `File ${name}`,
@@ -205,7 +212,7 @@ export const english = {
         "The signature itself is good. To judge a delivery that was kept, give the time of its arrival.",
     },
     signedAt: "Signed on",
-    event: "Event",
+    event: (type: string) => `Event: ${type}`,
     header: "Signature header",
     signature: "Signature",
     replay: "Replay window",

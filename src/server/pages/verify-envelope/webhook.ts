@@ -7,7 +7,7 @@ import {
 } from "../../../partner/verify-webhook.ts";
 import { byId, el, fact } from "./dom.ts";
 import { checkTextSize, readBytes } from "./files.ts";
-import { checkLine, verdictBox } from "./outcome.ts";
+import { checkLine, pair, verdictBox } from "./outcome.ts";
 import { PageProblem } from "./problem.ts";
 import { writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
@@ -50,21 +50,38 @@ function checkLines({ reason }: WebhookVerification, texts: EnvelopeTexts): HTML
   });
 }
 
+/** What these tell of is good news; of every other event, that the delivery is genuine must not look like it. */
+const goodNews: ReadonlySet<string> = new Set([
+  "license.verified",
+  "license.reinstated",
+  "certificate.verified",
+]);
+
+function verdictsOf({ reason, event }: WebhookVerification, texts: EnvelopeTexts): HTMLElement[] {
+  const words = texts.webhookVerdict;
+  if (reason !== null) {
+    const { refused } = texts.verdicts;
+    const box = verdictBox("bad", refused, webhookRefusalReasons[reason], words.advice[reason]);
+    box.append(el("p", { class: "code" }, `${texts.meanings.code} ${reason}`));
+    return [box];
+  }
+  const isGood = event !== null && goodNews.has(event.eventType);
+  const tone = isGood ? "good" : "none";
+  const first = verdictBox(tone, texts.verdicts.valid, words.meaning, event === null ? words.noEvent : null);
+  if (event === null) return [first];
+  return pair(first, verdictBox(isGood ? "good" : "bad", words.event(event.eventType)));
+}
+
 function outcome(verification: WebhookVerification, texts: EnvelopeTexts): HTMLElement {
   const words = texts.webhookVerdict;
-  const { reason, timestamp, event } = verification;
-  const box =
-    reason === null
-      ? verdictBox("good", texts.verdicts.valid, words.meaning, event === null ? words.noEvent : null)
-      : verdictBox("bad", texts.verdicts.refused, webhookRefusalReasons[reason], words.advice[reason]);
-  if (reason !== null) box.append(el("p", { class: "code" }, `${texts.meanings.code} ${reason}`));
+  const { timestamp, event } = verification;
   const signedAt = timestamp === null ? null : writtenTime(new Date(timestamp * 1000).toISOString());
   const members = event === null ? [] : Object.entries({ ...event, data: undefined, ...event.data });
   const facts = members.filter(([, value]) => value !== undefined);
   return el(
     "div",
     {},
-    box,
+    verdictsOf(verification, texts),
     signedAt === null
       ? null
       : el(
