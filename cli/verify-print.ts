@@ -138,17 +138,18 @@ function row(name: string, ...values: (string | number | null | undefined)[]): s
   return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${printable(known.join(", "))}`];
 }
 
-function describeResult({
-  status,
-  eligible,
-  reasons,
-  teacher,
-  license,
-  certificate,
-}: EligibilityResult): string[] {
-  const verdict = eligible ? "eligible" : "not eligible";
+function colored(text: string, code: number | null): string {
+  return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
+}
+
+/** What was answered, which a genuine signature says nothing good about: it has a line and a colour of its own. */
+function describeAnswer({ status, eligible, reasons }: EligibilityResult, color: boolean): string {
+  const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
+  return `  ${"answer".padEnd(15)} ${colored(printable(verdict), color ? (eligible ? 32 : 31) : null)}`;
+}
+
+function describeResult({ teacher, license, certificate }: EligibilityResult): string[] {
   return [
-    ...row("status", status, verdict, ...reasons),
     ...row("teacher", teacher?.name, teacher?.tId, teacher?.state, teacher?.category),
     ...row("license", license?.status, license?.issueDate, license?.expiryDate),
     ...row("certificate", certificate?.status, certificate?.regNo, certificate?.issueDate),
@@ -185,9 +186,14 @@ function explain({ reason, checks }: Verification): string {
  */
 export function formatHuman(verification: Verification, location: Location, color: boolean): string {
   const { verdict, reason, result } = verification;
-  const word = color ? `\u001b[${colors[verdict]}m${verdict}\u001b[0m` : verdict;
+  const isGenuine = verdict === "valid";
+  // Green would be taken for the answer's colour when the answer is no.
+  const isColored = color && !(isGenuine && result?.eligible === false);
+  const word = colored(verdict, isColored ? colors[verdict] : null);
   const lines = [
     `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
+    ...(isGenuine ? row("signature", "genuine") : []),
+    ...(result === null ? [] : [describeAnswer(result, isGenuine && color)]),
     ...row("verificationId", verification.verificationId),
     ...row("verifiedAt", verification.verifiedAt),
     ...row("issuer", verification.issuer),

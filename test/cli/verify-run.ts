@@ -31,6 +31,7 @@ export async function run(
     env?: Record<string, string>;
     stdin?: string | Uint8Array;
     stream?: AsyncIterable<Uint8Array>;
+    color?: boolean;
   } = {},
 ): Promise<Run> {
   let [stdout, stderr] = ["", ""];
@@ -43,6 +44,7 @@ export async function run(
     },
     env: options.env ?? {},
     now: () => new Date(now),
+    color: options.color ?? false,
     stdin: options.stream ?? oneChunk(options.stdin ?? ""),
   });
   const lines = args.includes("--json") ? stdout.trimEnd().split("\n").filter(Boolean) : [];

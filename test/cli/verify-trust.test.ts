@@ -86,6 +86,23 @@ describe("a key history alone", () => {
   });
 });
 
+describe("a genuine answer that says no", () => {
+  test("is valid, and shows the answer beside the signature, without a green word", async () => {
+    const { stdout } = await run([...settings, input("valid-not-found.json")], { color: true });
+    const [first, second, third] = stdout.split("\n");
+    expect(first).toStartWith("valid  ");
+    expect(second).toBe("  signature       genuine");
+    expect(third).toBe("  answer          \u001b[31mNOT_FOUND, not eligible, TEACHER_NOT_FOUND\u001b[0m");
+    expect(stdout).not.toContain("\u001b[32m");
+  });
+
+  test("is told from one that says yes", async () => {
+    const { stdout } = await run([...settings, input("valid.json")], { color: true });
+    expect(stdout).toStartWith("\u001b[32mvalid\u001b[0m  ");
+    expect(stdout).toContain("answer          \u001b[32mVALID, eligible\u001b[0m");
+  });
+});
+
 test.each<[string, string[], string]>([
   ["that pins nothing", ["--jwks", jwks, ...expected, "--anchor", keys.active.kid], "--key-history FILE"],
   ["that is no key id", [...alone, "--anchor", "active"], "43 characters"],

@@ -69,7 +69,7 @@ curl --fail-with-body -sS ${api(issuer)}/.well-known/key-history > key-history.j
 
 export const verifyWithTvs = {
   id: "verify-tvs",
-  lines: ({ issuer }) => `tvs verify envelope.json --key-history key-history.jose \\
+  lines: ({ issuer }) => `tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \\
   --issuer ${issuer} --audience "$PARTNER_ID"`,
 } satisfies Commands;
 

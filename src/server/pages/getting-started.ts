@@ -138,7 +138,7 @@ ${run(steps.verifyWithJose)}
 <li>Decide by the signed <code>result</code>. If the one outside differs, someone has changed it.</li>
 <li>For an old envelope: its key was not compromised when it signed. The signed key history says so; <code>tvs verify</code> checks it.</li>
 </ul>
-<p>Keep the envelope together with the key history. Both suffice to prove, years later, what was attested to you.</p>`;
+<p>Keep the envelope together with the key set and the key history. They suffice to prove, years later, what was attested to you. Fetch both from this service yourself: a key history that comes with an envelope from somebody else proves nothing.</p>`;
 }
 
 function webhooks(run: Run): Markup {
