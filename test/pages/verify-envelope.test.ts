@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { pdfOfPictures, pngWithTwoHeaders } from "../cli/picture-bombs.ts";
 import { runTvs } from "../cli/run.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
@@ -357,7 +358,7 @@ describe("with pasted keys", () => {
 });
 
 describe("bad input is answered in plain words", () => {
-  const hugePng = Buffer.from("89504e470d0a1a0a0000000d4948445200ffffff00ffffff0100000000", "hex");
+  const hugePng = Buffer.from("89504e470d0a1a0a0000000d4948445200ffffff00ffffff010000000000000000", "hex");
   const cases: [string, string, string][] = [
     ["nothing", "", "There is nothing to verify"],
     ["something else", "hello", "This is a text that is neither JSON nor a signature"],
@@ -389,6 +390,33 @@ describe("bad input is answered in plain words", () => {
       expect((await outcomeOf(page)).text).toContain(words);
     });
   });
+
+  test.each([
+    ["a picture that says twice how large it is", "x.png", pngWithTwoHeaders(), "The picture is damaged"],
+    [
+      "a PDF of more pictures than a certificate has",
+      "x.pdf",
+      pdfOfPictures(121, 64),
+      "more than 120 pictures",
+    ],
+  ])("%s", async (_, name, bytes, words) => {
+    await within(openPage(), async ({ page }) => {
+      const buffer = Buffer.from(bytes);
+      await page.setInputFiles("#files", { name, mimeType: "application/octet-stream", buffer });
+      expect((await outcomeOf(page)).text).toContain(words);
+    });
+  });
+
+  test("a picture that takes too long, which is given up without the page standing still", () =>
+    within(openPage(), async ({ page }) => {
+      await page.route("**/scanner-*.js", () => {});
+      await page.clock.install();
+      const buffer = Buffer.from(pdfOfPictures(1, 64));
+      await page.setInputFiles("#files", { name: "x.pdf", mimeType: "application/pdf", buffer });
+      await page.locator("#progress", { hasText: "Reading the picture" }).waitFor();
+      await page.clock.runFor(31_000);
+      expect((await outcomeOf(page)).text).toContain("took too long, more than 30 seconds. Crop it");
+    }));
 
   test("a picture without a code", () =>
     within(openPage(), async ({ page }) => {

@@ -118,8 +118,9 @@ export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">): 
     .get(`${path}/pdf.js`, async (c) => sendDocument(c, await pdf()))
     .get(`${path}/:file`, async (c) => {
       const found = Object.values(await assets()).find(({ name }) => name === c.req.param("file"));
-      return found === undefined
-        ? c.notFound()
-        : sendFor(c, found.document, "public, max-age=31536000, immutable");
+      if (found === undefined) return c.notFound();
+      // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
+      c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
+      return sendFor(c, found.document, "public, max-age=31536000, immutable");
     });
 }

@@ -1,9 +1,9 @@
 /** Reads what the reader opened, dropped or pasted, and says in plain words what cannot be read. */
 
 import { joinCodes } from "../../../partner/envelope-codes.ts";
-import { fileKind, isHugePng, maxFileBytes, maxImagePixels, type Pixels } from "./pixels.ts";
+import { readCodes } from "./picture-worker.ts";
+import { fileKind, maxFileBytes } from "./pixels.ts";
 import { PageProblem } from "./problem.ts";
-import type * as Scanner from "./scanner.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */
@@ -39,69 +39,13 @@ async function openFile(file: File, words: Words): Promise<OpenedFile> {
   return { name: file.name, bytes, type: file.type };
 }
 
-/** The browser's own decoder; it also turns photographs the right way up. */
-async function decodeImage({ bytes, type }: OpenedFile, words: Words): Promise<Pixels> {
-  if (isHugePng(bytes)) throw new PageProblem(words.imageTooLarge);
-  const bitmap = await createImageBitmap(new Blob([bytes], { type })).catch(() => {
-    throw new PageProblem(words.imageUnreadable);
-  });
-  try {
-    const { width, height } = bitmap;
-    if (width * height > maxImagePixels) throw new PageProblem(words.imageTooLarge);
-    const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width, height });
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    if (context === null) throw new PageProblem(words.imageUnreadable);
-    context.fillStyle = "#fff";
-    context.fillRect(0, 0, width, height);
-    context.drawImage(bitmap, 0, 0);
-    return { width, height, data: context.getImageData(0, 0, width, height).data };
-  } finally {
-    bitmap.close();
-  }
-}
-
-async function* picturesOf(
-  file: OpenedFile,
-  scanner: typeof Scanner,
-  given: { words: Words; scripts: ScriptAddresses },
-): AsyncGenerator<Pixels> {
-  const { words, scripts } = given;
-  if (fileKind(file.bytes) !== "pdf") {
-    yield await decodeImage(file, words);
-    return;
-  }
-  const reader: Parameters<typeof Scanner.readPdfImages>[1] = await load(scripts.pdf, words);
-  try {
-    yield* scanner.readPdfImages(file.bytes, reader);
-  } catch {
-    throw new PageProblem(words.pdfUnreadable);
-  }
-}
-
-async function load<T>(address: string, words: Words): Promise<T> {
-  try {
-    return await import(new URL(address, document.baseURI).href);
-  } catch {
-    throw new PageProblem(words.readerFailed);
-  }
-}
-
 /** Reads the codes of all pictures together. @throws PageProblem when they make no signature */
 async function readPictures(
   files: readonly OpenedFile[],
   given: { words: Words; scripts: ScriptAddresses },
 ): Promise<string> {
-  const { words, scripts } = given;
-  const scanner = await load<typeof Scanner>(scripts.scanner, words);
-  const texts = new Set<string>();
-  const isEnough = async (found: readonly string[]) => "jws" in (await joinCodes([...texts, ...found]));
-  for (const file of files) {
-    for await (const pixels of picturesOf(file, scanner, given)) {
-      for (const text of await scanner.scanCodes(pixels, isEnough)) texts.add(text);
-    }
-  }
-  const reading = await joinCodes([...texts]);
+  const { words } = given;
+  const reading = await joinCodes(await readCodes(files, given));
   if ("jws" in reading) return reading.jws;
   if (reading.problem === "MISSING") {
     throw new PageProblem(words.missing(reading.missing.join(", "), reading.total));

@@ -36,16 +36,6 @@ export function fileKind(bytes: Uint8Array): FileKind {
   return head.includes(0) ? "other" : "text";
 }
 
-/**
- * Whether a PNG says that it is larger than {@link maxImagePixels}. Its size stands at a fixed place, so that a small
- * file which unpacks to gigabytes is refused before it is decoded.
- */
-export function isHugePng(bytes: Uint8Array): boolean {
-  if (fileKind(bytes) !== "png" || bytes.length < 24) return false;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return view.getUint32(16) * view.getUint32(20) > maxImagePixels;
-}
-
 /** Halves an image until neither side is longer than `maxSide`; each pixel is the mean of four. */
 export function shrunk(pixels: Pixels, maxSide: number): Pixels {
   return Math.max(pixels.width, pixels.height) <= maxSide ? pixels : shrunk(halved(pixels), maxSide);

@@ -80,6 +80,10 @@ export const english = {
     fileUnreadable: "The file could not be read. It may have been moved, or not yet be on this device.",
     imageUnreadable: "The picture is damaged, or of a kind that this browser does not show.",
     pdfUnreadable: "The PDF is damaged, or it opens only with a password.",
+    pdfTooLarge:
+      "The PDF has more than 120 pictures, or more than 120 million pixels in them. Open pictures of the codes alone.",
+    pictureTooSlow:
+      "Reading the picture took too long, more than 30 seconds. Crop it to the codes, or open one picture of each code.",
     noEnvelope: "There is no envelope in it.",
     noCode:
       "No QR code of a certificate was found. Take a sharper picture, straight from above, of one code at a time, and open all the pictures together.",
