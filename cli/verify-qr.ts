@@ -3,7 +3,7 @@
 import { TvsError } from "../src/domain/errors.ts";
 import { type CodesReading, joinCodes } from "../src/partner/envelope-codes.ts";
 import { maxFileBytes } from "../src/server/pages/verify-envelope/pixels.ts";
-import { readBounded } from "./bounded-file.ts";
+import { readBounded } from "./input-file.ts";
 import type { PictureThread } from "./picture-thread.ts";
 import type { Bytes, Source } from "./verify-files.ts";
 

@@ -9,9 +9,8 @@ import {
   type WebhookVerification,
   webhookRefusalReasons,
 } from "../src/partner/verify-webhook.ts";
-import { readBounded } from "./bounded-file.ts";
 import { command } from "./command.ts";
-import { readSmallFile } from "./input-file.ts";
+import { readBounded, readSmallFile } from "./input-file.ts";
 import { exitCodes, parseTime, print, record } from "./output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
