@@ -13,8 +13,8 @@ export type WriteCalls = (batch: CallBatch) => Promise<CallBatchEnd>;
 const restMs = 1_000;
 
 /**
- * Writes batches into the file, and opens it anew when it was moved away or could not be written. It never throws: the
- * access log is no reason to end anything.
+ * Writes batches into the file, and opens it anew when it was moved away; a connection that failed is used again,
+ * because each further one would cost descriptors. It never throws: the access log is no reason to end anything.
  */
 export function createCallWriter(
   file: string,
@@ -50,11 +50,6 @@ export function createCallWriter(
     } catch (error) {
       const { message, detail } = storeError(error);
       failure = { text: `${file}: ${detail ?? message}`, at: now() };
-      try {
-        letGo();
-      } catch {
-        // What could not be written cannot always be closed; the next try opens another connection.
-      }
       return { more: false, failure: failure.text };
     }
   };

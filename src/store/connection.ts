@@ -63,7 +63,13 @@ export async function openConnection(
     "foreign_keys = ON",
     "secure_delete = FAST",
   ];
-  for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
+  try {
+    for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
+  } catch (error) {
+    // Who tries again and again would otherwise run out of descriptors.
+    db.close();
+    throw error;
+  }
   return createConnection(db, lockWaitMs);
 }
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,6 +152,26 @@ describe("the access log's file", () => {
     expect(existsSync(file)).toBe(false);
     writeFileSync(file, "no database".repeat(1_000));
     expect(await read(() => {}).catch((error) => error)).toMatchObject({ code: "INPUT_UNREADABLE" });
+  });
+});
+
+describe.if(existsSync("/proc/self/fd"))("a file that fails and fails", () => {
+  const descriptors = () => readdirSync("/proc/self/fd").length;
+
+  test.each([
+    ["because it is damaged", () => writeFileSync(file, "no database".repeat(1_000))],
+    ["because it has a table of another shape", () => new Database(file).exec("CREATE TABLE calls (a)")],
+  ])("takes no descriptors: %s", async (_why, spoil) => {
+    spoil();
+    let at = 0;
+    const write = createCallWriter(file, { now: () => at });
+    await write(batchOf([]));
+    const before = descriptors();
+    for (let round = 0; round < 100; round++) {
+      at += 10_000;
+      expect((await write(batchOf([aCall()]))).failure).toBeString();
+    }
+    expect(descriptors() - before).toBeLessThan(20);
   });
 });
 
