@@ -3,6 +3,7 @@
 import type { Config } from "../src/config.ts";
 import { issuerFlaw } from "../src/domain/issuer.ts";
 import { isIssuerTold } from "../src/domain/live.ts";
+import { keepForever, retentionSetting } from "../src/domain/retention.ts";
 import { holdWebhooksName } from "../src/store/restore.ts";
 import { type Check, ok, warn } from "./doctor-check.ts";
 
@@ -14,6 +15,8 @@ export function checkSettings({ stored, isEmpty }: Remembered, config: Config): 
     checkRegister(isEmpty),
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
     checkHeld(stored),
+    // It deletes evidence, and goes on after the start that asked for it.
+    ok("retention", `attestations are kept: ${stored.get(retentionSetting) ?? keepForever}`),
     isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
   ];
 }

@@ -25,6 +25,9 @@ describe("service install", () => {
       const { files, next } = await runJson<Report>(words(root));
       expect(files.map(({ state }) => state)).toEqual(["written", "written", "written"]);
       expect(next).toContain("sudo systemctl enable --now tvs");
+      // Who runs commands as the service's user finds the register by this file.
+      expect(next).toContain("sudo chmod 640 /etc/tvs/tvs.env");
+      expect(next).toContain("sudo -u tvs /usr/local/bin/tvs status");
       expect(statSync(unitIn(root)).mode & 0o777).toBe(0o644);
       expect(statSync(environmentIn(root)).mode & 0o777).toBe(0o600);
       expect(readFileSync(join(root, "etc/sysusers.d/tvs.conf"), "utf8")).toContain("u tvs - ");
