@@ -156,7 +156,11 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
     transaction,
     heldMs: () => heldMs,
     exec: (sql) => void db.exec(sql),
-    close: () => void db.close(),
+    close() {
+      // The file stays open, and its log locked, for as long as a statement is held.
+      prepared.clear();
+      db.close();
+    },
   };
 }
 
