@@ -18,6 +18,10 @@ import { exitCodes, hint, note, parseLimit, parseTime, print, printable, record,
 import { openSources, readSource, type Source } from "./verify-files.ts";
 
 const defaultLimit = 50;
+/** All verdicts are in memory until they are printed. */
+const maxChecked = 200_000;
+/** More lines than a person reads; then only those that are not as they should be. */
+const maxTableRows = 5_000;
 
 /** One line of the evidence log, without the signature. */
 function summarize(one: Attestation) {
@@ -170,7 +174,10 @@ const nowhere: Place = { line: null, index: null };
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
-    for await (const one of checkSource(source, check)) results.push(one);
+    for await (const one of checkSource(source, check)) {
+      if (results.push(one) > maxChecked)
+        throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
+    }
   }
   const [only] = results;
   if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
@@ -218,17 +225,22 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
 }
 
 function checkTable(results: readonly Located[]): string {
-  const rows = results.map(({ verdict, reason, verificationId, record: kept }) => [
-    verificationId,
-    verdict,
-    reason,
-    kept?.partnerId,
-    kept === null ? null : isoSeconds(kept.issuedAt),
-    kept?.status,
-  ]);
+  const isLong = results.length > maxTableRows;
+  const others = isLong ? results.filter(({ verdict }) => verdict !== "attested") : results;
+  const rows = others
+    .slice(0, maxTableRows)
+    .map(({ verdict, reason, verificationId, record: kept }) => [
+      verificationId,
+      verdict,
+      reason,
+      kept?.partnerId,
+      kept === null ? null : isoSeconds(kept.issuedAt),
+      kept?.status,
+    ]);
   const attested = results.filter(({ verdict }) => verdict === "attested").length;
   const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
-  return `${table(head, rows)}\n${attested} of ${results.length} attested exactly so`;
+  const left = isLong ? `the first ${rows.length} that are not attested; --json prints all\n` : "";
+  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested exactly so`;
 }
 
 function exitCodeOf(results: readonly Located[]): number {

@@ -7,14 +7,14 @@ import type { PictureAnswer, readyForPictures } from "./picture-reader.ts";
 /** What one file may take. */
 export type PictureLimits = {
   readonly deadlineMs: number;
-  /** By how much the whole process may grow; the program itself takes some 70 MiB. */
+  /** By how much the whole process may grow; the program itself takes up to 80 MiB, of 512. */
   readonly growthBytes: number;
 };
 
 const mebibyte = 1024 * 1024;
-/** A slow machine reads a certificate's page in some seconds, and a photograph of 24 million pixels fits. */
-export const pictureLimits: PictureLimits = { deadlineMs: 30_000, growthBytes: 432 * mebibyte };
-const watchMs = 20;
+/** A slow machine reads a certificate's page in some seconds, and a photograph of 20 million pixels fits. */
+export const pictureLimits: PictureLimits = { deadlineMs: 30_000, growthBytes: 408 * mebibyte };
+const watchMs = 10;
 
 export type PictureThread = {
   /** What the codes of this file and of those before it say, or why they say nothing. The bytes are given away. */

@@ -21,6 +21,8 @@ import { planOutput } from "./output-file.ts";
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
 const maxRowBytes = 64 * 1024;
+/** All results are in memory until they are printed. */
+const maxRows = 1_000_000;
 
 export const rosterCommand = command({
   name: "roster",
@@ -102,6 +104,8 @@ async function judgeFile(file: string, dependencies: RosterDependencies): Promis
       if (waiting.length < width) continue;
       results.push(...(await Promise.all(waiting)));
       waiting = [];
+      if (results.length >= maxRows)
+        throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has more than a million rows; split it`);
     }
   } catch (error) {
     await Promise.allSettled(waiting);

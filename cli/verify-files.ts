@@ -30,8 +30,8 @@ const readBytes = mebibyte / 2;
 const blockBytes = mebibyte / 8;
 /** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
 const wholeBytes = 8 * mebibyte;
-/** One JSON document, or one line, must fit into memory. */
-export const maxDocumentBytes = 64 * mebibyte;
+/** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
+export const maxDocumentBytes = 32 * mebibyte;
 
 async function canonicalPath(path: string): Promise<string> {
   return realpath(path).catch(() => path);
@@ -139,21 +139,35 @@ function withoutMark(head: Uint8Array): Uint8Array {
 /** Gives whole lines as soon as they have arrived; only the last, unfinished one is kept. */
 async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory): AsyncGenerator<Block> {
   let linesBefore = 0;
-  let unfinished: Uint8Array = new Uint8Array(0);
+  // In the pieces in which it came: a line of megabytes would else be copied with every one of them.
+  let unfinished: Uint8Array[] = [];
+  let unfinishedBytes = 0;
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) {
-      const bytes = take(unfinished.length + end).subarray(0, unfinished.length + end);
-      bytes.set(unfinished);
-      bytes.set(chunk.subarray(0, end), unfinished.length);
+      const length = unfinishedBytes + end;
+      const bytes = take(length).subarray(0, length);
+      put([...unfinished, chunk.subarray(0, end)], bytes);
       yield { bytes, linesBefore };
-      linesBefore += countLines(unfinished) + countLines(chunk.subarray(0, end));
+      linesBefore += countLines(chunk.subarray(0, end));
+      unfinished = [];
+      unfinishedBytes = 0;
     }
-    unfinished = end > 0 ? new Uint8Array(chunk.subarray(end)) : Buffer.concat([unfinished, chunk]);
-    if (unfinished.length > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
+    unfinished.push(new Uint8Array(chunk.subarray(end)));
+    unfinishedBytes += chunk.length - end;
+    if (unfinishedBytes > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
   }
-  const bytes = new Uint8Array(unfinished);
+  const bytes = new Uint8Array(unfinishedBytes);
+  put(unfinished, bytes);
   if (bytes.length > 0) yield { bytes, linesBefore };
+}
+
+function put(parts: readonly Uint8Array[], target: Uint8Array): void {
+  let at = 0;
+  for (const part of parts) {
+    target.set(part, at);
+    at += part.length;
+  }
 }
 
 /** Reads on until the input ends or has more than `limitBytes`. */

@@ -21,8 +21,8 @@ export type JsonReading = { readonly value: JsonValue } | { readonly problem: Js
 
 /** An envelope is about six levels deep; a profile may add a few. */
 export const maxJsonDepth = 32;
-/** Some twenty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
-export const maxJsonValues = 1_000_000;
+/** Some forty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
+export const maxJsonValues = 2_000_000;
 
 /** Whatever stands in so short a text, parsing it does no harm. */
 const harmlessLength = 1024 * 1024;
