@@ -27,6 +27,7 @@ const maxJpegMegabytes = 512;
 /** What is wrong with a file, in words for whoever sent it. */
 class PictureProblem extends Error {}
 
+const tooMuchMemory = "decoding it would take more than 512 MiB; crop the picture to the codes";
 const tooManyPixels = "more than 40 million pixels; make the picture smaller";
 
 /** @throws PictureProblem before anything is unpacked */
@@ -51,7 +52,8 @@ function decodeJpeg(bytes: Uint8Array): Pixels {
       maxMemoryUsageInMB: maxJpegMegabytes,
     });
   } catch (cause) {
-    if (/limit exceeded/.test(String(cause))) throw new PictureProblem(tooManyPixels, { cause });
+    if (/maxResolution/.test(String(cause))) throw new PictureProblem(tooManyPixels, { cause });
+    if (/maxMemory/.test(String(cause))) throw new PictureProblem(tooMuchMemory, { cause });
     throw new PictureProblem("damaged JPEG, or one of a kind that is not read", { cause });
   }
 }

@@ -113,6 +113,9 @@ export async function resolveProfile(flags: VerifyFlags, env: Environment): Prom
   const [anchor, issuer, audience] = [pick("anchor"), pick("issuer"), pick("audience")];
   if (!jwks && !keyHistory)
     throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both");
+  // An empty variable of a script must not take the pin away.
+  if (flags.anchor === "")
+    throw usage("--anchor is empty: give the id of the key that signed the key history");
   if (anchor && !keyHistory)
     throw usage("--anchor names the key that signed a key history: give --key-history FILE as well");
   if (anchor && !isThumbprint(anchor))

@@ -105,6 +105,7 @@ describe("a genuine answer that says no", () => {
 
 test.each<[string, string[], string]>([
   ["that pins nothing", ["--jwks", jwks, ...expected, "--anchor", keys.active.kid], "--key-history FILE"],
+  ["that is empty", [...alone, "--anchor", ""], "--anchor is empty"],
   ["that is no key id", [...alone, "--anchor", "active"], "43 characters"],
 ])("an anchor %s is a wrong command line", async (_name, args, words) => {
   const { code, stdout, stderr } = await run([...args, input("valid.json")]);
