@@ -166,7 +166,8 @@ export const responses = {
   }),
   Jwks: answer({ description: "The key set.", schema: "Jwks", headers: ["ETag", "Cache-Control"] }),
   KeyHistory: {
-    description: "The signed key history.",
+    description:
+      "The signed key history. It is signed with a key out of itself: take it from here, and check that its signer is in the key set.",
     headers: headerRefs(["ETag", "Cache-Control"]),
     content: { "application/jose": { schema: schemaRef("KeyHistory") } },
   },
