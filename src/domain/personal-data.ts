@@ -18,6 +18,9 @@ const digits = new RegExp(digit, "gu");
 const anyAt = /[@＠﹫]/;
 const anyDigit = new RegExp(digit, "u");
 
+/** Slashes, commas and underscores part the numbers of files and lists more often than those of phones. */
+const partingJoint = /[/／,\p{Pc}]/u;
+
 const removed = "[removed]";
 /** A number of so many digits in a row may be a phone number without its zero; a NIN has one more. */
 export const personalDigits = 10;
@@ -60,7 +63,24 @@ function isPersonal(run: string): boolean {
   const all = groupsOf(run);
   const total = all.reduce((sum, group) => sum + group.digits.length, 0);
   if (/^[+＋]/.test(run) && total >= minPlusDigits && total <= maxPhoneDigits) return true;
-  return all.some(({ digits }) => digits.length >= personalDigits) || withoutYears(all).some(isNumber);
+  if (all.some(({ digits }) => digits.length >= personalDigits)) return true;
+  return usualGrouping.test(grouped(all)) || withoutYears(all).some(isNumber);
+}
+
+/**
+ * The groups in which phone numbers and NINs are mostly written: of a hundred that are, one has a group that looks like
+ * a year, and it must not part them.
+ */
+const usualGrouping =
+  /(?<!\d)(?:(?:234-?0?|0)[789]-?[01](?:-?\d){8}|[789][01]\d-\d{3}-\d{4}|\d{3}-\d{4}-\d{4}|\d{4}-\d{3}-\d{4}|\d{4}-\d{4}-\d{3})(?!\d)/;
+
+/** The digits with a dash for whatever joins two groups of one number, and a slash for what mostly parts two. */
+function grouped(all: readonly Group[]): string {
+  return all
+    .map(
+      ({ digits, jointBefore }, at) => (at === 0 ? "" : partingJoint.test(jointBefore) ? "/" : "-") + digits,
+    )
+    .join("");
 }
 
 function groupsOf(run: string): Group[] {
@@ -90,8 +110,7 @@ function withoutYears(all: readonly Group[]): Group[][] {
 /** Whether groups, or some of them that follow each other, make a NIN or a phone number. */
 function isNumber(part: readonly Group[]): boolean {
   const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
-  // Slashes, commas and underscores part the numbers of files and lists more often than those of phones.
-  const isSpaced = !/[/／,\p{Pc}]/u.test(joints.join(""));
+  const isSpaced = !partingJoint.test(joints.join(""));
   const total = part.reduce((sum, group) => sum + group.digits.length, 0);
   if (isSpaced && total >= ninDigits && total <= maxPhoneDigits) return true;
   return part.some((_, from) => {
