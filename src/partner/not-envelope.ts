@@ -21,7 +21,9 @@ const dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
 /** Also a name written with escapes, which only a JSON reader could tell. */
 const memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
 
-function claimsAsText(text: string): boolean {
+function claimsAsText(given: string): boolean {
+  // A line of UTF-16 is UTF-8 too, with every other character a NUL.
+  const text = given.includes("\0") ? given.replaceAll("\0", "") : given;
   if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text)) return true;
   // The parts of a JWS are set apart by dots; the numbers of a key set have none.
   return text.includes(".") && signaturePart.test(text);

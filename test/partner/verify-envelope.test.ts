@@ -95,6 +95,16 @@ describe("verifyEnvelope", () => {
     }
   });
 
+  test("a forgery that an editor saved in UTF-16, on many lines, is refused and not called no envelope", async () => {
+    const forged = { ...JSON.parse(read("inputs", "payload-changed.json").toString()), result: {} };
+    const little = Buffer.from(JSON.stringify(forged, null, 2), "utf16le");
+    const big = Buffer.from(little).swap16();
+    const reasonsOf = async (input: Buffer) =>
+      (await judge(input, await optionsOf(both))).map(({ reason }) => reason);
+    expect(await reasonsOf(little)).toEqual(["JSON_MALFORMED"]);
+    expect(await reasonsOf(big)).toContain("JWS_MALFORMED");
+  });
+
   test("an edited envelope still shows the signed values", async () => {
     const verification = await verifyEnvelope(
       read("inputs", "outer-result.json").toString(),
