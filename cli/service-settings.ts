@@ -43,7 +43,9 @@ export function serviceSettings(
   const found = parse(readTrusted(file)).filter(([name]) => all || placeNames.includes(name));
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
-  return { file, environment: { ...settings, ...environment } };
+  // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
+  const told = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  return { file, environment: { ...settings, ...told } };
 }
 
 function theOnlyFile(folder: string): string | undefined {

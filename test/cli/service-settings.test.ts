@@ -29,6 +29,12 @@ describe("the installed service's settings", () => {
       expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
     }));
 
+  test("are not hidden by an empty variable, which tells nothing", () =>
+    withSettings(text, (folder) => {
+      const { environment } = serviceSettings({}, { TVS_DATA: "", TVS_MASTER_KEY: "" }, { folder });
+      expect(environment).toEqual({ TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" });
+    }));
+
   test.each([
     [{ data: "./here" }, {}],
     [{ database: "file:x.db" }, {}],
