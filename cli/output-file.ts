@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/files.ts";
@@ -24,7 +24,7 @@ export type OutputRequest = {
 };
 
 /** What stands beside a database under its name, or did when it was replaced. */
-const sideNames = /^(-wal|-shm|-journal|\.lock|\.(replaced|restoring)-.*)?$/;
+const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
 /**
@@ -61,7 +61,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
       "USAGE",
       `${flag}: ${path} belongs to the register; write to a place outside ${config.dataDir}`,
     );
-  if (isWithin(realOf(config.dataDir), path)) throw own();
+  if (isWithin(config.dataDir, path)) throw own();
   if (
     path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
     keyNames.includes(basename(path))
@@ -69,13 +69,22 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
     throw own();
   if (config.database.kind !== "file") return;
   const { file } = config.database;
-  for (const name of [join(realOf(dirname(file)), basename(file)), realOf(file)])
+  const { callsFile } = config;
+  for (const name of [file, callsFile].flatMap((one) => [
+    join(realOf(dirname(one)), basename(one)),
+    realOf(one),
+  ]))
     if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
 }
 
+/** Folders are told by what they are: one may have several names, by a mount or in other letters. */
 function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || !/^\.\.([\\/]|$)/.test(way);
+  const found = statSync(folder, { throwIfNoEntry: false });
+  for (let above = dirname(path), below = path; above !== below; [above, below] = [dirname(above), above]) {
+    const { ino, dev } = statSync(above);
+    if (ino === found?.ino && dev === found.dev) return true;
+  }
+  return false;
 }
 
 /** The path without links, as far as it exists. */
