@@ -28,8 +28,12 @@ if (isMainThread) {
   process.umask(0o077);
   // A log that nobody reads any more must not end the service.
   process.stderr.on("error", () => {});
-  // `tvs … | head` closes the pipe early; that is no fault.
-  process.stdout.on("error", (error: { code?: string }) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  // `tvs … | head` closes the pipe early; that is no fault, and no verdict either: the command goes on to its own code.
+  let isClosed = false;
+  process.stdout.on("error", (error: { code?: string }) => {
+    isClosed ||= error.code === "EPIPE";
+    if (!isClosed) process.exit(1);
+  });
   const { runCommandLine } = await import("./commands.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), new URL(import.meta.url));
 } else {

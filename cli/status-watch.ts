@@ -39,7 +39,7 @@ export function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null
 }
 
 /**
- * Reads and shows until Ctrl-C or SIGTERM, which end it with 0.
+ * Reads and shows until Ctrl-C, SIGTERM or the end of who reads, which end it with 0.
  * @param options `read` is asked anew each time; `text` also gets what was read before, for what changed since
  */
 export async function watch<T>(options: {
@@ -52,6 +52,8 @@ export async function watch<T>(options: {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);
+  // Nobody reads any more.
+  process.stdout.once("error", stop);
   if (!json) process.stdout.write(`${hideCursor}${clearAll}`);
   try {
     for (let before: T | null = null; !stopped.signal.aborted; ) {
@@ -62,6 +64,7 @@ export async function watch<T>(options: {
     }
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
+    process.stdout.off("error", stop);
     if (!json) process.stdout.write(showCursor);
   }
   process.exitCode = exitCodes.done;
