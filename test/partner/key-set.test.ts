@@ -89,6 +89,6 @@ describe("what a key set rests on", () => {
       { keyHistory: read("history.jose"), anchor: "" },
       { keyHistory: read("history.jose"), anchor: "active" },
     ];
-    for (const attempt of attempts) expect(createKeySet(attempt)).rejects.toBeInstanceOf(TypeError);
+    for (const attempt of attempts) await expect(createKeySet(attempt)).rejects.toBeInstanceOf(TypeError);
   });
 });
