@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import ipaddr from "ipaddr.js";
 import type { ServeConfig } from "../src/config.ts";
+import { isLoopbackHost } from "../src/domain/issuer.ts";
 import { type Check, ok, warn } from "./doctor-check.ts";
 
 /** Longer nobody waits for an answer; resolvers give up later by themselves. */
@@ -39,7 +40,7 @@ type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 /** Contradictions between where the service listens and whose headers it believes. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const name = "proxy";
-  const isLocal = isLoopback(host);
+  const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
   if (world !== undefined) {
     return warn(
@@ -55,7 +56,7 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
       "API keys would travel in clear: give --tls-port, or put a proxy before it and name it with --trusted-proxy",
     );
   }
-  const foreign = trustedProxies.filter((one) => !isLoopback(one.replace(/\/\d+$/, "")));
+  const foreign = trustedProxies.filter((one) => !isLoopbackHost(one.replace(/\/\d+$/, "")));
   if (isLocal && foreign.length > 0 && foreign.length === trustedProxies.length) {
     return warn(
       name,
@@ -114,11 +115,6 @@ export function checkClientCertificates(
   }
   const where = "they count at --tls-port, or from --client-cert-from";
   return ok(name, registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
-}
-
-function isLoopback(host: string): boolean {
-  if (host === "localhost") return true;
-  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback";
 }
 
 function isWorld(network: string): boolean {
