@@ -70,7 +70,7 @@ export async function openAdminConsole(
   const { secrets, settings, clock } = operator;
   const run = newRun();
   const history = startHistory({ ...open.metrics, clock });
-  serve(createAdmin(open, config, { run, history, port: () => port }));
+  serve(createAdmin(open, config, { run, history, port }));
   const place = { port, run };
   await rememberConsole(settings, place);
   return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
@@ -81,7 +81,7 @@ export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
   return rememberConsole(operator.settings, null);
 }
 
-type Parts = { run: string; history: ReturnType<typeof startHistory>; port: () => number };
+type Parts = { run: string; history: ReturnType<typeof startHistory>; port: number };
 
 function createAdmin(open: OpenService, config: Config, { run, history, port }: Parts) {
   const { operator, service, metrics } = open;

@@ -16,7 +16,7 @@ export type AdminOptions = {
   readonly exposition: Exposition;
   readonly door: Door;
   /** The port of the console: cookies do not know ports, so the cookie's name has it. */
-  readonly port: () => number;
+  readonly port: number;
 };
 
 /**
@@ -24,8 +24,8 @@ export type AdminOptions = {
  * scraper can open no link; the console wants a session, which a one-time link begins.
  */
 export function createAdminApp({ sources, exposition, door, port }: AdminOptions): Hono<AdminEnv> {
-  const cookieName = () => `tvs_console_${port()}`;
-  const isSignedIn = (c: Context<AdminEnv>) => door.isOpenTo(getCookie(c, cookieName()));
+  const cookieName = `tvs_console_${port}`;
+  const isSignedIn = (c: Context<AdminEnv>) => door.isOpenTo(getCookie(c, cookieName));
   const command = sources.commandLine("console");
 
   const app = new Hono<AdminEnv>();
@@ -40,7 +40,7 @@ export function createAdminApp({ sources, exposition, door, port }: AdminOptions
     const entry = door.enter(c.req.query("token") ?? "");
     if (entry.verdict === "good") {
       const maxAge = sessionLifeMs / 1000;
-      setCookie(c, cookieName(), entry.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
+      setCookie(c, cookieName, entry.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
       return c.redirect("/", 303);
     }
     return c.html(refusalPage(entry.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
