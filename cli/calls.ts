@@ -12,7 +12,7 @@ import { hint, note, parseLimit, parseTime, print, record, table } from "./outpu
 const defaultLimit = 50;
 
 /** Reads the access log and nothing else, so that it answers while the database does not. */
-async function withCalls<T>(config: Config, act: (calls: CallReader) => T): Promise<T> {
+export async function withCalls<T>(config: Config, act: (calls: CallReader) => T): Promise<T> {
   const calls = await openCallReader(config.callsFile);
   try {
     return act(calls);

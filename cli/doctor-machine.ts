@@ -17,7 +17,7 @@ import { dirname, join } from "node:path";
 import type { Config, Environment, ServeConfig } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
-import { openCallReader } from "../src/store/call-file.ts";
+import { withCalls } from "./calls.ts";
 import { type Check, fail, ok, warn } from "./doctor-check.ts";
 
 const mebibyte = 1024 * 1024;
@@ -143,13 +143,12 @@ export function checkDisk(config: Config): Check {
 }
 
 /** The access log, where one was ever kept: whether it can be read, and whether calls are missing of late. */
-export async function checkAccessLog({ callsFile }: Config, now: number): Promise<Check> {
+export async function checkAccessLog(config: Config, now: number): Promise<Check> {
+  const { callsFile } = config;
   const name = "access-log";
   if (!existsSync(callsFile)) return ok(name, "none is kept");
   try {
-    const calls = await openCallReader(callsFile);
-    const dropped = calls.dropped(now - dayMs);
-    calls.close();
+    const dropped = await withCalls(config, (calls) => calls.dropped(now - dayMs));
     const found = `${Math.ceil(statSync(callsFile).size / mebibyte)} MiB at ${callsFile}`;
     if (dropped === 0) return ok(name, found);
     const advice = "the service's log says why: free some space, or move a damaged file away";
