@@ -27,7 +27,7 @@ type Message =
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
 
 /** @param data with a `source` a backup of it is made; without, the backup `file` is checked */
-export async function runBackup({ source, file, replace }: BackupThreadData): Promise<BackupFacts> {
+async function runBackup({ source, file, replace }: BackupThreadData): Promise<BackupFacts> {
   if (source === null) return inspectBackup(file);
   // Neither migrated nor unlocked: a backup before an upgrade, or without the master key, is one too.
   const driver = await openEmbedded({ file: source });

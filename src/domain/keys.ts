@@ -28,7 +28,7 @@ export type SigningKey = {
 /** Each verb is one atomic act that changes nothing when the ring is not as the caller saw it. */
 export type KeyStore = {
   list(): Promise<SigningKey[]>;
-  /** Fills an empty ring; does nothing to one that has keys. */
+  /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
   create(active: SigningKey, pending: SigningKey): Promise<boolean>;
   /** @throws TvsError REFUSED when another rotation was faster */
   rotate(change: { active: string; pending: string; next: SigningKey; at: number }): Promise<void>;

@@ -21,7 +21,7 @@ import { createPeerTest, createSourceAddress, type SourceOf } from "./source-add
 
 const partnerPrefix = "/v1/inter-agency";
 
-/** What Hono calls the route of what is done for every request. */
+/** Hono's name for the route of a middleware that runs for every request. */
 const everyPath = "/*";
 
 /** Documents that any site's script may read: they are public, and carry no credential. */

@@ -20,6 +20,7 @@ export function beginTrace(method: string, route: string): CallTrace {
     status: 0,
     partnerId: null,
     keyId: null,
+    // Until the end it is when the call began.
     ms: performance.now(),
     error: null,
     replayed: false,

@@ -10,8 +10,8 @@ const BYTE_SEQUENCE = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
 /**
  * Reads the value of a `Client-Cert` header (RFC 9440): one base64 byte sequence between colons that holds exactly
- * one DER certificate. Several values joined by a comma, as two such lines are, parameters, white space inside, base64 that is not
- * canonical and bytes after the certificate are all malformed.
+ * one DER certificate. Several values joined by a comma (two such lines arrive so), parameters, white space inside,
+ * base64 that is not canonical and bytes after the certificate are all malformed.
  *
  * @param value the header as received, or nothing
  * @returns the certificate, or `null` when absent or malformed; it never throws

@@ -41,7 +41,9 @@ export function refusal(statusCode: RefusalStatus): Response {
   return new Response(body, { status: statusCode, headers: headersOf(body) });
 }
 
-/** Answers with the refusal a request that no handler has seen, and closes the connection: its end may be unclear. */
+/**
+ * Refuses a request that no handler has seen, and closes the connection, because where the request ends may be unclear.
+ */
 export function sendRefusal(outgoing: ServerResponse, statusCode: RefusalStatus): void {
   const body = bodyOf(statusCode);
   outgoing.writeHead(statusCode, { ...headersOf(body), connection: "close" });

@@ -11,7 +11,7 @@ setDefaultTimeout(patienceMs);
 const perMinute = 500;
 let world: World;
 let partner: Partner;
-let console: string;
+let consoleUrl: string;
 let ports: { name: string; port: number; tls: boolean }[];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
     { name: "TLS", port: Number(new URL(tlsUrl).port), tls: true },
   ];
   await eventually(async () => world.service().stdout().includes("console "), patienceMs);
-  console = /^console (http:\/\/[^/]+)/m.exec(world.service().stdout())?.[1] ?? "";
+  consoleUrl = /^console (http:\/\/[^/]+)/m.exec(world.service().stdout())?.[1] ?? "";
 });
 
 afterAll(() => world?.end());
@@ -113,7 +113,7 @@ describe("Strict-Transport-Security", () => {
 
 /** How often requests were answered with a status, by the service's own count. */
 async function counted(statuses: RegExp): Promise<number> {
-  const text = await (await fetch(`${console}/metrics`)).text();
+  const text = await (await fetch(`${consoleUrl}/metrics`)).text();
   const lines = text.split("\n").filter((line) => line.startsWith("tvs_http_requests_total{"));
   const matching = lines.filter((line) => statuses.test(/status="(\d+)"/.exec(line)?.[1] ?? ""));
   return matching.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
