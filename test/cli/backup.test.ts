@@ -13,9 +13,7 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
   return withTempDir(async (folder) => {
     const dataDir = `${folder}/data`;
     const tvs = (...args: string[]) => runTvs(args, { dataDir });
-    // By a process of its own: this one would keep the file open, which a restore has to wait for.
-    writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
-    expect((await tvs("teachers", "import", `${folder}/nobody.csv`)).code).toBe(0);
+    await makeRegister(dataDir);
     const file = `${folder}/backup.db`;
     expect((await tvs("backup", file)).code).toBe(0);
     await act({ folder, dataDir, file, tvs });
@@ -178,7 +176,8 @@ describe("tvs restore", () => {
         const busy = await tvs("restore", file, "--force");
         expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining("stop it first")]);
         await open.close();
-        await makeRegister(`${folder}/other`);
+        writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
+        await tvs("teachers", "import", `${folder}/nobody.csv`, "--data", `${folder}/other`);
         const foreign = await tvs("restore", file, "--force", "--data", `${folder}/other`);
         expect([foreign.code, foreign.stderr]).toEqual([
           1,
