@@ -6,8 +6,8 @@ import { TvsError } from "../domain/errors.ts";
 import type { Row, Statement } from "./driver.ts";
 import { integer, text } from "./rows.ts";
 
-/** How long a claim outlives the last sign of life of the service that holds it. */
-const claimMs = 10_000;
+/** {@link ClaimOptions.claimMs} of a service. */
+const usualClaimMs = 10_000;
 /** A commit that was sent while the claim held must have come or failed before anybody else may take it. */
 const heldMs = 5_000;
 /** How often a start looks whether the holder of the claim still renews it. */
@@ -25,6 +25,8 @@ type Claim = {
 export type ClaimOptions = {
   /** How often a claim is renewed. */
   readonly renewMs: number;
+  /** How long a claim outlives the last sign of life of the service that holds it. */
+  readonly claimMs?: number | undefined;
   /** As {@link ownProcessSpace} finds it. */
   readonly processSpace: string | null;
   /** Told, once, that another service has taken the claim over. */
@@ -40,7 +42,10 @@ export type ClaimOptions = {
  * A service that was paused or cut off for longer than its claim lasts may have a successor, which counts quotas and
  * calls in flight in its own memory: it answers nothing until it knows, and nothing ever again when it has one.
  */
-export function createClaim(batch: Batch, { renewMs, processSpace, onLost }: ClaimOptions): Claim {
+export function createClaim(
+  batch: Batch,
+  { renewMs, claimMs = usualClaimMs, processSpace, onLost }: ClaimOptions,
+): Claim {
   const holder = [hostname(), process.pid, randomUUID(), processSpace ?? ""].join(":");
   let timer: ReturnType<typeof setInterval> | undefined;
   let renewedAt = 0;

@@ -20,10 +20,9 @@ export type EmbeddedOptions = {
    * any more until it is started anew.
    */
   readonly onLost?: ((error: TvsError) => void) | undefined;
+  /** How often a service looks whether its lock still has its name. */
+  readonly lockWatchMs?: number;
 };
-
-/** How often a service looks whether its lock still has its name. */
-const lockWatchMs = 1_000;
 
 type Writer = {
   batch(statements: readonly Statement[]): Promise<Row[][]>;
@@ -35,7 +34,12 @@ type Writer = {
  * Opens a database file with libsql inside this process: WAL, `synchronous=FULL`.
  * @throws TvsError STORE_* when the file cannot be opened or is not a database
  */
-export async function openEmbedded({ file, startWriter, onLost }: EmbeddedOptions): Promise<Driver> {
+export async function openEmbedded({
+  file,
+  startWriter,
+  onLost,
+  lockWatchMs = 1_000,
+}: EmbeddedOptions): Promise<Driver> {
   const connection = await open(file);
   const writer = startWriter === undefined ? inPlace(connection) : await inThread(startWriter(file), onLost);
   const requireSameFile = watchFile(file);

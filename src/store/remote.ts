@@ -9,6 +9,8 @@ export type RemoteOptions = {
   readonly timeoutMs?: number;
   /** How often a claim is renewed. */
   readonly renewMs?: number;
+  /** How long a claim outlives the last sign of life of the service that holds it (claim.ts). */
+  readonly claimMs?: number;
   /** Told, once, that another service has taken the claim over: this process never answers from the database again. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
   /** Where this process's id means something; found out when it is left out, null where that cannot be said. */
@@ -27,6 +29,7 @@ export async function openRemote({
   token,
   timeoutMs = 5000,
   renewMs = 2_000,
+  claimMs,
   onLost,
   processSpace = ownProcessSpace(),
 }: RemoteOptions): Promise<Driver> {
@@ -56,7 +59,7 @@ export async function openRemote({
     }
   }
 
-  const claim = createClaim(batch, { renewMs, processSpace, onLost });
+  const claim = createClaim(batch, { renewMs, claimMs, processSpace, onLost });
   return {
     kind: "remote",
     async query(sql, args) {

@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { planOutput } from "../../cli/output-file.ts";
-import { readConfig } from "../../src/config.ts";
+import { type Config, readConfig } from "../../src/config.ts";
 import { csv, row } from "../domain/import-world.ts";
-import { withTempDir } from "../harness.ts";
+import { makeRegister, withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 import { runTvs } from "./run.ts";
 
@@ -33,6 +33,7 @@ function withRegister(act: (world: World) => Promise<void>): Promise<void> {
     writeFileSync(first, csv([row(1)]));
     writeFileSync(extract, csv([row(2)]));
     const run = (...words: string[]) => runTvs(words, { dataDir });
+    await makeRegister(dataDir);
     expect((await run("teachers", "import", first)).code).toBe(0);
     await act({ folder, dataDir, extract, run });
   });
@@ -54,6 +55,12 @@ async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, wor
   expect(readdirSync(world.folder).filter((name) => name.startsWith(".tvs-"))).toEqual([]);
 }
 
+/** A name that is refused before anything is done with it, --force or not; the commands of these tests all ask here. */
+function expectNoOutput(path: string, config: Config, words: string, inputs: readonly string[] = []): void {
+  const refusal = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(words) });
+  expect(() => planOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
+}
+
 describe("a file that a command writes", () => {
   test("is never one of the register's, by whatever name it is called", () =>
     withRegister(async (world) => {
@@ -63,7 +70,6 @@ describe("a file that a command writes", () => {
       mkdirSync(join(folder, "sub"));
       const key = readFileSync(join(dataDir, "master.key"), "utf8");
       const names = [
-        join(dataDir, "master.key"),
         join(dataDir, "tvs.db"),
         join(dataDir, "tvs.db-wal"),
         join(dataDir, "tvs.db.lock"),
@@ -71,17 +77,13 @@ describe("a file that a command writes", () => {
         join(folder, "way", "master.key"),
         `${folder}/sub/../data/master.key`,
       ];
-      for (const name of names)
-        await expectRefused(
-          world,
-          run("teachers", "import", extract, "--force", "--report", name),
-          "belongs to the register",
-        );
-      const dangling = join(folder, "dangling.json");
+      const config = readConfig({ data: dataDir }, {});
+      for (const name of names) expectNoOutput(name, config, "belongs to the register");
+      expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
       await expectRefused(
         world,
-        run("teachers", "import", extract, "--force", "--report", dangling),
-        "symbolic link",
+        run("teachers", "import", extract, "--force", "--report", join(dataDir, "master.key")),
+        "belongs to the register",
       );
       await expectRefused(
         world,
@@ -118,13 +120,9 @@ describe("a file that a command writes", () => {
         "named/link.db-journal",
         "named/master.key",
       ];
-      for (const name of own) {
-        const { code, stderr } = await run("--force", "--report", join(folder, name));
-        expect({ name, code, stderr }).toMatchObject({
-          code: 2,
-          stderr: expect.stringContaining("belongs to the register"),
-        });
-      }
+      const flags = { data: join(folder, "data"), database: `file:${folder}/named/link.db` };
+      for (const name of own)
+        expectNoOutput(join(folder, name), readConfig(flags, {}), "belongs to the register");
       expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
     }));
 
@@ -162,7 +160,7 @@ describe("a file that a command writes", () => {
 
   test("is neither what the command reads, nor a folder, a device, a dash or in a folder that is not there", () =>
     withRegister(async (world) => {
-      const { folder, extract, run } = world;
+      const { folder, dataDir, extract, run } = world;
       const before = readFileSync(extract, "utf8");
       linkSync(extract, join(folder, "hard"));
       const refused: [string, string][] = [
@@ -175,8 +173,10 @@ describe("a file that a command writes", () => {
         ["/dev/stdout", "symbolic link"],
         [join(folder, "none", "report.json"), "there is no folder"],
       ];
-      for (const [report, words] of refused)
-        await expectRefused(world, run("teachers", "import", extract, "--force", "--report", report), words);
+      const config = readConfig({ data: dataDir }, {});
+      for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
+      const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
+      await expectRefused(world, overExtract, "is what the command reads");
       expect(readFileSync(extract, "utf8")).toBe(before);
       expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
       expect(await teachersIn(world)).toBe(1);

@@ -58,7 +58,7 @@ test("a database file is claimed under whichever name it is opened", () =>
 test("a service whose lock was deleted is told so, because another one could start beside it", () =>
   withTempDir(async (folder) => {
     const lost = Promise.withResolvers<{ code: string; message: string }>();
-    const service = await openEmbedded({ file: `${folder}/tvs.db`, onLost: lost.resolve });
+    const service = await openEmbedded({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
     await service.claimService();
     rmSync(`${folder}/tvs.db.lock`);
     expect(await lost.promise).toMatchObject({
