@@ -20,7 +20,7 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
   });
 }
 
-describe("tvs backup", () => {
+describe.concurrent("tvs backup", () => {
   test(
     "says what it wrote and that the master key is not in it, and where that is",
     () =>
@@ -93,7 +93,7 @@ describe("tvs backup", () => {
   );
 });
 
-describe("tvs backup verify", () => {
+describe.concurrent("tvs backup verify", () => {
   test(
     "is 0 for a good one, 1 for a bad one, 2 for one that cannot be read",
     () =>
@@ -122,7 +122,7 @@ describe("tvs backup verify", () => {
   );
 });
 
-describe("tvs restore", () => {
+describe.concurrent("tvs restore", () => {
   test(
     "into an empty folder says that the master key must be put there, and then everything works",
     () =>

@@ -78,7 +78,7 @@ describe("tvs doctor", () => {
       await write({ rows: "[]", dropped: 7, close: true });
       const found = `1 MiB at ${file}; 7 calls of the last day are missing`;
       expect(await look()).toMatchObject({ result: "warn", found });
-      for (const end of ["-wal", "-shm"]) await rm(file + end);
+      for (const end of ["-wal", "-shm"]) await rm(file + end, { force: true });
       await writeFile(file, "no database".repeat(1_000));
       expect(await look()).toMatchObject({
         result: "warn",

@@ -36,7 +36,7 @@ async function doctor(dataDir: string): Promise<(name: string) => Check | undefi
   return (name) => checks.find((check) => check.name === name);
 }
 
-describe("a live service that others reach", () => {
+describe.concurrent("a live service that others reach", () => {
   test("refuses to start without an issuer, and leaves nothing behind", () =>
     withTempDir(async (folder) => {
       const dataDir = join(folder, "data");
@@ -88,7 +88,7 @@ describe("a live service that others reach", () => {
   );
 });
 
-describe("a live service on loopback", () => {
+describe.concurrent("a live service on loopback", () => {
   test("takes the address at which it listens now, warns, and its commands agree with it", () =>
     withTempDir(async (dataDir) => {
       const first = await issuerOf(dataDir);
@@ -111,7 +111,7 @@ describe("a live service on loopback", () => {
     }));
 });
 
-describe("doctor", () => {
+describe.concurrent("doctor", () => {
   test.each([
     ["http://0.0.0.0:8090", "is no address that anybody can reach"],
     ["https://localhost", "is an address of this machine alone"],

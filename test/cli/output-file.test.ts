@@ -61,7 +61,7 @@ function expectNoOutput(path: string, config: Config, words: string, inputs: rea
   expect(() => planOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
-describe("a file that a command writes", () => {
+describe.concurrent("a file that a command writes", () => {
   test("is never one of the register's, by whatever name it is called", () =>
     withRegister(async (world) => {
       const { folder, dataDir, extract, run } = world;

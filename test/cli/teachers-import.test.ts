@@ -40,7 +40,7 @@ function withFolder(act: (world: World) => Promise<void>): Promise<void> {
 const many = (count: number) =>
   Array.from({ length: count }, (_, n) => row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }));
 
-describe("tvs teachers import", () => {
+describe.concurrent("tvs teachers import", () => {
   test("prints one JSON value, or the same figures for people, and nothing on stderr", () =>
     withFolder(async ({ file, run }) => {
       const extract = await file("extract.csv", [row(1), row(2)]);
@@ -139,7 +139,7 @@ describe("tvs teachers import", () => {
       expect(JSON.parse((await run(extract, "--json")).stdout)).toMatchObject({ inserted: 1 });
     }));
 
-  test("goes on after kill -9, and loses and doubles nothing", () =>
+  test.serial("goes on after kill -9, and loses and doubles nothing", () =>
     withFolder(async ({ file, run, dataDir }) => {
       const count = 20_000;
       const extract = await file("extract.csv", many(count));
@@ -159,7 +159,8 @@ describe("tvs teachers import", () => {
         await driver.close();
       }
       expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
-    }));
+    }),
+  );
 });
 
 /** Starts an import and kills it as soon as its first commits are in the database. */
