@@ -82,8 +82,10 @@ describe("the access log of a running service", () => {
 });
 
 test("a service that was not told to keeps no access log, and a sandbox does", async () => {
-  const quiet = await createWorld({ rows: [] });
-  const sandbox = await createWorld({ rows: [], args: ["--sandbox"] });
+  const [quiet, sandbox] = await Promise.all([
+    createWorld({ rows: [] }),
+    createWorld({ rows: [], args: ["--sandbox"] }),
+  ]);
   try {
     await quiet.get("/v1/inter-agency/health");
     expect(existsSync(join(quiet.dataDir, "tvs-calls.db"))).toBe(false);
@@ -92,7 +94,6 @@ test("a service that was not told to keeps no access log, and a sandbox does", a
     const isKept = async () => (await sandbox.tvs("calls", "show", id, "--sandbox")).code === 0;
     expect(await soon(isKept)).toBe(true);
   } finally {
-    await quiet.end();
-    await sandbox.end();
+    await Promise.all([quiet.end(), sandbox.end()]);
   }
 });

@@ -124,6 +124,7 @@ describe("client certificates", () => {
     const proxies = ["--trusted-proxy", "127.0.0.0/8,10.0.0.0/8"];
     try {
       for (const args of [[], proxies, [...proxies, "--client-cert-from", "10.0.0.0/8"]]) {
+        // Without any it is running already.
         if (args.length > 0) await world.restart({ args: [...serverArgs, ...args] });
         expect(await statusOf(forwarded)).toBe(401);
         expect(await statusOf({ ...forwarded, "X-Forwarded-For": "10.0.0.1" })).toBe(401);
