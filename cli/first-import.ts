@@ -1,7 +1,7 @@
 /** What an import needs where there is no register yet. */
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Config } from "../src/config.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
@@ -26,12 +26,21 @@ export async function readToEnd(entry: URL, file: string, told: (bytes: number) 
 
 /**
  * A register for a dry run where there is none: one in the temp folder, which goes when the program ends, so that an
- * extract can be tried before anything is made. It is said, because a mistyped --data looks the same.
+ * extract can be tried before anything is made. It is said, because a mistyped --data looks the same. What a kill -9
+ * leaves there names teachers, but not their NINs: the master key is in memory alone.
  */
 export function throwAwayRegister(config: Config): Config {
   note(`${noRegister(config).message}; this is what a new one would take`);
   const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
   process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
   const database = { kind: "file", file: join(dataDir, "tvs.db") } as const;
-  return { ...config, dataDir, database, masterKeyFile: join(dataDir, "master.key") };
+  return {
+    ...config,
+    dataDir,
+    database,
+    masterKey: newMasterKey(),
+    masterKeyFile: join(dataDir, "master.key"),
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -10,6 +10,7 @@ import { csv, row } from "../domain/import-world.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
+const main = join(import.meta.dir, "../../cli/main.ts");
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 const addPartner = ["partners", "add", "board", "--name", "Board", ...terms];
 const missing = (place: string) => `there is no register at ${place}; --data or TVS_DATA says where it is`;
@@ -128,6 +129,27 @@ describe("a command that may make a register", () => {
       expect(JSON.parse(dry.stdout)).toMatchObject({ inserted: 2, dryRun: true });
       expect(dry.stderr).toBe(`${missing(dataDir)}; this is what a new one would take\n`);
       expect(readdirSync(folder)).toEqual(["extract.csv"]);
+    }));
+
+  test("a dry run that is stopped leaves nothing of the extract behind, and its key never touches the disk", () =>
+    inEmptyFolder(async ({ folder, dataDir }) => {
+      const temporary = join(folder, "tmp");
+      await mkdir(temporary);
+      const extract = join(folder, "extract.csv");
+      writeFileSync(extract, csv(Array.from({ length: 100_000 }, (_, n) => row(n))));
+      const child = spawn(process.execPath, [main, "teachers", "import", extract, "--dry-run"], {
+        env: { ...process.env, TVS_DATA: dataDir, TMPDIR: temporary },
+        stdio: "ignore",
+      });
+      const ended = new Promise((done) => child.once("exit", done));
+      const files = () => readdirSync(temporary, { recursive: true }).map(String);
+      while (child.exitCode === null && !files().some((name) => name.includes("import-"))) await Bun.sleep(2);
+      const during = files();
+      child.kill("SIGTERM");
+      await ended;
+      expect(during.filter((name) => name.includes("import-"))).not.toEqual([]);
+      expect(during.filter((name) => name.includes("master.key"))).toEqual([]);
+      expect(files().filter((name) => name.startsWith("tvs-dry-run"))).toEqual([]);
     }));
 
   test("finishes a register that a kill -9 left unfinished, which nobody else takes for one", () =>
