@@ -76,7 +76,7 @@ describe("tvs calls", () => {
     expect(await found("--since", "2999-01-01")).toEqual([]);
   });
 
-  test.each([
+  test.concurrent.each([
     [["--status", "4x"], 2, "--status must be"],
     [["--status", "600"], 2, "--status must be"],
     [["--since", "noon"], 2, "--since must be"],

@@ -82,7 +82,7 @@ describe("tvs partners add", () => {
     expect((await json("show", "taken")).name).toBe("An Agency");
   });
 
-  test.each([
+  test.concurrent.each([
     ["an unknown scope", terms.with(3, "all,eligibility"), "--scopes"],
     ["an unknown purpose", terms.with(5, "BODYA"), "--purposes"],
     ["a quota that is no number", terms.with(7, "many"), "--per-minute"],

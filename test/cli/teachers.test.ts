@@ -53,7 +53,7 @@ async function attest(operator: Operator, changes: Partial<Attestation>): Promis
   ).toBe(true);
 }
 
-describe("tvs teachers", () => {
+describe.concurrent("tvs teachers", () => {
   test(
     "revokes, says who was told VALID, and reinstates",
     () =>
@@ -138,7 +138,7 @@ describe("tvs teachers", () => {
   );
 });
 
-describe("tvs teachers export-subject", () => {
+describe.concurrent("tvs teachers export-subject", () => {
   test(
     "prints all that is held and every look-up, by the record and by the NIN",
     () =>

@@ -171,7 +171,7 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
 });
 
 describe("what is wrong is told in one line", () => {
-  test.each([
+  test.concurrent.each([
     ["list --state gone", 2, "--state"],
     ["list --limit 0", 2, "--limit"],
     ["list --limit many", 2, "--limit"],
