@@ -160,7 +160,8 @@ const live = html`<h2 id="live">5. Going live</h2>
 <ol>
 <li>Ask the operator for your live record: scopes, purposes, quotas, and a key that begins with <code>tvs_live_</code>, or register a client certificate.</li>
 <li>Change the base address, the expected <code>iss</code> and <code>aud</code>, and the key. Nothing else differs.</li>
-<li>Cache the key set for at most a day and honour a <code>kid</code> you have not seen. Keys rotate without notice.</li>
+<li>Cache the key set for at most a day, and fetch it again, once, for a
+<code>kid</code> you have not seen. A new key is in the set a day before it signs, unless it is needed sooner.</li>
 <li>Retry 5xx after 1 second, doubling, three times at most, with the same <code>Idempotency-Key</code>. On 429 wait <code>retryAfterSeconds</code>.</li>
 <li>A 401 says what is wrong with a key that is missing, mistyped or of the other service. One that is well formed and refused has been revoked, has ended, or was never issued: ask the operator.</li>
 <li>Treat a failure as no answer. Only a signed <code>"found":false</code> says that nobody was found.</li>
