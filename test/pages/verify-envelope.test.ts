@@ -190,6 +190,23 @@ describe("with the keys of this service", () => {
       expect(await axeFindings(page)).toEqual([]);
     }));
 
+  test("the verdict that takes the focus is no louder than the other one", () =>
+    within(openPage(), async ({ page }) => {
+      await page.fill("#envelope", await askAbout("TR/2019/LA/000003"));
+      // By keyboard, after which browsers show where the focus is.
+      await page.press("#envelope-form button", "Enter");
+      await untilOutcomeSays(page, "Answer: REVOKED, not eligible");
+      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+      const washes = page.locator("#outcome .verdict h2").evaluateAll((all) =>
+        all.map((one) => {
+          const { backgroundColor, boxShadow } = getComputedStyle(one);
+          return { backgroundColor, boxShadow };
+        }),
+      );
+      const none = { backgroundColor: "rgba(0, 0, 0, 0)", boxShadow: "none" };
+      expect(await washes).toEqual([none, none]);
+    }));
+
   test("only a genuine yes is green", () =>
     within(openPage(), async ({ page }) => {
       await verify(page, envelope);
@@ -210,6 +227,8 @@ describe("with the keys of this service", () => {
       expect(text).toContain(
         "This is an error answer (401: there was no valid credential), not an envelope.",
       );
+      expect(text).toContain("It says nothing about any teacher");
+      expect(text).not.toContain("Every check");
       expect(await tonesIn(page, "#outcome")).toEqual(["warn"]);
     }));
 

@@ -16,7 +16,7 @@ input[type="password"] { display: block; width: 100%; min-height: 3rem; padding:
 textarea { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 1rem; resize: vertical; }
 #progress { min-height: 1.5em; margin: 1.1rem 0 0; }
 #outcome { margin-top: 1.5rem; }
-#outcome h2:focus { outline: none; }
+#outcome h2:focus { outline: none; color: inherit; background: none; box-shadow: none; }
 .verdict h2 { display: flex; align-items: center; gap: .75rem; margin: 0 0 .35rem; font-size: 1.75rem; }
 .verdict p + p { margin-top: .4rem; }
 .mark { flex: none; display: grid; place-items: center; width: 2.25rem; height: 2.25rem; border: 3px solid; border-radius: 50%;

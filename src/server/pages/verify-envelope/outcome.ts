@@ -26,11 +26,16 @@ export function verdictBox(tone: Tone, title: string, ...sentences: (string | nu
   );
 }
 
-function titleOf({ verification }: Judged, { verdicts }: EnvelopeTexts): string {
-  const { reason, verdict } = verification;
+/** Text that is no envelope at all: it is no worse than one that cannot be decided, and says nothing of a teacher. */
+function isNone({ verification }: Judged): boolean {
+  return verification.reason === "NOT_AN_ENVELOPE";
+}
+
+function titleOf(judged: Judged, { verdicts }: EnvelopeTexts): string {
+  const { reason, verdict } = judged.verification;
   if (reason?.startsWith("OUTER_")) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
-  if (reason === "NOT_AN_ENVELOPE") return verdicts.notAnEnvelope;
+  if (isNone(judged)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
@@ -91,7 +96,7 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
     meaningOf(judged, texts),
     isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
     reasonOf(reason, checks),
-    verdict === "undecidable" ? meanings.undecidable : null,
+    verdict === "undecidable" ? (isNone(judged) ? meanings.noEnvelope : meanings.undecidable) : null,
     isForeign ? meanings.foreignKeys : null,
     ...judged.notCompared.map((member) => meanings.notCompared(meanings[member])),
   );
@@ -183,16 +188,15 @@ function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
   return el("section", {}, el("h3", {}, texts.checks.title), el("ol", { class: "checks" }, lines));
 }
 
-/** Everything about one envelope. */
+/** Everything about one envelope; of what is none there is nothing to say but what it is. */
 export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
+  const parts = isNone(judged) ? [] : [differencesPart, signedPart, checksPart];
   return el(
     "div",
     {},
     verdictsOf(judged, texts, source),
     judged.name === null ? null : el("p", { class: "soft" }, texts.fromFile(judged.name)),
-    differencesPart(judged, texts),
-    signedPart(judged, texts),
-    checksPart(judged, texts),
+    parts.map((part) => part(judged, texts)),
   );
 }
 

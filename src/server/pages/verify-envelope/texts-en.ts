@@ -136,6 +136,7 @@ export const english = {
     issuer: "issuer",
     audience: "partner id",
     undecidable: "This does not mean that it is false.",
+    noEnvelope: "It says nothing about any teacher, and it is no proof that an envelope is false.",
     foreignKeys: "If another service signed it, paste the keys of that service.",
     code: "Code:",
   },
