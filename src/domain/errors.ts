@@ -4,7 +4,7 @@
  */
 export type ErrorCode =
   // The caller's request
-  | "BODY_INVALID"
+  | "REQUEST_INVALID"
   | "BODY_TOO_LARGE"
   | "CREDENTIAL_REQUIRED"
   | "SCOPE_MISSING"

@@ -31,7 +31,7 @@ export type Idempotency = {
   /**
    * Runs `work` at most once for a partner, endpoint and key.
    * @param work commits the reservation together with its results, or throws having stored nothing
-   * @throws TvsError BODY_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
+   * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
    *   is another one, IDEMPOTENCY_KEY_IN_USE (409) when the first call is still running
    */
   run(
@@ -74,7 +74,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
     async run(request, work) {
       if (request.key.length < 1 || request.key.length > maxIdempotencyKeyLength) {
         throw new TvsError(
-          "BODY_INVALID",
+          "REQUEST_INVALID",
           `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters`,
         );
       }
@@ -110,10 +110,10 @@ const maxDepth = 64;
 
 /**
  * JSON with the members of every object in order, so that spelling makes no difference (RFC 8785, in kind).
- * @throws TvsError BODY_INVALID for a value that is nested without end
+ * @throws TvsError REQUEST_INVALID for a value that is nested without end
  */
 export function canonicalJson(value: unknown, depth = 0): string {
-  if (depth > maxDepth) throw new TvsError("BODY_INVALID", "the body is nested too deeply");
+  if (depth > maxDepth) throw new TvsError("REQUEST_INVALID", "the body is nested too deeply");
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

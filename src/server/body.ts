@@ -7,7 +7,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and checks it.
  * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError BODY_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
+ * @throws TvsError REQUEST_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
  */
 export async function readBody<Schema extends v.GenericSchema>(
   call: HttpCall,
@@ -21,13 +21,13 @@ function parse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {
-    throw new TvsError("BODY_INVALID", "the body must be JSON in UTF-8");
+    throw new TvsError("REQUEST_INVALID", "the body must be JSON in UTF-8");
   }
 }
 
 /**
  * @param name how the message calls the whole value
- * @throws TvsError BODY_INVALID, for example `items[3].identifier.nin must be 11 digits`
+ * @throws TvsError REQUEST_INVALID, for example `items[3].identifier.nin must be 11 digits`
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -38,7 +38,10 @@ export function check<Schema extends v.GenericSchema>(
   if (parsed.success) return parsed.output;
   const [issue] = parsed.issues;
   const missing = issue.input === undefined;
-  throw new TvsError("BODY_INVALID", `${memberName(issue, name)} ${missing ? "is required" : issue.message}`);
+  throw new TvsError(
+    "REQUEST_INVALID",
+    `${memberName(issue, name)} ${missing ? "is required" : issue.message}`,
+  );
 }
 
 function memberName(issue: v.BaseIssue<unknown>, whole: string): string {

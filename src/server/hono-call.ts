@@ -49,14 +49,14 @@ function decodablePart(c: Context<AppEnv>, name: string): string {
   try {
     decodeURIComponent(new URL(c.req.url).pathname);
   } catch {
-    throw new TvsError("BODY_INVALID", `${name} must be percent-encoded UTF-8`);
+    throw new TvsError("REQUEST_INVALID", `${name} must be percent-encoded UTF-8`);
   }
   return c.req.param(name) ?? "";
 }
 
 /**
  * Reads the body, once.
- * @throws TvsError BODY_TOO_LARGE; BODY_INVALID for one that breaks off, because the caller left or what came is no
+ * @throws TvsError BODY_TOO_LARGE; REQUEST_INVALID for one that breaks off, because the caller left or what came is no
  * HTTP: nobody's fault but the caller's, and nothing for the log
  */
 export async function readBody(c: Context<AppEnv>, maxBytes = maxBodyBytes): Promise<Uint8Array> {

@@ -19,9 +19,9 @@ export type HttpCall = {
   header(name: string): string | undefined;
   /** A member of the query, decoded; the first one where it is repeated. */
   query(name: string): string | undefined;
-  /** A variable part of the path, decoded. @throws TvsError BODY_INVALID for what is no percent-encoded UTF-8 */
+  /** A variable part of the path, decoded. @throws TvsError REQUEST_INVALID for what is no percent-encoded UTF-8 */
   pathPart(name: string): string;
-  /** Reads the body, once. @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes}, BODY_INVALID where it breaks off */
+  /** Reads the body, once. @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes}, REQUEST_INVALID where it breaks off */
   body(): Promise<Uint8Array>;
 };
 
@@ -41,5 +41,5 @@ export function bodyTooLarge(maxBytes = maxBodyBytes): TvsError {
 }
 
 export function bodyBrokenOff(): TvsError {
-  return new TvsError("BODY_INVALID", "the body broke off");
+  return new TvsError("REQUEST_INVALID", "the body broke off");
 }

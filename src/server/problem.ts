@@ -6,7 +6,7 @@ import { jsonReply, type Reply } from "./reply.ts";
 
 /** The one place where a failure gets its HTTP status. What is not named here is 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
-  BODY_INVALID: 400,
+  REQUEST_INVALID: 400,
   CREDENTIAL_REQUIRED: 401,
   SCOPE_MISSING: 403,
   PURPOSE_NOT_ALLOWED: 403,
@@ -33,7 +33,7 @@ const retryAfterSeconds = "1";
 export function usualCode(status: number): ErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
   if (status === 429) return "QUOTA_EXCEEDED";
-  return status === 400 || status === 415 ? "BODY_INVALID" : null;
+  return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
 }
 
 /** Answers a failure in the contract's shape, `{statusCode, message}`, and notes its code on the call. */

@@ -38,7 +38,11 @@ describe("the access log of a running service", () => {
     const answered = idOf(await partner.check(question));
     const refused = idOf(await partner.check({ regNo: "wrong" }));
     await soon(async () => (await find(refused)) !== undefined);
-    expect(await find(refused)).toMatchObject({ status: 400, partnerId: partner.id, error: "BODY_INVALID" });
+    expect(await find(refused)).toMatchObject({
+      status: 400,
+      partnerId: partner.id,
+      error: "REQUEST_INVALID",
+    });
     expect(await world.tvsJson("calls", "show", answered)).toMatchObject({
       requestId: answered,
       status: 200,

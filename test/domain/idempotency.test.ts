@@ -177,7 +177,7 @@ describe("the key", () => {
   ])("of %d characters: allowed is %p", (length, allowed) =>
     withIdempotency(async ({ service, commit, runs }) => {
       const error = await rejection(service.run({ ...request, key: "k".repeat(length) }, commit));
-      expect((error as { code?: string } | undefined)?.code).toBe(allowed ? undefined : "BODY_INVALID");
+      expect((error as { code?: string } | undefined)?.code).toBe(allowed ? undefined : "REQUEST_INVALID");
       expect(runs()).toBe(allowed ? 1 : 0);
     }),
   );

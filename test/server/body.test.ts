@@ -13,7 +13,7 @@ async function read(body: BodyInit | null, headers: Record<string, string> = {})
   return (await app.request("/", { method: "POST", body, headers })).json();
 }
 
-const notJson = { code: "BODY_INVALID", message: "the body must be JSON in UTF-8" };
+const notJson = { code: "REQUEST_INVALID", message: "the body must be JSON in UTF-8" };
 
 describe("a body", () => {
   test("is JSON whatever its Content-Type says", async () => {
@@ -54,7 +54,7 @@ function messageOf(schema: Parameters<typeof check>[0], value: unknown): string 
   try {
     check(schema, value);
   } catch (error) {
-    expect(error).toMatchObject({ code: "BODY_INVALID" });
+    expect(error).toMatchObject({ code: "REQUEST_INVALID" });
     return (error as Error).message;
   }
   throw new Error("it was accepted");

@@ -73,19 +73,19 @@ describe("what is told of a call", () => {
   });
 
   test.each<
-    ["CREDENTIAL_REQUIRED" | "SCOPE_MISSING" | "QUOTA_EXCEEDED" | "BODY_INVALID", PartnerName | null]
+    ["CREDENTIAL_REQUIRED" | "SCOPE_MISSING" | "QUOTA_EXCEEDED" | "REQUEST_INVALID", PartnerName | null]
   >([
     ["CREDENTIAL_REQUIRED", null],
     ["SCOPE_MISSING", "unscoped"],
     ["QUOTA_EXCEEDED", "spent"],
-    ["BODY_INVALID", "full"],
+    ["REQUEST_INVALID", "full"],
   ])("gives the reason of a refusal and whom it met: %s", async (error, partnerId) => {
     for (const way of ways) {
       calls = [];
       const { status } = await ask(
         way,
         `${api}/eligibility-check`,
-        post(partnerId, error === "BODY_INVALID" ? {} : question),
+        post(partnerId, error === "REQUEST_INVALID" ? {} : question),
       );
       expect(status).toBeGreaterThanOrEqual(400);
       const key = partnerId === null ? null : expect.any(String);
