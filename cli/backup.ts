@@ -61,7 +61,7 @@ const makeCommand = command({
     file: {
       type: "positional",
       required: true,
-      description: "The file to make; it must not exist. `verify FILE` checks one that does",
+      description: "The file to make; it must not exist, unless --force. `verify FILE` checks one that does",
     },
     force: { type: "boolean", description: "Replace a file that is there" },
   },

@@ -142,7 +142,7 @@ export async function whyNotAttested(config: Config, requestId: string): Promise
   const call = await withCalls(config, (calls) => calls.find(requestId)).catch(() => null);
   if (call === null) return null;
   if (call.replayed)
-    return "this call was sent an earlier answer again (Idempotency-Key) and has no attestation of its own";
+    return "this call was given an earlier answer again (Idempotency-Key) and has no attestation of its own";
   const why = call.error === null ? "" : ` (${call.error})`;
   return `this call was answered with ${call.status}${why} and attested nothing; \`tvs calls show\` shows it`;
 }

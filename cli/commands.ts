@@ -76,6 +76,10 @@ function withUsage(error: unknown, { args = {} }: OurCommand, path: readonly str
 
 type Found = { command: OurCommand; parents: string[]; rest: string[] };
 
+function takesOperand({ run, args = {} }: OurCommand): boolean {
+  return run !== undefined && Object.values(args as ArgsDef).some(({ type }) => type === "positional");
+}
+
 /** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
 async function findCommand(words: readonly string[]): Promise<Found> {
   let command: OurCommand = root;
@@ -86,7 +90,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     const [name] = rest;
     if (name === undefined || name.startsWith("-")) break;
     const load = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (load === undefined && command.run !== undefined) break;
+    if (load === undefined && takesOperand(command)) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
       const names = Object.keys(table);

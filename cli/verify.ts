@@ -45,7 +45,8 @@ const args = {
   "key-history": {
     type: "string",
     valueHint: "FILE",
-    description: "The key history (TVS_VERIFY_KEY_HISTORY)",
+    description:
+      "The key history (TVS_VERIFY_KEY_HISTORY); beside a JWKS it counts only when its signer is in that",
   },
   anchor: {
     type: "string",
@@ -59,7 +60,7 @@ const args = {
   "save-profile": {
     type: "string",
     valueHint: "NAME",
-    description: "Save keys, issuer and audience as a profile",
+    description: "Save keys, anchor, issuer and audience as a profile",
   },
   json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
   qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
@@ -284,7 +285,7 @@ export default command({
   description:
     "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
   example:
-    "tvs verify --jwks jwks.json --issuer https://teachers.example --audience exam-body-a answers.ndjson\n" +
+    "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
     "  tvs verify --qr certificate.pdf --profile exam-body-a",
   args,
   variadic: true,

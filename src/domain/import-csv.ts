@@ -161,7 +161,8 @@ function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => vo
     .filter((field) => !fields.includes(field))
     .map((field) => columnOfField[field]);
   if (absent.length > 0) {
-    const message = `the header, separated by commas, lacks the required column ${absent.join(", ")}`;
+    const columns = absent.length === 1 ? "column" : "columns";
+    const message = `the header, separated by commas, lacks the required ${columns} ${absent.join(", ")}`;
     throw new UnreadableError(line, message);
   }
   for (const [index, field] of fields.entries()) {

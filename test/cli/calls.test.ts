@@ -83,6 +83,8 @@ describe("tvs calls", () => {
     [["--limit", "0"], 2, "--limit must be"],
     [["--partner", "nobody"], 1, "nobody"],
     [["show", "01a20100"], 2, "request id"],
+    [[unknownId], 2, "it has show"],
+    [["shwo", unknownId], 2, "did you mean show"],
     [["show", unknownId], 1, "no call with this id"],
   ])("refuses in one line: %p", async (words, code, why) => {
     const finished = await tvs("calls", ...words);
