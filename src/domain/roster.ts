@@ -54,7 +54,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
     places.set(column, place);
   }
   if (places.size > 0) return { places, width: cells.length };
-  const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(", ")}`;
+  const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(" or ")}`;
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 

@@ -4,6 +4,7 @@
  */
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { v7 as uuidv7 } from "uuid";
 
 /**
  * What every answer over TLS says (RFC 6797): come by TLS only, for a year, because some ask once a year, before an
@@ -27,7 +28,7 @@ function headersOf(body: string): Record<string, string> {
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
     "cache-control": "no-store",
-    "x-request-id": crypto.randomUUID(),
+    "x-request-id": uuidv7(),
   };
 }
 
