@@ -23,7 +23,7 @@ export async function checkSigning({ signingEngine }: Config): Promise<Check> {
     signer = await openSigner({ secrets, engine: signingEngine, start: signingThreads(workerEntry()) });
     await signer.chosen;
     await signer.load({ keys: [key], active: key, pending: key });
-    return judge(signer, await measure(signer, key.kid));
+    return judgeSigning(signer, await measure(signer, key.kid));
   } catch (error) {
     if (isTvsError(error, "CONFIG_INVALID")) return fail(name, "`tvs serve` would not start", error.message);
     const advice = "use the tvs executable, or a current Bun or Deno";
@@ -33,7 +33,8 @@ export async function checkSigning({ signingEngine }: Config): Promise<Check> {
   }
 }
 
-function judge(signer: ChosenSigner, perSecond: number): Check {
+/** @param perSecond signatures that were made in a second */
+export function judgeSigning(signer: Pick<ChosenSigner, "engine" | "reason">, perSecond: number): Check {
   const reason = signer.reason();
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
   const found = `${signer.engine().description}, ${perSecond} RSA-2048 signatures a second${instead}`;

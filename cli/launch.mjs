@@ -6,14 +6,16 @@ import { spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { constants } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -23,9 +25,12 @@ const CACHE = join(PROJECT, ".cache");
 const LOCK = join(CACHE, "install.lock");
 const LOCK_WAIT_MS = 600_000;
 const LOCK_POLL_MS = 200;
+const PROGRESS_MS = 10_000;
 
 /** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
 const BUN_TEST = ["test", "--only-failures", "--timeout=60000", "--preload=./test/progress.ts"];
+/** Two processes: most tests wait for a command that they have started, and one core would mostly be idle. */
+const BY_TWO = ["--parallel=2", "--no-isolate"];
 /** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
 const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 
@@ -35,10 +40,10 @@ const SIGNING = ["eligibility", "batch", "rotation"];
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
-  test: [{ bun: [...BUN_TEST, NO_BROWSER] }],
+  test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER] }],
   pages: [{ bun: [...BUN_TEST, "./test/pages"] }],
-  blackbox: [{ bun: [...BUN_TEST, "./test/blackbox"] }],
-  signing: [{ bun: [...BUN_TEST, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
+  blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, "./test/blackbox"] }],
+  signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
   bundle: [{ bun: ["cli/build-page-scripts.ts"] }],
   build: [{ bun: ["cli/build.ts"] }],
@@ -233,6 +238,28 @@ function run(command, args) {
   });
 }
 
+/**
+ * Says every ten seconds how many tests are done: `--only-failures` prints nothing while all goes well, and minutes of
+ * silence look like a hang. The tests' processes write a byte for each into a file (test/progress.ts).
+ */
+async function countAloud(work) {
+  const folder = mkdtempSync(join(tmpdir(), "tvs-progress-"));
+  const file = join(folder, "done");
+  writeFileSync(file, "");
+  process.env.TVS_TESTS_DONE = file;
+  const startedAt = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    console.error(`${statSync(file).size} tests done, ${seconds} s`);
+  }, PROGRESS_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 async function main(name, args) {
   const steps = Object.hasOwn(COMMANDS, name ?? "") ? COMMANDS[name] : undefined;
   if (!steps) {
@@ -243,10 +270,8 @@ async function main(name, args) {
   let worst = 0;
   for (const step of steps) {
     const last = step === steps.at(-1) ? args : [];
-    const { code, signal } = await run(step.bun ? bun : process.execPath, [
-      ...(step.bun ?? step.node),
-      ...last,
-    ]);
+    const act = () => run(step.bun ? bun : process.execPath, [...(step.bun ?? step.node), ...last]);
+    const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act) : act());
     // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
     if (signal) process.kill(process.pid, signal);
     if (signal) return 128 + constants.signals[signal];

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkAccessLog, checkTempDirectory, checkTls } from "../../cli/doctor-machine.ts";
+import { judgeSigning } from "../../cli/doctor-signing.ts";
 import { readConfig } from "../../src/config.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { createCallWriter } from "../../src/store/call-writer.ts";
@@ -40,11 +41,12 @@ describe("tvs doctor", () => {
         "schema",
         "integrity",
         "clock",
-        "signing",
         "database-engine",
       ]) {
         expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
       }
+      // How fast it signs is the machine's affair, which may be busy.
+      expect(of("signing")?.result).not.toBe("fail");
       // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
       expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
       expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
@@ -62,9 +64,20 @@ describe("tvs doctor", () => {
     withTempDir(async (dataDir) => {
       const { of } = await doctor(dataDir, [], { TVS_SIGNING_ENGINE: "openssl" });
       const found = /^OpenSSL 3\.\d+\.\d+, \d+ threads?, [1-9]\d* RSA-2048 signatures a second$/;
-      expect(of("signing")).toMatchObject({ result: "ok", found: expect.stringMatching(found) });
+      expect(of("signing")?.found).toMatch(found);
     }),
   );
+
+  test("warns where a batch would take longer than a caller waits for it", () => {
+    const description = "WebCrypto";
+    const signer = { engine: () => ({ description }), reason: () => null } as never;
+    expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
+    expect(judgeSigning(signer, 99)).toMatchObject({
+      result: "warn",
+      found: "WebCrypto, 99 RSA-2048 signatures a second",
+      advice: "give the service more processor time",
+    });
+  });
 
   test("looks at the access log: what it takes, what is missing from it, whether it can be read", () =>
     withTempDir(async (dataDir) => {
