@@ -66,6 +66,8 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
+    // What comes while it is closed is written by the end of it.
+    if (isClosing) return;
     underWay ??= send().finally(() => {
       underWay = undefined;
       if (waiting.length > 0 || isMore) schedule();
