@@ -34,6 +34,19 @@ for (const kind of driverKinds) {
       await database.destroy();
     });
 
+    /** Runs over a database of its own: the table of the other tests is none of this program's. */
+    async function withOwn(act: (own: Driver) => Promise<void>): Promise<void> {
+      const other = await kind.create();
+      const own = await other.open();
+      try {
+        await migrate(own, 1_700_000_000_000);
+        await act(own);
+      } finally {
+        await own.close();
+        await other.destroy();
+      }
+    }
+
     test("gives back what was stored, of every type", async () => {
       const bytes = new Uint8Array([0, 1, 255]);
       const insert = "INSERT INTO probe VALUES (?, ?, ?, ?) RETURNING n";
@@ -147,54 +160,52 @@ for (const kind of driverKinds) {
       await driver.batch([{ sql: "DELETE FROM service_claim", args: [] }]);
     });
 
-    test("migrating again changes nothing, and a newer schema is refused", async () => {
-      // The table of the tests above is none of this program's, and would be refused for that.
-      await driver.batch([{ sql: "DROP TABLE probe", args: [] }]);
-      await migrate(driver, 1);
-      const [before] = await driver.query("SELECT max(version) AS v FROM schema_migrations");
-      await driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]);
-      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "DATABASE_TOO_NEW" });
-      await driver.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 1000", args: [] }]);
-      const [after] = await driver.query("SELECT max(version) AS v FROM schema_migrations");
-      expect(after).toEqual(before);
-    });
+    test("migrating again changes nothing, and a newer schema is refused", () =>
+      withOwn(async (own) => {
+        await migrate(own, 1);
+        const [before] = await own.query("SELECT max(version) AS v FROM schema_migrations");
+        await own.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]);
+        expect(await rejection(migrate(own, 1))).toMatchObject({ code: "DATABASE_TOO_NEW" });
+        await own.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 1000", args: [] }]);
+        const [after] = await own.query("SELECT max(version) AS v FROM schema_migrations");
+        expect(after).toEqual(before);
+      }));
 
-    test("what somebody else has put into the schema is refused, and so is what was altered or is gone", async () => {
-      const verdictAfter = async (sql: string, undo: string) => {
-        await driver.batch([{ sql, args: [] }]);
-        const refusal = (await rejection(migrate(driver, 1))) as
-          | { code: string; message: string }
-          | undefined;
-        await driver.batch([{ sql: undo, args: [] }]);
-        return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
-      };
-      const undoing = `CREATE TRIGGER undo AFTER UPDATE ON teachers BEGIN
+    test("what somebody else has put into the schema is refused, and so is what was altered or is gone", () =>
+      withOwn(async (own) => {
+        const verdictAfter = async (sql: string, undo: string) => {
+          await own.batch([{ sql, args: [] }]);
+          const refusal = (await rejection(migrate(own, 1))) as { code: string; message: string } | undefined;
+          await own.batch([{ sql: undo, args: [] }]);
+          return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
+        };
+        const undoing = `CREATE TRIGGER undo AFTER UPDATE ON teachers BEGIN
         UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
-      const foreign: [string, string, string][] = [
-        [undoing, "DROP TRIGGER undo", "trigger undo is none that tvs makes"],
-        ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is none that tvs makes"],
-        ["CREATE TABLE more (a)", "DROP TABLE more", "table more is none that tvs makes"],
-        ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is none that tvs makes"],
-        [
-          'CREATE TABLE "a\u001b[2J\'" (a)',
-          'DROP TABLE "a\u001b[2J\'"',
-          "table a??2J? is none that tvs makes",
-        ],
-        [
-          "ALTER TABLE partners ADD COLUMN x TEXT",
-          "ALTER TABLE partners DROP COLUMN x",
-          "table partners was altered",
-        ],
-      ];
-      for (const [sql, undo, found] of foreign)
-        expect(await verdictAfter(sql, undo)).toBe(`STORE_CORRUPT ${found}`);
-      const [stored] = await driver.query("SELECT sql FROM sqlite_master WHERE name = 'one_active_key'");
-      const gone = await verdictAfter("DROP INDEX one_active_key", String(stored?.sql));
-      expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
-      // Statistics are SQLite's own business; a libSQL server does not take the statement.
-      if (driver.kind === "embedded") await driver.batch([{ sql: "ANALYZE", args: [] }]);
-      await migrate(driver, 1);
-    });
+        const foreign: [string, string, string][] = [
+          [undoing, "DROP TRIGGER undo", "trigger undo is none that tvs makes"],
+          ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is none that tvs makes"],
+          ["CREATE TABLE more (a)", "DROP TABLE more", "table more is none that tvs makes"],
+          ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is none that tvs makes"],
+          [
+            'CREATE TABLE "a\u001b[2J\'" (a)',
+            'DROP TABLE "a\u001b[2J\'"',
+            "table a??2J? is none that tvs makes",
+          ],
+          [
+            "ALTER TABLE partners ADD COLUMN x TEXT",
+            "ALTER TABLE partners DROP COLUMN x",
+            "table partners was altered",
+          ],
+        ];
+        for (const [sql, undo, found] of foreign)
+          expect(await verdictAfter(sql, undo)).toBe(`STORE_CORRUPT ${found}`);
+        const [stored] = await own.query("SELECT sql FROM sqlite_master WHERE name = 'one_active_key'");
+        const gone = await verdictAfter("DROP INDEX one_active_key", String(stored?.sql));
+        expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
+        // Statistics are SQLite's own business; a libSQL server does not take the statement.
+        if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
+        await migrate(own, 1);
+      }));
 
     test("settings, partners and keys move the revision", async () => {
       const settings = createSettingsStore(driver);
