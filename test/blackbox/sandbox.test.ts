@@ -59,6 +59,7 @@ test("a live key opens nothing in it, though a live partner has the same name", 
 });
 
 test("its signing keys are not the live ones", async () => {
+  await runJson(["partners", "add", "board", "--name", "Board", ...limits, "--data", folder.path]);
   const list = (...words: string[]) => runJson<KeyInfo[]>(["keys", "list", "--data", folder.path, ...words]);
   const [live, sandbox] = [await list(), await list("--sandbox")];
   const kids = new Set(live.map(({ kid }) => kid));
