@@ -13,10 +13,11 @@ import type { Service } from "./service.ts";
 /** The public look-up (contract, A). */
 export function publicLookup(service: Service, limit: PublicLimit): Endpoint {
   return async (call) => {
-    const decision = limit.lookup(call);
+    const caller = limit(call);
+    const decision = caller.lookup();
     if (!decision.allowed) return tooMany(decision, "look-ups");
     const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
-    const personal = limit.term(call, term);
+    const personal = caller.term(term);
     if (personal?.allowed === false) return tooMany(personal, "look-ups by NIN, e-mail or phone");
     const answer = await service.publicLookup(term);
     const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };

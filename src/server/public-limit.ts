@@ -5,16 +5,19 @@ import { rateLimitKeys, type SourceOf } from "./source-address.ts";
 
 type Call = Parameters<SourceOf>[0];
 
-/** Counts public look-ups against the address that they come from. */
-export type PublicLimit = {
-  /** Any look-up, before its term is read. */
-  lookup(call: Call): AddressDecision;
+/** What a caller's address has left, found once for all of a call. */
+export type CallerLimit = {
+  /** Counts any look-up, before its term is read. */
+  lookup(): AddressDecision;
   /**
-   * The same look-up by its trimmed term.
+   * Counts the same look-up by its trimmed term.
    * @returns null for a term that has no further limit
    */
-  term(call: Call, term: string): AddressDecision | null;
+  term(term: string): AddressDecision | null;
 };
+
+/** Counts public look-ups against the address that they come from. */
+export type PublicLimit = (call: Call) => CallerLimit;
 
 /** One budget for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
 export function createPublicLimit(
@@ -23,8 +26,11 @@ export function createPublicLimit(
   perMinute: number,
 ): PublicLimit {
   const limit = createAddressLimit(perMinute, clock);
-  return {
-    lookup: (call) => limit.lookup(rateLimitKeys(sourceOf(call))),
-    term: (call, term) => (isPersonalTerm(term) ? limit.personalLookup(rateLimitKeys(sourceOf(call))) : null),
+  return (call) => {
+    const blocks = rateLimitKeys(sourceOf(call));
+    return {
+      lookup: () => limit.lookup(blocks),
+      term: (term) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
+    };
   };
 }

@@ -80,12 +80,13 @@ function createPage(service: Service, limit: PublicLimit) {
 
   /** The look-up is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
-    const decision = limit.lookup(honoCall(c));
+    const caller = limit(honoCall(c));
+    const decision = caller.lookup();
     showLimit(c, decision);
     if (!decision.allowed) return tooMany(c, decision, "tooManyText");
     const asked = await read();
     if ("problem" in asked) return ask(c, 400, asked.problem, asked.term);
-    const personal = limit.term(honoCall(c), asked.term);
+    const personal = caller.term(asked.term);
     if (personal !== null && personal.remaining <= decision.remaining) showLimit(c, personal);
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
