@@ -8,9 +8,9 @@ import { log } from "../src/log.ts";
 import { createExposition } from "../src/metrics/exposition.ts";
 import { startHistory } from "../src/metrics/history.ts";
 import { createAdminApp } from "../src/server/admin/admin-app.ts";
-import { createCommandLine } from "../src/server/admin/commands.ts";
-import { createDoor } from "../src/server/admin/door.ts";
-import { listen } from "../src/server/listen.ts";
+import { createCommandLine } from "../src/server/admin/command-line.ts";
+import { createDoor } from "../src/server/admin/sessions.ts";
+import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/import-history.ts";
 import type { OpenService } from "./open-service.ts";
 

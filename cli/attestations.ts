@@ -14,8 +14,18 @@ import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { exitCodes, hint, note, parseLimit, parseTime, print, printable, record, table } from "./output.ts";
-import { openSources, readSource, type Source } from "./verify-files.ts";
+import {
+  exitCodes,
+  hint,
+  note,
+  parseLimit,
+  parseTime,
+  print,
+  printable,
+  record,
+  table,
+} from "./terminal/output.ts";
+import { openSources, readSource, type Source } from "./verify/files.ts";
 
 const defaultLimit = 50;
 /** All verdicts are in memory until they are printed. */

@@ -7,9 +7,9 @@ import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, Worker } from "node:worker_threads";
 import { type ErrorCode, isTvsError, TvsError } from "../src/domain/errors.ts";
-import { type BackupFacts, inspectBackup, makeBackup } from "../src/store/backup.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
-import { createBar, createRate, hasProgress } from "./progress.ts";
+import { type BackupFacts, inspectBackup, makeBackup } from "../src/store/driver/backup.ts";
+import { openEmbedded } from "../src/store/driver/embedded.ts";
+import { createBar, createRate, hasProgress } from "./terminal/progress.ts";
 
 /** Smaller ones are done before a bar is read. */
 const leastBytes = 32 * 1024 * 1024;

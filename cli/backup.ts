@@ -3,13 +3,13 @@ import type { Config } from "../src/config.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
-import type { BackupFacts } from "../src/store/backup.ts";
+import type { BackupFacts } from "../src/store/driver/backup.ts";
 import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { requireRegister } from "./open.ts";
-import { hint, note, print, readable, record } from "./output.ts";
 import { planOutput } from "./output-file.ts";
+import { hint, note, print, readable, record } from "./terminal/output.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */

@@ -7,7 +7,7 @@ import { timeOfUuid } from "../src/domain/uuid-time.ts";
 import { type CallReader, openCallReader } from "../src/store/call-file.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { hint, note, parseLimit, parseTime, print, record, table } from "./output.ts";
+import { hint, note, parseLimit, parseTime, print, record, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
 

@@ -3,8 +3,8 @@ import type { ArgsDef, CommandContext, CommandDef } from "citty";
 import { type Config, type Environment, type Flags, readConfig } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { hint } from "./output.ts";
 import { serviceSettings } from "./service-settings.ts";
+import { hint } from "./terminal/output.ts";
 
 /** Options that every command takes. */
 export const commonArgs = {

@@ -4,9 +4,9 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { commonArgs, commonValueFlags, type OurCommand } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
-import { helpText, usage } from "./help.ts";
-import { exitCodeOf, exitCodes } from "./output.ts";
-import { rootHelp } from "./root-help.ts";
+import { helpText, usage } from "./terminal/help.ts";
+import { exitCodeOf, exitCodes } from "./terminal/output.ts";
+import { rootHelp } from "./terminal/root-help.ts";
 
 export const version = packageJson.version;
 
@@ -21,18 +21,18 @@ export const root: OurCommand = {
     webhooks: () => import("./webhooks.ts").then((file) => file.webhooksCommand),
     attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
     calls: () => import("./calls.ts").then((file) => file.callsCommand),
-    verify: () => import("./verify.ts").then((file) => file.default as unknown as OurCommand),
+    verify: () => import("./verify/verify.ts").then((file) => file.default as unknown as OurCommand),
     "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),
     roster: () => import("./roster.ts").then((file) => file.rosterCommand),
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
     console: () => import("./console.ts").then((file) => file.consoleCommand),
-    doctor: () => import("./doctor.ts").then((file) => file.doctorCommand),
+    doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
     service: () => import("./service.ts").then((file) => file.serviceCommand),
     policy: () => import("./policy.ts").then((file) => file.policyCommand),
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
-    completion: () => import("./completion.ts").then((file) => file.completionCommand),
+    completion: () => import("./terminal/completion.ts").then((file) => file.completionCommand),
   },
 };
 
@@ -51,7 +51,8 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       return exitCodes.done;
     }
     // The completion scripts ask with this word, which no help mentions; what follows is not ours to reorder.
-    if (argv[0] === "__complete") return await (await import("./complete.ts")).complete(root, argv.slice(1));
+    if (argv[0] === "__complete")
+      return await (await import("./terminal/complete.ts")).complete(root, argv.slice(1));
     if (words[0] === "help") return await explain(words.slice(1));
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);

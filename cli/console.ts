@@ -3,7 +3,7 @@ import { findConsole, mintLink } from "../src/domain/console-link.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { note, print } from "./output.ts";
+import { note, print } from "./terminal/output.ts";
 
 export const consoleCommand = command({
   name: "console",

@@ -5,7 +5,7 @@ import { isoTime } from "../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../src/domain/webhooks.ts";
 import type { Operator } from "./open.ts";
-import { note } from "./output.ts";
+import { note } from "./terminal/output.ts";
 
 /** What mends each failure; the receiver is nearly always the partner's to mend. */
 const remedies: Readonly<Record<DeliveryError, string>> = {

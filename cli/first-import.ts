@@ -6,8 +6,8 @@ import { basename, join } from "node:path";
 import type { Config } from "../src/config.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
-import { note } from "./output.ts";
 import { noRegister } from "./register.ts";
+import { note } from "./terminal/output.ts";
 
 /**
  * Reads an extract to its end, so that none that cannot be read leaves a register behind that was made for it.

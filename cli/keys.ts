@@ -12,10 +12,10 @@ import {
 } from "../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf, group } from "./command.ts";
-import { confirm, yesArg } from "./confirm.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { hint, note, parseCount, parseTime, print, record, table } from "./output.ts";
+import { confirm, yesArg } from "./terminal/confirm.ts";
+import { hint, note, parseCount, parseTime, print, record, table } from "./terminal/output.ts";
 
 const bitsArg = {
   bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },

@@ -45,9 +45,9 @@ const COMMANDS = {
   blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, "./test/blackbox"] }],
   signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
-  bundle: [{ bun: ["cli/build-page-scripts.ts"] }],
-  build: [{ bun: ["cli/build.ts"] }],
-  release: [{ bun: ["cli/release.ts"] }],
+  bundle: [{ bun: ["cli/build/page-scripts.ts"] }],
+  build: [{ bun: ["cli/build/build.ts"] }],
+  release: [{ bun: ["cli/build/release.ts"] }],
   check: [
     { node: ["node_modules/typescript/bin/tsc", "-p", "."] },
     { node: biome("check", "--error-on-warnings") },

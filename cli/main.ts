@@ -2,12 +2,12 @@ import { isMainThread, workerData } from "node:worker_threads";
 import type { SigningWorkerData } from "../src/signing/worker.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
-import type { VerifierSettings } from "./verify-worker.ts";
+import type { VerifierSettings } from "./verify/worker.ts";
 
 /** What a worker thread can be started for, each with the rest of its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
   "store-writer": async (data) =>
-    (await import("../src/store/writer.ts")).runWriter((data as { file: string }).file),
+    (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "call-writer": async (data) =>
     (await import("../src/store/call-writer.ts")).runCallWriter(data as { file: string }),
   signer: async (data) =>
@@ -15,8 +15,8 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
-  "picture-reader": async () => (await import("./picture-reader.ts")).runPictureReader(),
-  verifier: async (data) => (await import("./verify-worker.ts")).runVerifier(data as VerifierSettings),
+  "picture-reader": async () => (await import("./verify/picture-reader.ts")).runPictureReader(),
+  verifier: async (data) => (await import("./verify/worker.ts")).runVerifier(data as VerifierSettings),
 };
 
 /**

@@ -26,7 +26,7 @@ import type { Service } from "../src/server/service.ts";
 import { openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
 import { createCallWriter } from "../src/store/call-writer.ts";
-import { createEvidenceDisk } from "../src/store/evidence-disk.ts";
+import { createEvidenceDisk } from "../src/store/driver/evidence-disk.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { signingThreads } from "./signing-threads.ts";
 
@@ -103,7 +103,7 @@ export async function openService(
       onKeys: (ring) => signer.load(ring),
     });
     const idempotency = createIdempotency(operator.idempotency, secrets, clock);
-    const shared = { live, teachers: operator.register, blindIndex, clock };
+    const shared = { live, teachers: operator.teachers, blindIndex, clock };
     const sign = () => signer.sign(live.current().keys.active.kid, "probe");
     const disk = createEvidenceDisk(driver);
     const probe = createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()]));

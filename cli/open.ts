@@ -13,25 +13,25 @@ import { isIssuerTold, readSettings, type Settings, type SettingsStore } from ".
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota.ts";
-import type { RegisterStore } from "../src/domain/register.ts";
+import type { TeacherStore } from "../src/domain/register.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { WebhookStore } from "../src/domain/webhooks.ts";
+import { createAttestationUpkeep } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
-import { createCommits } from "../src/store/commits.ts";
-import type { Driver } from "../src/store/driver.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
+import { createCommits } from "../src/store/driver/commits.ts";
+import type { Driver } from "../src/store/driver/driver.ts";
+import { openEmbedded } from "../src/store/driver/embedded.ts";
+import { migrate } from "../src/store/driver/migrations.ts";
+import { openRemote } from "../src/store/driver/remote.ts";
+import { holdsRegister } from "../src/store/driver/whole.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createKeyStore } from "../src/store/keys.ts";
-import { migrate } from "../src/store/migrations.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
-import { openRemote } from "../src/store/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
-import { createAttestationUpkeep } from "../src/store/upkeep.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
-import { holdsRegister } from "../src/store/whole.ts";
 import { readSmallFile } from "./input-file.ts";
 import { hasDatabase, noRegister, placeOf, refuseLoneKey } from "./register.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
@@ -42,7 +42,7 @@ export type Stores = {
   readonly settings: SettingsStore;
   readonly keys: KeyStore;
   readonly partners: PartnerStore;
-  readonly register: RegisterStore;
+  readonly teachers: TeacherStore;
   readonly attestations: AttestationStore;
   readonly upkeep: AttestationUpkeep;
   readonly idempotency: IdempotencyStore;
@@ -182,7 +182,7 @@ function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores 
     settings: createSettingsStore(driver),
     keys: createKeyStore(driver),
     partners: createPartnerStore(driver),
-    register: createTeacherStore(driver),
+    teachers: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
     upkeep: createAttestationUpkeep(driver),
     idempotency: createIdempotencyStore(driver),

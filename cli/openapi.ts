@@ -1,7 +1,7 @@
 import type { Config } from "../src/config.ts";
-import { openApiDocument } from "../src/server/openapi.ts";
+import { openApiDocument } from "../src/server/openapi/openapi.ts";
 import { command, configOf } from "./command.ts";
-import { note, print } from "./output.ts";
+import { note, print } from "./terminal/output.ts";
 
 const defaultIssuer = "http://127.0.0.1:8080";
 

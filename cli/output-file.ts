@@ -3,7 +3,7 @@ import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statS
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/files.ts";
+import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/driver/files.ts";
 
 /** A file that a command is to write, by the name that the operator gave it. */
 export type OutputFile = {

@@ -4,8 +4,8 @@ import { describeCertificate, requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { readSmallFile } from "./input-file.ts";
 import { withOperator } from "./open.ts";
-import { note, print, table } from "./output.ts";
 import { partnerIdArg } from "./partner-keys.ts";
+import { note, print, table } from "./terminal/output.ts";
 
 type DescribedCertificate = ReturnType<typeof describeCertificate>;
 

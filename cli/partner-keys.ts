@@ -2,9 +2,9 @@ import { isoTime } from "../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../src/domain/credentials.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
-import { confirm, yesArg } from "./confirm.ts";
 import { withOperator } from "./open.ts";
-import { hint, note, parseDuration, print, record, table } from "./output.ts";
+import { confirm, yesArg } from "./terminal/confirm.ts";
+import { hint, note, parseDuration, print, record, table } from "./terminal/output.ts";
 
 export const partnerIdArg = {
   id: { type: "positional", required: true, description: "The partner's id; `tvs partners list` shows them" },

@@ -15,11 +15,11 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { confirm, yesArg } from "./confirm.ts";
 import { disabledWords, noteWithoutService } from "./delivery-words.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { hint, note, parseDuration, print, record } from "./output.ts";
 import { partnerIdArg } from "./partner-keys.ts";
+import { confirm, yesArg } from "./terminal/confirm.ts";
+import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
 
 const secretNote = "no other command shows the secret; hand it over in a safe way, whsec_ included";
 

@@ -16,9 +16,9 @@ import { openWindows, quotaUse } from "../src/domain/quota.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { hint, note, parseCount, print, record, table } from "./output.ts";
 import { certificateTable, partnerCertificatesCommand } from "./partner-certificates.ts";
 import { keyTable, partnerIdArg, partnerKeysCommand } from "./partner-keys.ts";
+import { hint, note, parseCount, print, record, table } from "./terminal/output.ts";
 
 const termsArgs = {
   name: { type: "string", valueHint: "NAME", description: "The agency's name" },

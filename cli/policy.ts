@@ -3,7 +3,7 @@ import type { Policy } from "../src/domain/policy.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { readPolicyFile, withOperator } from "./open.ts";
-import { print, table } from "./output.ts";
+import { print, table } from "./terminal/output.ts";
 
 const showCommand = command({
   name: "show",

@@ -3,14 +3,14 @@ import { resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { isoTime, systemClock } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { type BackupFacts, inspectBackup } from "../src/store/backup.ts";
-import { type Restored, refuseExisting, restoreBackup } from "../src/store/restore.ts";
-import type { Difference } from "../src/store/standing.ts";
+import type { Difference } from "../src/store/attestation-summary.ts";
+import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
+import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
 import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
-import { confirm, yesArg } from "./confirm.ts";
-import { hint, note, print, readable, record, table } from "./output.ts";
 import { placeOf } from "./register.ts";
+import { confirm, yesArg } from "./terminal/confirm.ts";
+import { hint, note, print, readable, record, table } from "./terminal/output.ts";
 import { ensureDataDir } from "./vault.ts";
 
 /** Names in one sentence. */

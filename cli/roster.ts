@@ -15,8 +15,8 @@ import {
 import { type Purpose, purposes } from "../src/partner/contract.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { exitCodes, print, table } from "./output.ts";
 import { planOutput } from "./output-file.ts";
+import { exitCodes, print, table } from "./terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -57,10 +57,10 @@ export const rosterCommand = command({
       args.out === undefined
         ? undefined
         : planOutput({ flag: "--out", path: args.out, force, config, inputs });
-    await withOperator(config, async ({ register, blindIndex, settingsInForce, calendar, clock }) => {
+    await withOperator(config, async ({ teachers, blindIndex, settingsInForce, calendar, clock }) => {
       const today = calendar.dateAt(clock.now());
       const { policy } = settingsInForce;
-      const results = await judgeFile(file, { teachers: register, blindIndex, purpose, policy, today });
+      const results = await judgeFile(file, { teachers: teachers, blindIndex, purpose, policy, today });
       if (results.length === 0)
         throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
       await out?.write(rowsText(results));

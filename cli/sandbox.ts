@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import sample from "../data/sample-registry.csv" with { type: "text" };
 import { apiKeyRecord, mintApiKey } from "../src/domain/credentials.ts";
-import { importRegister } from "../src/domain/import.ts";
+import { importRegister } from "../src/domain/import/import.ts";
 import { scopes } from "../src/domain/partners.ts";
 import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
@@ -32,7 +32,7 @@ export async function prepareSandbox(
 async function importSample(operator: Operator): Promise<void> {
   const [last] = sample.trimEnd().split("\n").slice(-1);
   const regNo = last?.split(",")[0] ?? "";
-  if ((await operator.register.find({ by: "regNo", value: regNo })) !== null) return;
+  if ((await operator.teachers.find({ by: "regNo", value: regNo })) !== null) return;
   const imports = createImportStore(operator.driver, operator.dataDir);
   const input = { name: "sample-registry.csv", bytes: inOnePiece(sample) };
   await importRegister(input, { ...operator, imports }, { baseline: true, allowChange: true });

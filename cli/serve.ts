@@ -4,15 +4,15 @@ import { isLoopbackHost } from "../src/domain/issuer.ts";
 import type { Settings } from "../src/domain/live.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
-import type { ConnectionInfo } from "../src/server/connection-info.ts";
-import { createDirectListener, type DirectListener } from "../src/server/direct.ts";
-import { type Listener, listen } from "../src/server/listen.ts";
+import type { ConnectionInfo } from "../src/server/http/connection-info.ts";
+import { createDirectListener, type DirectListener } from "../src/server/http/fast-path.ts";
+import { type Listener, listen } from "../src/server/http/listen.ts";
 import type { AdminConsole, ConsolePort } from "./admin-console.ts";
 import { command, environmentOf, everyValue } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type OpenService, openService } from "./open-service.ts";
-import { exitCodes } from "./output.ts";
+import { exitCodes } from "./terminal/output.ts";
 
 export const serveCommand = command({
   name: "serve",
@@ -222,7 +222,7 @@ async function announce(
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
-  if (await operator.register.isEmpty()) {
+  if (await operator.teachers.isEmpty()) {
     // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
     log.warn("the register is empty: every teacher will be answered as not found", {});
   }

@@ -1,10 +1,10 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
-import { placeOver, writeBeside } from "../src/store/files.ts";
+import { placeOver, writeBeside } from "../src/store/driver/files.ts";
 import { command, group } from "./command.ts";
-import { print } from "./output.ts";
 import { environmentFile, ownMark, type ServicePlan, unitFile, usersFile } from "./service-unit.ts";
+import { print } from "./terminal/output.ts";
 
 const installCommand = command({
   name: "install",

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../src/domain/errors.ts";
-import { exitCodes } from "./output.ts";
+import { exitCodes } from "./terminal/output.ts";
 
 const defaultSeconds = 2;
 const maxSeconds = 86_400;

@@ -4,8 +4,8 @@ import { readFigures, readWebhookFigures } from "../src/domain/status.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { print, record } from "./output.ts";
 import { watch, watchEveryMs } from "./status-watch.ts";
+import { print, record } from "./terminal/output.ts";
 
 export const statusCommand = command({
   name: "status",

@@ -7,17 +7,17 @@ import {
   importRegister,
   type Loss,
   maxLostPercent,
-} from "../src/domain/import.ts";
+} from "../src/domain/import/import.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
 import { openOperator } from "./open.ts";
-import { exitCodes, hint, note, print, record } from "./output.ts";
 import { planOutput } from "./output-file.ts";
-import { type Bar, createBar, createRate } from "./progress.ts";
 import { hasDatabase } from "./register.ts";
+import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
+import { type Bar, createBar, createRate } from "./terminal/progress.ts";
 
 export const importCommand = command({
   name: "import",

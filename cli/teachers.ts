@@ -17,10 +17,10 @@ import {
   teacherActivity,
 } from "../src/domain/teacher-record.ts";
 import { command, configOf, group } from "./command.ts";
-import { confirm, yesArg } from "./confirm.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { type Cell, hint, print, record, table } from "./output.ts";
-import { createBar, createRate, hasProgress } from "./progress.ts";
+import { confirm, yesArg } from "./terminal/confirm.ts";
+import { type Cell, hint, print, record, table } from "./terminal/output.ts";
+import { createBar, createRate, hasProgress } from "./terminal/progress.ts";
 
 /** How far back `revoke` looks for partners that were told VALID. */
 const toldValidMs = 90 * 86_400_000;
@@ -53,7 +53,7 @@ const showCommand = command({
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
     await withOperator(configOf(args), async (operator) => {
-      const teacher = await requireTeacher(operator.register, key);
+      const teacher = await requireTeacher(operator.teachers, key);
       const described = {
         ...describeTeacher(teacher, operator),
         ...(await teacherActivity(operator, teacher.id)),
@@ -122,7 +122,7 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
   const key = teacherKeyOf(args.ref);
   const reason = args.reason === undefined ? null : checkReason(args.reason);
   await withOperator(configOf(args), async (operator) => {
-    const { regNo, name } = await requireTeacher(operator.register, key);
+    const { regNo, name } = await requireTeacher(operator.teachers, key);
     // What takes a licence away can be taken back, but not what partners were told meanwhile.
     if (action === "revoke" || action === "deactivate")
       await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
@@ -200,9 +200,9 @@ const historyCommand = command({
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
-    await withOperator(configOf(args), async ({ register }) => {
-      const teacher = await requireTeacher(register, key);
-      const lines = await teacherHistory(register, teacher.id);
+    await withOperator(configOf(args), async ({ teachers }) => {
+      const teacher = await requireTeacher(teachers, key);
+      const lines = await teacherHistory(teachers, teacher.id);
       print(args, lines.map(describeHistoryLine), () => historyTable(lines));
     });
   },
@@ -238,11 +238,11 @@ const sweepCommand = command({
     "Announce the licences that ended or began by the calendar; a running service does it after midnight",
   example: "tvs teachers sweep",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ register, calendar, clock, actor }) => {
-      const total = hasProgress() ? await register.countDue(calendar.dateAt(clock.now())) : 0;
+    await withOperator(configOf(args), async ({ teachers, calendar, clock, actor }) => {
+      const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
       const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
       const onProgress = (announced: number) => bar.show(announced, rate(announced));
-      const result = await sweep(register, { calendar, clock, actor, onProgress }).finally(bar.stop);
+      const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
       print(args, result, () => record(result));
       if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
     });

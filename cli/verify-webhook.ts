@@ -11,7 +11,7 @@ import {
 } from "../src/partner/verify-webhook.ts";
 import { command } from "./command.ts";
 import { readBounded, readSmallFile } from "./input-file.ts";
-import { exitCodes, parseTime, print, record } from "./output.ts";
+import { exitCodes, parseTime, print, record } from "./terminal/output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

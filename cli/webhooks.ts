@@ -14,7 +14,7 @@ import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-words.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { hint, note, parseCount, parseTime, print, readable, record, table } from "./output.ts";
+import { hint, note, parseCount, parseTime, print, readable, record, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
 const maxLimit = 100_000;

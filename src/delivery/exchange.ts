@@ -4,9 +4,9 @@ import * as https from "node:https";
 import { isIP } from "node:net";
 import { type Clock, systemClock } from "../domain/clock.ts";
 import { classifyAddress, hostOf } from "./address-guard.ts";
-import { type Answer, readAnswer } from "./answer.ts";
 import type { AttemptResult } from "./outcome.ts";
 import { parseRetryAfter } from "./retry-after.ts";
+import { type Answer, readAnswer } from "./webhook-response.ts";
 
 export type DeliverRequest = {
   /** From `resolveEndpoint`, as is `address`. */

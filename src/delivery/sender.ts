@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { ClaimedDelivery, FinishedAttempt, Outbox } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import { type AttemptDependencies, createAttempt } from "./attempt.ts";
-import { createLanes, type Flight, type LaneLimits } from "./lanes.ts";
+import { createLanes, type Flight, type LaneLimits } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./outcome.ts";
 
 export type SenderLimits = LaneLimits & {

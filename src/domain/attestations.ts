@@ -3,7 +3,12 @@ import type { IdempotencyRecord } from "./idempotency.ts";
 import type { QuotaWindow } from "./quota.ts";
 
 /** The partner endpoints that answer with envelopes, as the evidence log names them. */
-export type Endpoint = "eligibility-check" | "lookup-by-reg-no" | "lookup-by-tid" | "lookup-by-nin" | "batch";
+export type AttestedOperation =
+  | "eligibility-check"
+  | "lookup-by-reg-no"
+  | "lookup-by-tid"
+  | "lookup-by-nin"
+  | "batch";
 
 /** One verification that was answered and signed: a row of the evidence log, never changed. */
 export type Attestation = {
@@ -12,7 +17,7 @@ export type Attestation = {
   /** The claim `iat`: whole seconds since the epoch. */
   readonly issuedAt: number;
   readonly kid: string;
-  readonly endpoint: Endpoint;
+  readonly endpoint: AttestedOperation;
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;

@@ -46,7 +46,7 @@ export type TeacherWrite = {
   readonly at: number;
 };
 
-export type RegisterStore = TeacherReader & {
+export type TeacherStore = TeacherReader & {
   findStored(key: TeacherKey): Promise<StoredTeacher | null>;
   /** Records by registration number, t_id or NIN index, in one read: what an import compares with. */
   findMany(by: "regNo", values: readonly string[]): Promise<StoredTeacher[]>;

@@ -3,7 +3,7 @@ import type { Attestation, AttestationStore, AttestationUpkeep } from "./attesta
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { RegisterStore } from "./register.ts";
+import type { TeacherStore } from "./register.ts";
 import { ninPattern } from "./search-term.ts";
 import { teacherHistory } from "./teacher-changes.ts";
 import { describeHistoryLine, describeStored } from "./teacher-record.ts";
@@ -24,7 +24,7 @@ export const exportNotes: readonly string[] = [
  */
 export async function exportSubject(
   stores: {
-    register: RegisterStore;
+    teachers: TeacherStore;
     attestations: AttestationStore;
     upkeep: AttestationUpkeep;
     blindIndex: BlindIndex;
@@ -34,9 +34,9 @@ export async function exportSubject(
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
-  const { register, attestations, upkeep, blindIndex, clock } = stores;
+  const { teachers, attestations, upkeep, blindIndex, clock } = stores;
   const ninIndex = blindIndex.nin(nin);
-  const teacher = await register.findStored({ by: "nin", value: ninIndex });
+  const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
   const lookups = await attestations.ofSubject({ teacherId, ninIndex });
   if (teacher === null && lookups.length === 0) {
@@ -45,11 +45,11 @@ export async function exportSubject(
   return {
     exportedAt: isoTime(clock.now()),
     record: teacher === null ? null : describeStored(teacher),
-    history: teacherId === null ? [] : (await teacherHistory(register, teacherId)).map(describeHistoryLine),
+    history: teacherId === null ? [] : (await teacherHistory(teachers, teacherId)).map(describeHistoryLine),
     events:
       teacherId === null
         ? []
-        : (await register.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
+        : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
     verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, upkeep, lookups),
     notes: [...exportNotes, ...(await deletedNote(upkeep))],

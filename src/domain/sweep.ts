@@ -1,7 +1,7 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Live } from "./live.ts";
-import { planWrite, type RegisterStore, type StoredTeacher, type TeacherWrite } from "./register.ts";
+import { planWrite, type StoredTeacher, type TeacherStore, type TeacherWrite } from "./register.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;
@@ -26,7 +26,7 @@ export type SweepResult = {
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
 export async function sweep(
-  register: RegisterStore,
+  teachers: TeacherStore,
   options: {
     calendar: Calendar;
     clock: Clock;
@@ -40,7 +40,7 @@ export async function sweep(
   const counts = { expired: 0, started: 0, events: 0 };
   let refused = "";
   while (!isStopped()) {
-    const due = await register.dueByCalendar(date, chunkRows);
+    const due = await teachers.dueByCalendar(date, chunkRows);
     // A record that was not written has moved on by another's hand; one that has not can never be written.
     const first = due[0] === undefined ? "" : `${due[0].id} ${due[0].version}`;
     if (due.length === 0) break;
@@ -48,7 +48,7 @@ export async function sweep(
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map((teacher) => planCalendarStep(teacher, options));
     const startedAt = performance.now();
-    const applied = await register.apply(writes);
+    const applied = await teachers.apply(writes);
     const tookMs = performance.now() - startedAt;
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
     onProgress(counts.expired + counts.started);
@@ -104,12 +104,12 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
  * @returns stops it, when a sweep that is under way has ended
  */
 export function startSweeping(dependencies: {
-  register: RegisterStore;
+  teachers: TeacherStore;
   live: Live;
   clock: Clock;
   onError?: (error: unknown) => void;
 }): () => Promise<void> {
-  const { register, live, clock, onError } = dependencies;
+  const { teachers, live, clock, onError } = dependencies;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   let sweptFor = "";
@@ -121,7 +121,7 @@ export function startSweeping(dependencies: {
     if (day !== sweptFor) {
       try {
         const { calendar } = live.current();
-        await sweep(register, { calendar, clock, actor: "service", isStopped: () => stopped });
+        await sweep(teachers, { calendar, clock, actor: "service", isStopped: () => stopped });
         sweptFor = day;
       } catch (error) {
         failed = true;

@@ -6,9 +6,9 @@ import { hasHiddenCharacter } from "./plain-text.ts";
 import {
   type HistoryEntry,
   planWrite,
-  type RegisterStore,
   type StoredTeacher,
   type TeacherContent,
+  type TeacherStore,
   type TeacherWrite,
 } from "./register.ts";
 import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
@@ -24,7 +24,7 @@ export type TeacherAction = Extract<
 >;
 
 export type ChangeDependencies = {
-  readonly register: RegisterStore;
+  readonly teachers: TeacherStore;
   readonly calendar: Calendar;
   readonly clock: Clock;
   readonly actor: string;
@@ -53,8 +53,8 @@ export function teacherKeyOf(text: string): TeacherKey {
 }
 
 /** @throws TvsError NOT_KNOWN when there is no such teacher */
-export async function requireTeacher(register: RegisterStore, key: TeacherKey): Promise<StoredTeacher> {
-  const teacher = await register.findStored(key);
+export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): Promise<StoredTeacher> {
+  const teacher = await teachers.findStored(key);
   if (teacher === null)
     throw new TvsError("NOT_KNOWN", "no teacher has this registration number or teacher id");
   return teacher;
@@ -95,19 +95,19 @@ export async function changeTeacher(
   key: TeacherKey,
   change: { action: TeacherAction; reason: string | null },
 ): Promise<TeacherChange> {
-  const { register, calendar, clock } = dependencies;
+  const { teachers, calendar, clock } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const teacher = await requireTeacher(register, key);
+    const teacher = await requireTeacher(teachers, key);
     const today = calendar.dateAt(clock.now());
     if (isDueByCalendar(teacher, today)) {
-      await register.apply([planCalendarStep(teacher, dependencies)]);
+      await teachers.apply([planCalendarStep(teacher, dependencies)]);
       continue;
     }
     const content = changedContent(teacher, { ...change, today });
     const write = planChange(teacher, content, { ...dependencies, ...change });
-    const [applied] = await register.apply([write]);
+    const [applied] = await teachers.apply([write]);
     if (applied) {
-      const stored = await readBack(register, { id: teacher.id, key, action: change.action });
+      const stored = await readBack(teachers, { id: teacher.id, key, action: change.action });
       const { events } = write;
       return {
         teacher: stored,
@@ -149,10 +149,10 @@ const outcomes: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => boole
  * @throws TvsError STORE_CORRUPT when it does not say what was committed
  */
 async function readBack(
-  register: RegisterStore,
+  teachers: TeacherStore,
   { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
 ): Promise<StoredTeacher> {
-  const stored = await register.findStored(key);
+  const stored = await teachers.findStored(key);
   if (stored?.id === id && outcomes[action](stored)) return stored;
   throw new TvsError(
     "STORE_CORRUPT",
@@ -217,8 +217,8 @@ export type HistoryLine =
  * Changes and events in the order of time. An event stands at the time at which the status changed, so an
  * expiry that was announced late stands before the sweep that announced it.
  */
-export async function teacherHistory(register: RegisterStore, teacherId: number): Promise<HistoryLine[]> {
-  const [changes, events] = await Promise.all([register.history(teacherId), register.events(teacherId)]);
+export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
+  const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const lines: HistoryLine[] = [
     ...changes.map((entry) => ({ type: "change" as const, ...entry })),
     ...events.map(({ occurredAt, eventType, eventId }) => ({

@@ -1,7 +1,7 @@
 import type { AttestationStore } from "./attestations.ts";
 import { type Calendar, type Clock, isoTime } from "./clock.ts";
 import type { TeacherEvent } from "./events.ts";
-import type { RegisterStore, StoredTeacher } from "./register.ts";
+import type { StoredTeacher, TeacherStore } from "./register.ts";
 import type { HistoryLine } from "./teacher-changes.ts";
 import { licenseOn, licenseStatusOn } from "./teachers.ts";
 
@@ -52,12 +52,12 @@ export function describeEvent({ eventId, eventType, occurredAt }: Omit<TeacherEv
 
 /** What was attested of a teacher and what partners were told last. */
 export async function teacherActivity(
-  stores: { register: RegisterStore; attestations: AttestationStore },
+  stores: { teachers: TeacherStore; attestations: AttestationStore },
   teacherId: number,
 ) {
   const [attestations, events] = await Promise.all([
     stores.attestations.countOfTeacher(teacherId),
-    stores.register.events(teacherId),
+    stores.teachers.events(teacherId),
   ]);
   const last = events.at(-1);
   return { attestations, lastEvent: last === undefined ? null : describeEvent(last) };

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
-import type { Attestation, AttestationStore, Endpoint } from "./attestations.ts";
+import type { Attestation, AttestationStore, AttestedOperation } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { eligibilityResult, type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
@@ -47,7 +47,7 @@ export type Verification = {
   /** One question, one envelope. Without a key the call is not idempotent. */
   answer(
     caller: Caller,
-    endpoint: Endpoint,
+    endpoint: AttestedOperation,
     asked: { question: Question; idempotency?: IdempotentBody | undefined },
   ): Promise<Answer>;
   /** Up to a hundred questions, an envelope each, all or none. */
@@ -93,7 +93,7 @@ export function createVerification(dependencies: VerificationDependencies): Veri
 
   async function run(
     caller: Caller,
-    asked: { endpoint: Endpoint; cost: number; idempotency?: IdempotentBody | undefined },
+    asked: { endpoint: AttestedOperation; cost: number; idempotency?: IdempotentBody | undefined },
     work: (snapshot: Snapshot) => Promise<{ attestations: Attestation[]; answer: StoredAnswer }>,
   ): Promise<Answer> {
     async function perform(reservation: Reservation | null): Promise<StoredAnswer> {
@@ -164,7 +164,13 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   };
 }
 
-type Asked = { caller: Caller; endpoint: Endpoint; question: Question; snapshot: Snapshot; at: number };
+type Asked = {
+  caller: Caller;
+  endpoint: AttestedOperation;
+  question: Question;
+  snapshot: Snapshot;
+  at: number;
+};
 
 /** The teacher that a question names, or nobody. */
 type Subject = { readonly key: TeacherKey; readonly teacher: Teacher | null };

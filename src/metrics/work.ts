@@ -1,4 +1,4 @@
-import type { Endpoint } from "../domain/attestations.ts";
+import type { AttestedOperation } from "../domain/attestations.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 
 /** Where answers are given; the public look-up beside the partner endpoints. */
@@ -9,7 +9,7 @@ export const answerEndpoints = [
   "lookup-by-tid",
   "lookup-by-nin",
   "batch",
-] as const satisfies readonly (Endpoint | "public-lookup")[];
+] as const satisfies readonly (AttestedOperation | "public-lookup")[];
 export type AnswerEndpoint = (typeof answerEndpoints)[number];
 
 /** What became of an attempt to deliver a webhook; `dead` is a failure after which none is tried again. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { TvsError } from "../domain/errors.ts";
-import type { HttpCall } from "./http-call.ts";
+import type { HttpCall } from "./http/http-call.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

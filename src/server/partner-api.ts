@@ -1,12 +1,13 @@
-import type { Endpoint as AttestedEndpoint } from "../domain/attestations.ts";
+import type { AttestedOperation as AttestedEndpoint } from "../domain/attestations.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Partner, Scope } from "../domain/partners.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";
 import type { Answer, Caller, IdempotentBody, Identifier, Question } from "../domain/verification.ts";
 import { check, readBody } from "./body.ts";
-import type { Endpoint, HttpCall } from "./http-call.ts";
+import type { Endpoint, HttpCall } from "./http/http-call.ts";
+import type { Reply } from "./http/reply.ts";
+import type { PeerTest } from "./http/source-address.ts";
 import { partnerEndpoint } from "./partner-call.ts";
-import type { Reply } from "./reply.ts";
 import {
   batchCheckSchema,
   type EligibilityCheck,
@@ -17,7 +18,6 @@ import {
   tIdSchema,
 } from "./schemas.ts";
 import type { Service } from "./service.ts";
-import type { PeerTest } from "./source-address.ts";
 
 /** A look-up states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";

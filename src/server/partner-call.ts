@@ -10,12 +10,12 @@ import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import type { QuotaCall } from "../domain/quota.ts";
 import { type Caller, QuotaExceeded } from "../domain/verification.ts";
-import { parseClientCertHeader } from "./client-certificate.ts";
-import type { Endpoint, HttpCall } from "./http-call.ts";
+import { parseClientCertHeader } from "./http/client-certificate.ts";
+import type { Endpoint, HttpCall } from "./http/http-call.ts";
+import { type Reply, setRateLimitHeaders } from "./http/reply.ts";
+import type { PeerTest } from "./http/source-address.ts";
 import { problemReply } from "./problem.ts";
-import { type Reply, setRateLimitHeaders } from "./reply.ts";
 import type { Service } from "./service.ts";
-import type { PeerTest } from "./source-address.ts";
 
 /** The endpoint's own work: what is in the body, purpose, idempotency and day quota. */
 type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;

@@ -1,8 +1,8 @@
 import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
 import { QuotaExceeded } from "../domain/verification.ts";
 import { log } from "../log.ts";
-import type { CallTrace } from "./call-trace.ts";
-import { jsonReply, type Reply } from "./reply.ts";
+import type { CallTrace } from "./http/call-trace.ts";
+import { jsonReply, type Reply } from "./http/reply.ts";
 
 /** The one place where a failure gets its HTTP status. What is not named here is 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {

@@ -2,11 +2,11 @@ import { Hono } from "hono";
 import type { AddressDecision } from "../domain/address-limit.ts";
 import { log } from "../log.ts";
 import { check } from "./body.ts";
-import type { AppEnv } from "./context.ts";
 import { publicDocument, sendDocument } from "./document.ts";
-import type { Endpoint } from "./http-call.ts";
+import type { AppEnv } from "./http/context.ts";
+import type { Endpoint } from "./http/http-call.ts";
+import { jsonReply, type Reply, setRateLimitHeaders } from "./http/reply.ts";
 import type { PublicLimit } from "./public-limit.ts";
-import { jsonReply, type Reply, setRateLimitHeaders } from "./reply.ts";
 import { searchTermSchema } from "./schemas.ts";
 import type { Service } from "./service.ts";
 

@@ -1,7 +1,7 @@
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
 import { isPersonalTerm } from "../domain/search-term.ts";
+import { rateLimitKeys, type SourceOf } from "./http/source-address.ts";
 import type { Service } from "./service.ts";
-import { rateLimitKeys, type SourceOf } from "./source-address.ts";
 
 type Call = Parameters<SourceOf>[0];
 

@@ -3,7 +3,7 @@ import { maxIdempotencyKeyLength } from "../domain/idempotency.ts";
 import { ninPattern } from "../domain/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers.ts";
 import { purposes } from "../partner/contract.ts";
-import * as examples from "./openapi-examples.ts";
+import * as examples from "./openapi/examples.ts";
 
 /**
  * What callers send, as the contract describes it. The routes check with these schemas and the OpenAPI

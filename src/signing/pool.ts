@@ -3,7 +3,7 @@ import { TvsError } from "../domain/errors.ts";
 import { pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Engine } from "./engine.ts";
-import { createLanes, type Job } from "./lanes.ts";
+import { createLanes, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
 import { keyNotLoaded, type StartSigningWorker, startThread, type Thread } from "./thread.ts";
 

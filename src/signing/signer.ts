@@ -4,7 +4,7 @@ import type { KeyRing } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { log } from "../log.ts";
 import type { Engine, LoadedSigner } from "./engine.ts";
-import type { Job } from "./lanes.ts";
+import type { Job } from "./job-queue.ts";
 import { openPool } from "./pool.ts";
 import type { StartSigningWorker } from "./thread.ts";
 import { createWebCryptoSigner, tryWebCrypto } from "./webcrypto.ts";

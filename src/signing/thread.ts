@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
+import type { Job } from "./job-queue.ts";
 import {
   bulkRoom,
   inputBytes,
@@ -13,8 +14,7 @@ import {
   slotCount,
   status,
   word,
-} from "./board.ts";
-import type { Job } from "./lanes.ts";
+} from "./shared-queue.ts";
 import type { SigningWorkerData, SigningWorkerGreeting } from "./worker.ts";
 
 /** Starts a thread of the program that runs the signing loop. */

@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { privateKeyOf, signingAlgorithm } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Engine } from "./engine.ts";
+import { createLanes, type Job } from "./job-queue.ts";
 import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
-import { createLanes, type Job } from "./lanes.ts";
 import { keyNotLoaded } from "./thread.ts";
 
 const trialCount = 9;

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { platform, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
-import { type Board, kind, openBoard, ringMask, slotCount, status, word } from "./board.ts";
 import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
 import { type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
+import { type Board, kind, openBoard, ringMask, slotCount, status, word } from "./shared-queue.ts";
 
 /** What a signing thread is started with. */
 export type SigningWorkerData = { readonly memory: SharedArrayBuffer; readonly library: string };

@@ -1,12 +1,12 @@
-import type { Attestation, AttestationStore, Endpoint } from "../domain/attestations.ts";
+import type { Attestation, AttestationStore, AttestedOperation } from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/uuid-time.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
-import { answeredCalls, attestationColumns as columns } from "./answers.ts";
-import type { Commit } from "./commits.ts";
-import type { Driver, Row, Value } from "./driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
-import type { SoughtBy } from "./stretch-filter.ts";
-import { conditionOf, stretchesOf } from "./stretches.ts";
+import { answeredCalls, attestationColumns as columns } from "./answered-calls.ts";
+import type { Commit } from "./driver/commits.ts";
+import type { Driver, Row, Value } from "./driver/driver.ts";
+import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import type { SoughtBy } from "./segment-filter.ts";
+import { conditionOf, stretchesOf } from "./segments.ts";
 
 /** How far apart the order of committing and the order of `issued_at` may be. */
 const disorderSeconds = 60;
@@ -142,7 +142,7 @@ function attestation(row: Row): Attestation {
     partnerId: text(row, "partner_id"),
     issuedAt: integer(row, "issued_at"),
     kid: text(row, "kid"),
-    endpoint: text(row, "endpoint") as Endpoint,
+    endpoint: text(row, "endpoint") as AttestedOperation,
     purpose: text(row, "purpose") as Purpose,
     policyVersion: text(row, "policy_version"),
     teacherId: integerOrNull(row, "teacher_id"),

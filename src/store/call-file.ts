@@ -2,10 +2,10 @@ import { chmodSync, existsSync, statSync } from "node:fs";
 import type { Call, CallFilter } from "../domain/calls.ts";
 import { type ErrorCode, TvsError } from "../domain/errors.ts";
 import { uuidFrom } from "../domain/uuid-time.ts";
-import { insertOfRows } from "./bulk.ts";
-import { type Connection, openConnection } from "./connection.ts";
-import { type Row, statement, storeError } from "./driver.ts";
-import { flag, integer, text, textOrNull } from "./rows.ts";
+import { insertOfRows } from "./driver/bulk.ts";
+import { type Connection, openConnection } from "./driver/connection.ts";
+import { type Row, statement, storeError } from "./driver/driver.ts";
+import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 
 /** How much the access log keeps. */
 export type CallLimits = {

@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { type CallFile, type CallLimits, callLimits, openCallFile } from "./call-file.ts";
-import { storeError } from "./driver.ts";
+import { storeError } from "./driver/driver.ts";
 
 /** Calls to be written, as JSON, and how many could not be written since the last that were. */
 export type CallBatch = { readonly rows: string; readonly dropped: number; readonly close?: true };

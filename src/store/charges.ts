@@ -1,5 +1,5 @@
 import type { QuotaWindow } from "../domain/quota.ts";
-import type { Statement } from "./driver.ts";
+import type { Statement } from "./driver/driver.ts";
 
 const charge = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
   SELECT ?1, ?2, ?3, ?4 WHERE ?5 IS NULL OR EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?5 AND state = 'active')

@@ -9,9 +9,9 @@ import type {
   RetryOutcome,
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
-import { statement } from "./driver.ts";
-import { integer, integerOrNull, text, textOrNull } from "./rows.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { statement } from "./driver/driver.ts";
+import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
 const chunkRows = 1_000;

@@ -1,5 +1,5 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import type { Statement } from "./driver.ts";
+import type { Statement } from "./driver/driver.ts";
 
 const insert = `INSERT INTO events (event_id, teacher_id, event_type, occurred_at, body)
   SELECT ?, (SELECT id FROM teachers WHERE reg_no = ?), ?, ?, ? WHERE changes() = 1`;

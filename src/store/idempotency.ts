@@ -1,6 +1,6 @@
 import { type IdempotencyRecord, type IdempotencyStore, keepIdempotencyMs } from "../domain/idempotency.ts";
-import type { Driver, Statement } from "./driver.ts";
-import { bytes, integer, text } from "./rows.ts";
+import type { Driver, Statement } from "./driver/driver.ts";
+import { bytes, integer, text } from "./driver/rows.ts";
 
 /** Fails the whole commit when the key was used already, so that no work is ever stored twice. */
 const insert = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body, kid)

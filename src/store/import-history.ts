@@ -1,6 +1,6 @@
 import type { ImportHistory, ImportRecord } from "../domain/readings.ts";
-import type { Driver, Row } from "./driver.ts";
-import { integer, integerOrNull, text } from "./rows.ts";
+import type { Driver, Row } from "./driver/driver.ts";
+import { integer, integerOrNull, text } from "./driver/rows.ts";
 
 /** The imports that were run, as the console shows them. */
 export function createImportHistory(driver: Driver): ImportHistory {

@@ -1,8 +1,8 @@
-import { hexOf } from "../domain/import-patch.ts";
-import type { ImportWrite } from "../domain/import-store.ts";
+import { hexOf } from "../domain/import/patch.ts";
+import type { ImportWrite } from "../domain/import/store.ts";
 import type { HistoryEntry, TeacherContent } from "../domain/register.ts";
-import { insertOfRows } from "./bulk.ts";
-import type { Statement, Value } from "./driver.ts";
+import { insertOfRows } from "./driver/bulk.ts";
+import type { Statement, Value } from "./driver/driver.ts";
 import { contentColumns, contentValues } from "./teachers.ts";
 
 type Column = (typeof contentColumns)[number];

@@ -1,16 +1,16 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { Company } from "../domain/import-pace.ts";
+import type { Company } from "../domain/import/batch-size.ts";
 import type {
   CommitOutcome,
   ImportProgress,
   ImportRun,
   ImportStore,
   ImportWrite,
-} from "../domain/import-store.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
-import { statement } from "./driver.ts";
+} from "../domain/import/store.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { statement } from "./driver/driver.ts";
+import { integer, integerOrNull, text } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
-import { integer, integerOrNull, text } from "./rows.ts";
 import { openStaging } from "./staging.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { KeyState, KeyStore, PublicJwk, SigningKey } from "../domain/keys.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
-import { bytesOrNull, integer, integerOrNull, text } from "./rows.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 /**

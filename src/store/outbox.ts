@@ -8,10 +8,10 @@ import type {
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
-import type { Commit } from "./commits.ts";
 import { touch } from "./deliveries.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text } from "./rows.ts";
+import type { Commit } from "./driver/commits.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;

@@ -8,8 +8,8 @@ import type {
   Scope,
 } from "../domain/partners.ts";
 import type { Purpose } from "../partner/contract.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
-import { bytes, integer, integerOrNull, text } from "./rows.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
 
 const insertPartner = `INSERT INTO partners
   (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at, disabled_at)

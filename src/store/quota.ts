@@ -1,8 +1,8 @@
 import type { QuotaStore, WindowKind, WindowStarts } from "../domain/quota.ts";
-import { answeredCalls } from "./answers.ts";
-import type { Commit } from "./commits.ts";
-import type { Driver } from "./driver.ts";
-import { integer, text } from "./rows.ts";
+import { answeredCalls } from "./answered-calls.ts";
+import type { Commit } from "./driver/commits.ts";
+import type { Driver } from "./driver/driver.ts";
+import { integer, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 

@@ -1,6 +1,6 @@
 import type { SettingsStore } from "../domain/live.ts";
-import type { Driver } from "./driver.ts";
-import { integer, text } from "./rows.ts";
+import type { Driver } from "./driver/driver.ts";
+import { integer, text } from "./driver/rows.ts";
 
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`;

@@ -1,13 +1,13 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ImportIssue } from "../domain/import-codes.ts";
-import { isRejection } from "../domain/import-codes.ts";
-import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import-patch.ts";
-import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import-store.ts";
+import type { ImportIssue } from "../domain/import/codes.ts";
+import { isRejection } from "../domain/import/codes.ts";
+import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import/patch.ts";
+import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import/store.ts";
 import { type Bloom, createBloom } from "./bloom.ts";
-import { type Connection, openConnection } from "./connection.ts";
-import { type Row, storeError, type Value } from "./driver.ts";
-import { integer, text, textOrNull } from "./rows.ts";
+import { type Connection, openConnection } from "./driver/connection.ts";
+import { type Row, storeError, type Value } from "./driver/driver.ts";
+import { integer, text, textOrNull } from "./driver/rows.ts";
 
 const cacheKib = 8_000;
 const bloomMegabytes = 32;

@@ -1,8 +1,8 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { ImportFigures, LicenseCounts, StatusStore } from "../domain/status.ts";
 import { lastIdBefore } from "./attestations.ts";
-import type { Driver, Row, Value } from "./driver.ts";
-import { integer, integerOrNull, text } from "./rows.ts";
+import type { Driver, Row, Value } from "./driver/driver.ts";
+import { integer, integerOrNull, text } from "./driver/rows.ts";
 
 /** The same rule as domain/teachers.ts, licenseStatusOn, here over many rows without reading them out. */
 const licenseStatus = `CASE WHEN active = 0 THEN 'NOT_FOUND'

@@ -3,8 +3,8 @@
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry } from "../domain/register.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
-import type { Row, Statement } from "./driver.ts";
-import { flag, integer, text, textOrNull } from "./rows.ts";
+import type { Row, Statement } from "./driver/driver.ts";
+import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 
 /** Runs only if the statement before it, the change itself, changed a row. */
 const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,

@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import type { RegisterStore, StoredTeacher, TeacherWrite } from "../domain/register.ts";
+import type { StoredTeacher, TeacherStore, TeacherWrite } from "../domain/register.ts";
 import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
 import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
-import type { Driver, Row, Statement, Value } from "./driver.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { insertEvent } from "./events.ts";
-import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./rows.ts";
 import { historyEntry, historyStatement } from "./teacher-history.ts";
 
 // biome-ignore format: a table of names reads better in rows
@@ -65,7 +65,7 @@ const startedBy = `announced_status = 'NOT_FOUND' AND active = 1 AND license_iss
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;
 
 /** The register: reads of one teacher by a key, and changes with their history and events. */
-export function createTeacherStore(driver: Driver): RegisterStore {
+export function createTeacherStore(driver: Driver): TeacherStore {
   async function findStored(key: TeacherKey): Promise<StoredTeacher | null> {
     // Two rows are enough to see that a contact belongs to several teachers, and then it names none.
     const sql = `SELECT ${columns} FROM teachers WHERE ${keyColumns[key.by]} = ? LIMIT 2`;

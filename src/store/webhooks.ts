@@ -1,8 +1,8 @@
 import type { DisabledReason, TeacherChoice, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { type EventType, eventTypes } from "../partner/contract.ts";
 import { createDeliveryStore, touch } from "./deliveries.ts";
-import type { Driver, Row, Statement, Value } from "./driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./rows.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
 const set = `INSERT INTO webhook_endpoints (partner_id, url, events, teachers, secret, created_at)
   VALUES (?1, ?2, coalesce(?3, ?7), coalesce(?4, 'all'), ?5, ?6)

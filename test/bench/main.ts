@@ -83,7 +83,7 @@ async function withExecutable(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tvs-bench-program-"));
   try {
     const file = join(folder, "tvs");
-    const build = fileURLToPath(new URL("../../cli/build.ts", import.meta.url));
+    const build = fileURLToPath(new URL("../../cli/build/build.ts", import.meta.url));
     const built = Bun.spawn([process.execPath, build, "--outfile", file], { stdout: "ignore" });
     if ((await built.exited) !== 0) return 1;
     const env = { ...process.env, TVS_COMMAND: JSON.stringify([file]) };

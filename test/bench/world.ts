@@ -73,7 +73,7 @@ const writesInCommit = 200;
 let teachersMade = 0;
 
 /** New teachers, each of whom is one event for every endpoint. */
-export async function makeEvents({ register, calendar }: Operator, count: number): Promise<void> {
+export async function makeEvents({ teachers, calendar }: Operator, count: number): Promise<void> {
   for (let made = 0; made < count; made += writesInCommit) {
     const length = Math.min(writesInCommit, count - made);
     const changes = { certificateStatus: "NOT_FOUND" } as const;
@@ -84,7 +84,7 @@ export async function makeEvents({ register, calendar }: Operator, count: number
         calendar,
         at: Date.now(),
       });
-    await register.apply(Array.from({ length }, write));
+    await teachers.apply(Array.from({ length }, write));
   }
 }
 

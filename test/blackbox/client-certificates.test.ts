@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { makeCertificate, type TestCertificate } from "../certificates.ts";
-import { openClient } from "../server/raw-client.ts";
+import { openClient } from "../server/http/raw-client.ts";
 import type { Envelope } from "./contract.ts";
 import { eventually, makeFolder, patienceMs, run, withinOneSecond } from "./program.ts";
 import { teachers } from "./registry.ts";

@@ -27,7 +27,7 @@ async function attest(folder: string) {
   const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
   await operator.partners.add(partner, anApiKey("agency", "k1"));
-  await operator.register.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
+  await operator.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
   const caller = () => {
     const quota = service.quota.open(partner);
     if (!("takeWork" in quota)) throw new Error("quota");

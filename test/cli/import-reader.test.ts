@@ -5,8 +5,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readInThread } from "../../cli/import-reader.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { type FilePiece, type ReadRow, readPieces } from "../../src/domain/import-pieces.ts";
-import { csv, row, rows } from "../domain/import-world.ts";
+import { type FilePiece, type ReadRow, readPieces } from "../../src/domain/import/pieces.ts";
+import { csv, row, rows } from "../domain/import/import-world.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 

@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { planOutput } from "../../cli/output-file.ts";
 import { type Config, readConfig } from "../../src/config.ts";
-import { csv, row } from "../domain/import-world.ts";
+import { csv, row } from "../domain/import/import-world.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
 import { runTvs } from "./run.ts";

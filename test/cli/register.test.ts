@@ -4,9 +4,9 @@ import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } 
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { migrate } from "../../src/store/migrations.ts";
-import { csv, row } from "../domain/import-world.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
+import { csv, row } from "../domain/import/import-world.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { openRemote } from "../../src/store/remote.ts";
+import { openRemote } from "../../src/store/driver/remote.ts";
 import { withTempDir } from "../harness.ts";
 import { noServer, startServer } from "../store/drivers.ts";
 

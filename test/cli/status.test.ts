@@ -11,7 +11,7 @@ test("shows the figures, and whether a service holds the database now", () =>
       readConfig({ data: dataDir, issuer: "https://verify.example" }, {}),
     );
     await operator.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
-    await operator.register.apply([aTeacherWrite("A/B/C/1")]);
+    await operator.teachers.apply([aTeacherWrite("A/B/C/1")]);
 
     const during = await runTvs(["status", "--json"], { dataDir });
     expect(during).toMatchObject({ code: 0, stderr: "" });

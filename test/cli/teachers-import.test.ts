@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { type Cells, csv, row } from "../domain/import-world.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { type Cells, csv, row } from "../domain/import/import-world.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 

@@ -10,17 +10,17 @@ const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
 async function put(operator: Operator, changes: Partial<TeacherContent> = {}): Promise<number> {
-  const { register, blindIndex, calendar, clock } = operator;
+  const { teachers, blindIndex, calendar, clock } = operator;
   const content = aTeacher(regNo, {
     tId: 100123,
     ninIndex: blindIndex.nin(nin),
     ninVerified: true,
     ...changes,
   });
-  await register.apply([
+  await teachers.apply([
     planWrite(null, content, { action: "import", actor: "test", calendar, at: clock.now() }),
   ]);
-  return (await register.findStored({ by: "regNo", value: regNo }))?.id ?? 0;
+  return (await teachers.findStored({ by: "regNo", value: regNo }))?.id ?? 0;
 }
 
 /** A row of the evidence log as a partner's call leaves it; the signature is not looked at here. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { sampleExtract } from "../../data/make-sample.ts";
 import { licenseStatusOn } from "../../src/domain/teachers.ts";
-import { withImports } from "../domain/import-world.ts";
+import { withImports } from "../domain/import/import-world.ts";
 
 const committed = readFileSync(new URL("../../data/sample-registry.csv", import.meta.url), "utf8");
 
@@ -12,7 +12,7 @@ describe("the sample extract", () => {
   });
 
   test("is imported without a remark, and has teachers in every state", () =>
-    withImports(async ({ add, register, driver }) => {
+    withImports(async ({ add, teachers: store, driver }) => {
       const { rows, inserted, rejected, warnings } = await add(committed, {
         pieceBytes: 65_536,
         baseline: true,
@@ -20,7 +20,7 @@ describe("the sample extract", () => {
       expect({ rejected, warnings }).toEqual({ rejected: 0, warnings: 0 });
       expect(inserted).toBe(rows);
       const regNos = (await driver.query("SELECT reg_no FROM teachers")).map((one) => String(one.reg_no));
-      const teachers = await register.findMany("regNo", regNos);
+      const teachers = await store.findMany("regNo", regNos);
       const seen = (of: (teacher: (typeof teachers)[number]) => string | boolean) =>
         new Set(teachers.map(of));
       expect(seen((one) => licenseStatusOn(one, "2026-03-10"))).toEqual(

@@ -36,7 +36,7 @@ describe("a delivery", () => {
         await world.sender().settle();
         expect(received.length).toBe(1);
         const [request] = received as [Received];
-        const [event] = await world.register.events(id);
+        const [event] = await world.teachers.events(id);
         const [delivery] = await world.webhooks.deliveries({ limit: 10 });
         expect(request.body).toBe(event?.body as string);
         expect(request.headers).toMatchObject({

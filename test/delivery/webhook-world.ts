@@ -8,15 +8,15 @@ import type { Outbox } from "../../src/domain/deliveries.ts";
 import type { SettingsStore } from "../../src/domain/live.ts";
 import {
   planWrite,
-  type RegisterStore,
   type StoredTeacher,
   type TeacherContent,
+  type TeacherStore,
 } from "../../src/domain/register.ts";
 import { setWebhook, type WebhookDependencies } from "../../src/domain/webhooks.ts";
-import { createCommits } from "../../src/store/commits.ts";
-import type { Driver, Value } from "../../src/store/driver.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver, Value } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
@@ -36,7 +36,7 @@ export type WebhookWorld = WebhookDependencies &
     readonly folder: string;
     readonly clock: ReturnType<typeof aClock>;
     readonly settings: SettingsStore;
-    readonly register: RegisterStore;
+    readonly teachers: TeacherStore;
     /** Another process on the same database. */
     readonly other: Side;
     /** A partner with an endpoint. @returns its secret */
@@ -65,7 +65,7 @@ export function withWebhooks(act: (world: WebhookWorld) => Promise<void>): Promi
     const clock = aClock("2026-05-01T09:00:00Z");
     const closers: (() => Promise<void> | void)[] = [];
     const partners = createPartnerStore(driver);
-    const register = createTeacherStore(driver);
+    const teachers = createTeacherStore(driver);
     const plan = (regNo: string) => {
       const content: TeacherContent = aTeacher(regNo, { certificateStatus: "NOT_FOUND" });
       return planWrite(null, content, { action: "import", actor: "test", calendar: lagos, at: clock.now() });
@@ -78,7 +78,7 @@ export function withWebhooks(act: (world: WebhookWorld) => Promise<void>): Promi
       clock,
       secrets,
       partners,
-      register,
+      teachers,
       settings: createSettingsStore(driver),
       webhooks: createWebhookStore(driver),
       addPartner: (partnerId) => partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
@@ -89,12 +89,12 @@ export function withWebhooks(act: (world: WebhookWorld) => Promise<void>): Promi
       },
       async put(regNo) {
         await world.putMany([regNo]);
-        const stored = await register.findStored({ by: "regNo", value: regNo });
+        const stored = await teachers.findStored({ by: "regNo", value: regNo });
         if (stored === null) throw new Error("not in the register");
         return stored;
       },
       async putMany(regNos) {
-        await register.apply(regNos.map(plan));
+        await teachers.apply(regNos.map(plan));
       },
       sender(options = {}) {
         const exchange = createExchange({ clock });

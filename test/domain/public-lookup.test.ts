@@ -27,10 +27,10 @@ async function open(stores: StoreWorld, ...teachers: Partial<TeacherContent>[]) 
   const live = await createLive({ ...stores, secrets, clock, defaults: settings });
   const calendar = createCalendar("Africa/Lagos");
   const change = { action: "import", actor: "test", calendar, at: clock.now() } as const;
-  await stores.register.apply(
+  await stores.teachers.apply(
     teachers.map((one) => planWrite(null, aTeacher(one.regNo ?? regNo, one), change)),
   );
-  const dependencies = { live, teachers: stores.register, blindIndex: index, clock };
+  const dependencies = { live, teachers: stores.teachers, blindIndex: index, clock };
   return { lookup: createPublicLookup(dependencies), clock, dependencies };
 }
 

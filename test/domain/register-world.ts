@@ -1,12 +1,12 @@
 import { createCalendar } from "../../src/domain/clock.ts";
 import {
   planWrite,
-  type RegisterStore,
   type StoredTeacher,
   type TeacherContent,
+  type TeacherStore,
 } from "../../src/domain/register.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { withTempDir } from "../harness.ts";
 import { aTeacher } from "../store/samples.ts";
@@ -14,9 +14,9 @@ import { aTeacher } from "../store/samples.ts";
 export const lagos = createCalendar("Africa/Lagos");
 
 export type World = {
-  readonly register: RegisterStore;
+  readonly teachers: TeacherStore;
   /** A second connection to the same file, as another process has. */
-  readonly other: RegisterStore;
+  readonly other: TeacherStore;
   readonly clock: { now(): number; set(time: string): void };
   /** Puts a teacher into the register as an import at the clock's time does. */
   put(regNo: string, changes?: Partial<TeacherContent>): Promise<StoredTeacher>;
@@ -32,7 +32,7 @@ export function withRegister(time: string, act: (world: World) => Promise<void>)
     const file = `${folder}/tvs.db`;
     const drivers = [await openEmbedded({ file }), await openEmbedded({ file })] as const;
     let now = Date.parse(time);
-    const [register, other] = [createTeacherStore(drivers[0]), createTeacherStore(drivers[1])];
+    const [teachers, other] = [createTeacherStore(drivers[0]), createTeacherStore(drivers[1])];
     const plan = (regNo: string, changes?: Partial<TeacherContent>) =>
       planWrite(null, aTeacher(regNo, changes), {
         action: "import",
@@ -41,7 +41,7 @@ export function withRegister(time: string, act: (world: World) => Promise<void>)
         at: now,
       });
     const world: World = {
-      register,
+      teachers,
       other,
       clock: {
         now: () => now,
@@ -50,19 +50,19 @@ export function withRegister(time: string, act: (world: World) => Promise<void>)
         },
       },
       async put(regNo, changes) {
-        await register.apply([plan(regNo, changes)]);
+        await teachers.apply([plan(regNo, changes)]);
         return world.find(regNo);
       },
       async putMany(regNos, changes) {
-        await register.apply(regNos.map((regNo) => plan(regNo, changes)));
+        await teachers.apply(regNos.map((regNo) => plan(regNo, changes)));
       },
       async find(regNo) {
-        const found = await register.findStored({ by: "regNo", value: regNo });
+        const found = await teachers.findStored({ by: "regNo", value: regNo });
         if (found === null) throw new Error("not in the register");
         return found;
       },
       async events(regNo) {
-        const events = await register.events((await world.find(regNo)).id);
+        const events = await teachers.events((await world.find(regNo)).id);
         return events.map(({ body }) => JSON.parse(body));
       },
     };

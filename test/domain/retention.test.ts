@@ -8,7 +8,7 @@ import {
   retentionSetting,
   startUpkeep,
 } from "../../src/domain/retention.ts";
-import { createAttestationUpkeep } from "../../src/store/upkeep.ts";
+import { createAttestationUpkeep } from "../../src/store/attestation-index.ts";
 import { anAnsweredCall, anAttestation } from "../store/attestation-samples.ts";
 import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
 

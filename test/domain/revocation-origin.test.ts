@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
-import type { ImportStore } from "../../src/domain/import-store.ts";
+import type { ImportStore } from "../../src/domain/import/store.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
 import { rejection } from "../rejection.ts";
-import { type Cells, csv, type ImportWorld, row, rows, today, withImports } from "./import-world.ts";
+import { type Cells, csv, type ImportWorld, row, rows, today, withImports } from "./import/import-world.ts";
 
 const regNo = "TR/2019/LA/1";
 const byBoard = {
@@ -14,9 +14,9 @@ const byBoard = {
 const empty = { license_revoked_on: "", license_revoked_reason: "" };
 const kept = (field = "license_revoked_on") => [{ line: 2, field, code: "REVOCATION_KEPT" }];
 
-function act({ register, clock }: ImportWorld, action: TeacherAction, number: number | string = 1) {
+function act({ teachers, clock }: ImportWorld, action: TeacherAction, number: number | string = 1) {
   const key = { by: "regNo", value: `TR/2019/LA/${number}` } as const;
-  const dependencies = { register, clock, calendar: createCalendar("Africa/Lagos"), actor: "cli:ada" };
+  const dependencies = { teachers, clock, calendar: createCalendar("Africa/Lagos"), actor: "cli:ada" };
   return changeTeacher(dependencies, key, { action, reason: "decision 14" });
 }
 

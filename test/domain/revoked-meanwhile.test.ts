@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
-import { type ImportOptions, importRegister } from "../../src/domain/import.ts";
+import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { withTempDir, withTestOperator } from "../harness.ts";
@@ -34,7 +34,7 @@ function importWhile(action: TeacherAction, options: ImportOptions = {}) {
       };
       const result = await add(extract("2091-01-01"), { ...store, begin });
       const again = await add(extract("2091-01-01"), store);
-      const teacher = await operator.register.findStored({ by: "regNo", value: "TR/2019/LA/1" });
+      const teacher = await operator.teachers.findStored({ by: "regNo", value: "TR/2019/LA/1" });
       return { result, again, teacher };
     }),
   );

@@ -5,14 +5,14 @@ import { importKey, type KeyStore, type SigningKey } from "../../src/domain/keys
 import type { SettingsStore } from "../../src/domain/live.ts";
 import type { PartnerStore } from "../../src/domain/partners.ts";
 import type { QuotaStore } from "../../src/domain/quota.ts";
-import type { RegisterStore } from "../../src/domain/register.ts";
+import type { TeacherStore } from "../../src/domain/register.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
-import { createCommits } from "../../src/store/commits.ts";
-import type { Driver } from "../../src/store/driver.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { migrate } from "../../src/store/migrations.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
@@ -26,7 +26,7 @@ export type StoreWorld = {
   readonly settings: SettingsStore;
   readonly keys: KeyStore;
   readonly partners: PartnerStore;
-  readonly register: RegisterStore;
+  readonly teachers: TeacherStore;
   readonly attestations: AttestationStore;
   readonly idempotency: IdempotencyStore;
   readonly quota: QuotaStore;
@@ -45,7 +45,7 @@ export function withStores<T>(act: (world: StoreWorld) => Promise<T>): Promise<T
         settings: createSettingsStore(driver),
         keys: createKeyStore(driver),
         partners: createPartnerStore(driver),
-        register: createTeacherStore(driver),
+        teachers: createTeacherStore(driver),
         attestations: createAttestationStore(driver, commit),
         idempotency: createIdempotencyStore(driver),
         quota: createQuotaStore(driver, commit),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Live } from "../../src/domain/live.ts";
-import type { RegisterStore, TeacherWrite } from "../../src/domain/register.ts";
+import type { TeacherStore, TeacherWrite } from "../../src/domain/register.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, withRegister } from "./register-world.ts";
@@ -15,17 +15,17 @@ function many(count: number): string[] {
 
 describe("a sweep", () => {
   test("announces an expiry at the local midnight after the expiry day", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find, events }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59Z");
-      expect(await sweep(register, { ...options, clock })).toEqual({
+      expect(await sweep(teachers, { ...options, clock })).toEqual({
         date: "2026-05-31",
         expired: 0,
         started: 0,
         events: 0,
       });
       clock.set("2026-05-31T23:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toEqual({
+      expect(await sweep(teachers, { ...options, clock })).toEqual({
         date: "2026-06-01",
         expired: 1,
         started: 0,
@@ -40,17 +40,17 @@ describe("a sweep", () => {
     }));
 
   test("catches up on all days missed, each expiry once and at its own time", () =>
-    withRegister("2026-03-01T09:00:00Z", async ({ register, clock, put, events }) => {
+    withRegister("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       const london = createCalendar("Europe/London");
       await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
       await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
       clock.set("2027-01-01T12:00:00Z");
-      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({
+      expect(await sweep(teachers, { calendar: london, clock, actor: "test" })).toMatchObject({
         expired: 3,
         events: 3,
       });
-      expect(await sweep(register, { calendar: london, clock, actor: "test" })).toMatchObject({
+      expect(await sweep(teachers, { calendar: london, clock, actor: "test" })).toMatchObject({
         expired: 0,
         events: 0,
       });
@@ -62,27 +62,27 @@ describe("a sweep", () => {
     }));
 
   test("says how many are due, and after each commit how many it has announced", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       for (const name of many(120)) await put(name, { licenseExpiryDate: "2026-05-31" });
       await put("A/B/C/1", { licenseIssueDate: "2026-06-01", licenseExpiryDate: "2026-12-31" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-12-31" });
-      expect(await register.countDue("2026-05-31")).toBe(0);
+      expect(await teachers.countDue("2026-05-31")).toBe(0);
       clock.set("2026-06-20T09:00:00Z");
-      expect(await register.countDue("2026-06-20")).toBe(121);
+      expect(await teachers.countDue("2026-06-20")).toBe(121);
       const told: number[] = [];
-      await sweep(register, { ...options, clock, onProgress: (announced) => told.push(announced) });
+      await sweep(teachers, { ...options, clock, onProgress: (announced) => told.push(announced) });
       expect(told.at(-1)).toBe(121);
       expect(told.length).toBeGreaterThan(1);
       expect(told).toEqual(told.toSorted((one, other) => one - other));
-      expect(await register.countDue("2026-06-20")).toBe(0);
+      expect(await teachers.countDue("2026-06-20")).toBe(0);
     }));
 
   test("records itself in the history at the time of the sweep", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-20T09:00:00Z");
-      await sweep(register, { ...options, clock });
-      expect((await register.history(id)).at(-1)).toMatchObject({
+      await sweep(teachers, { ...options, clock });
+      expect((await teachers.history(id)).at(-1)).toMatchObject({
         action: "sweep",
         actor: "test",
         at: clock.now(),
@@ -90,7 +90,7 @@ describe("a sweep", () => {
     }));
 
   test("announces a licence that begins at the midnight of its issue date", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       await put(regNo, {
         certificateStatus: "NOT_FOUND",
         licenseIssueDate: "2026-07-01",
@@ -98,7 +98,7 @@ describe("a sweep", () => {
       });
       expect(await events(regNo)).toEqual([]);
       clock.set("2026-07-03T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({
+      expect(await sweep(teachers, { ...options, clock })).toMatchObject({
         started: 1,
         expired: 0,
         events: 1,
@@ -113,14 +113,14 @@ describe("a sweep", () => {
     }));
 
   test("announces a licence that began and ended while nobody swept as both, in order", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, events }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       await put(regNo, {
         certificateStatus: "NOT_FOUND",
         licenseIssueDate: "2026-07-01",
         licenseExpiryDate: "2026-07-31",
       });
       clock.set("2026-12-01T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({
+      expect(await sweep(teachers, { ...options, clock })).toMatchObject({
         started: 1,
         expired: 1,
         events: 2,
@@ -132,13 +132,13 @@ describe("a sweep", () => {
     }));
 
   test("leaves alone what is revoked, deactivated, or never was a licence", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-31", licenseRevokedOn: "2026-04-01" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31", active: false });
       await put("A/B/C/3", { licenseExpiryDate: null });
       await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
       clock.set("2026-06-20T09:00:00Z");
-      expect(await sweep(register, { ...options, clock })).toMatchObject({
+      expect(await sweep(teachers, { ...options, clock })).toMatchObject({
         expired: 0,
         started: 0,
         events: 0,
@@ -146,15 +146,15 @@ describe("a sweep", () => {
     }));
 
   test("of more records than one commit takes goes through all of them", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, putMany }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
       await putMany(many(120), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       const sizes: number[] = [];
-      const counting: RegisterStore = {
-        ...register,
+      const counting: TeacherStore = {
+        ...teachers,
         apply(writes: readonly TeacherWrite[]) {
           sizes.push(writes.length);
-          return register.apply(writes);
+          return teachers.apply(writes);
         },
       };
       expect(await sweep(counting, { ...options, clock })).toMatchObject({ expired: 120, events: 120 });
@@ -162,13 +162,13 @@ describe("a sweep", () => {
     }));
 
   test("two at once announce each expiry exactly once", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, other, clock, putMany, find, events }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, other, clock, putMany, find, events }) => {
       await putMany(many(120), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       const results = await Promise.all([
-        sweep(register, { ...options, clock }),
+        sweep(teachers, { ...options, clock }),
         sweep(other, { ...options, clock }),
-        sweep(register, { ...options, clock }),
+        sweep(teachers, { ...options, clock }),
       ]);
       expect(results.reduce((sum, { events: told }) => sum + told, 0)).toBe(120);
       const expiries = await Promise.all(
@@ -182,20 +182,20 @@ describe("a sweep", () => {
     }));
 
   test("stops between two commits when it is told to, and goes on later", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, putMany }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
       await putMany(many(80), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       let looks = 0;
       const isStopped = () => looks++ > 0;
-      expect(await sweep(register, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
-      expect(await sweep(register, { ...options, clock })).toMatchObject({ expired: 30 });
+      expect(await sweep(teachers, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
+      expect(await sweep(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
     }));
 
   test("does not turn for ever around a record that cannot be written", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
-      const stuck: RegisterStore = { ...register, apply: async (writes) => writes.map(() => false) };
+      const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
       expect(await rejection(sweep(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
     }));
 });
@@ -208,11 +208,11 @@ describe("a running service", () => {
   }
 
   test("sweeps at start and after the local midnight", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59.990Z");
-      const stop = startSweeping({ register, live, clock });
+      const stop = startSweeping({ teachers, live, clock });
       await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
       expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
       clock.set("2026-05-31T23:00:00Z");
@@ -221,18 +221,18 @@ describe("a running service", () => {
     }));
 
   test("reports a sweep that failed and tries again", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ register, clock, put, find }) => {
+    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-30" });
       clock.set("2026-05-31T22:59:59.990Z");
       let failures = 0;
-      const failing: RegisterStore = {
-        ...register,
+      const failing: TeacherStore = {
+        ...teachers,
         dueByCalendar(today, limit) {
           if (failures === 0) throw new Error("the disk is away");
-          return register.dueByCalendar(today, limit);
+          return teachers.dueByCalendar(today, limit);
         },
       };
-      const stop = startSweeping({ register: failing, live, clock, onError: () => failures++ });
+      const stop = startSweeping({ teachers: failing, live, clock, onError: () => failures++ });
       await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
       expect(failures).toBe(1);
       await stop();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RegisterStore } from "../../src/domain/register.ts";
+import type { TeacherStore } from "../../src/domain/register.ts";
 import {
   changeTeacher,
   checkReason,
@@ -14,7 +14,7 @@ const regNo = "TR/LA/2020/000001";
 const key = { by: "regNo", value: regNo } as const;
 const start = "2026-05-01T09:00:00Z";
 
-function act(world: Pick<World, "register" | "clock">, action: TeacherAction, reason: string | null = null) {
+function act(world: Pick<World, "teachers" | "clock">, action: TeacherAction, reason: string | null = null) {
   return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
 }
 
@@ -41,7 +41,7 @@ describe("a revocation", () => {
       });
       expect(await world.find(regNo)).toEqual(change.teacher);
       expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
-      expect((await world.register.history(id)).at(-1)).toEqual({
+      expect((await world.teachers.history(id)).at(-1)).toEqual({
         at: world.clock.now(),
         action: "revoke",
         actor: "cli:ada",
@@ -77,7 +77,7 @@ describe("a revocation", () => {
       const { id } = await world.put(regNo, { active: false });
       const before = (await world.events(regNo)).length;
       await act(world, "revoke", "decision 14");
-      expect((await world.register.history(id)).at(-1)).toMatchObject({
+      expect((await world.teachers.history(id)).at(-1)).toMatchObject({
         action: "revoke",
         reason: "decision 14",
       });
@@ -94,7 +94,7 @@ describe("a revocation", () => {
       withRegister(start, async (world) => {
         await world.put(regNo, { licenseIssueDate: null, licenseExpiryDate: null });
         expect(await rejection(act(world, "revoke", "x"))).toMatchObject({ code: "REFUSED" });
-        expect(await world.register.history(1)).toHaveLength(1);
+        expect(await world.teachers.history(1)).toHaveLength(1);
       }),
     ));
 });
@@ -149,7 +149,7 @@ describe("changes at the same time", () => {
       await world.put(regNo);
       const both = await Promise.allSettled([
         act(world, "revoke", "first"),
-        act({ ...world, register: world.other }, "revoke", "second"),
+        act({ ...world, teachers: world.other }, "revoke", "second"),
       ]);
       expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
       expect(
@@ -161,17 +161,17 @@ describe("changes at the same time", () => {
     withRegister(start, async (world) => {
       await world.put(regNo);
       let interfered = false;
-      const slow: RegisterStore = {
-        ...world.register,
+      const slow: TeacherStore = {
+        ...world.teachers,
         async apply(writes) {
           if (!interfered) {
             interfered = true;
-            await act({ ...world, register: world.other }, "revoke", "meanwhile");
+            await act({ ...world, teachers: world.other }, "revoke", "meanwhile");
           }
-          return world.register.apply(writes);
+          return world.teachers.apply(writes);
         },
       };
-      await act({ ...world, register: slow }, "deactivate", "left");
+      await act({ ...world, teachers: slow }, "deactivate", "left");
       expect(await world.find(regNo)).toMatchObject({
         active: false,
         licenseRevokedReason: "meanwhile",
@@ -183,8 +183,8 @@ describe("changes at the same time", () => {
   test("end in a refusal when the record never stands still", () =>
     withRegister(start, async (world) => {
       await world.put(regNo);
-      const restless: RegisterStore = { ...world.register, apply: async (writes) => writes.map(() => false) };
-      expect(await rejection(act({ ...world, register: restless }, "deactivate", "x"))).toMatchObject({
+      const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
+      expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
         code: "STORE_BUSY",
       });
     }));
@@ -202,7 +202,7 @@ test("the history joins changes and events in the order of time", () =>
     await act(world, "revoke", "x");
     world.clock.set("2026-05-11T09:00:00Z");
     await act(world, "reinstate");
-    const lines = await teacherHistory(world.register, id);
+    const lines = await teacherHistory(world.teachers, id);
     expect(lines.map((line) => (line.type === "event" ? line.eventType : line.action))).toEqual([
       "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
     ]); // biome-ignore format: a story in one line

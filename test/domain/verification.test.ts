@@ -63,7 +63,7 @@ async function open(stores: StoreWorld, around: Around) {
   };
   const live = await createLive({ ...stores, secrets, clock, defaults, onKeys: (keys) => signer.load(keys) });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
-  const { attestations, register: teachers } = stores;
+  const { attestations, teachers } = stores;
   const verification = createVerification({
     live,
     teachers: around.teachers?.(teachers) ?? teachers,
@@ -89,14 +89,14 @@ async function open(stores: StoreWorld, around: Around) {
   return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
 }
 
-async function enrol({ register }: StoreWorld, changes: Partial<TeacherContent>): Promise<void> {
+async function enrol({ teachers }: StoreWorld, changes: Partial<TeacherContent>): Promise<void> {
   const change = {
     action: "import",
     actor: "test",
     calendar: createCalendar("Africa/Lagos"),
     at: Date.parse(start),
   } as const;
-  await register.apply([planWrite(null, aTeacher(changes.regNo ?? regNo, changes), change)]);
+  await teachers.apply([planWrite(null, aTeacher(changes.regNo ?? regNo, changes), change)]);
 }
 
 /** Checks an envelope as a partner does, and gives back what was signed. */

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { openConnection } from "../../src/store/connection.ts";
-import { csv, row } from "../domain/import-world.ts";
+import { openConnection } from "../../src/store/driver/connection.ts";
+import { csv, row } from "../domain/import/import-world.ts";
 import { makeRegister } from "../harness.ts";
 import { tvs } from "./program.ts";
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { getPriority, platform } from "node:os";
 import { join, resolve } from "node:path";
-import { csv, rows } from "../domain/import-world.ts";
+import { csv, rows } from "../domain/import/import-world.ts";
 import { withTempDir } from "../harness.ts";
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openConnection } from "../../src/store/connection.ts";
+import { openConnection } from "../../src/store/driver/connection.ts";
 import { endService, startService, tvs } from "./program.ts";
 
 /**

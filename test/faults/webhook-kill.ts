@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openConnection } from "../../src/store/connection.ts";
+import { openConnection } from "../../src/store/driver/connection.ts";
 import { type FaultyReceiver, startFaultyReceiver } from "./faulty-receiver.ts";
 import { endService, type Serving, startService, tvs } from "./program.ts";
 import { type Changes, importRegister, makeChanges, prepareChanges } from "./status-changes.ts";

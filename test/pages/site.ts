@@ -5,7 +5,7 @@ import { openService } from "../../cli/open-service.ts";
 import { prepareSandbox } from "../../cli/sandbox.ts";
 import { readServeConfig } from "../../src/config.ts";
 import { createApp } from "../../src/server/app.ts";
-import { listen } from "../../src/server/listen.ts";
+import { listen } from "../../src/server/http/listen.ts";
 import type { AppOptions } from "../../src/server/service.ts";
 
 export type Site = Awaited<ReturnType<typeof openSite>>;

@@ -12,7 +12,7 @@ import { type FixtureCase, makeFixtures } from "../fixtures/make-envelopes.ts";
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
 
-/** These need a file system or a broken machine; test/cli/verify.test.ts and a test below provoke them. */
+/** These need a file system or a broken machine; test/cli/verify/verify.test.ts and a test below provoke them. */
 const reasonsWithoutEnvelope = [
   "FILE_UNREADABLE",
   "FOLDER_NESTED",

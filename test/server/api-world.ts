@@ -44,7 +44,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
     { clock, defaultIssuer: "https://teachers.example" },
   );
   const { operator, service } = opened;
-  await operator.register.apply([
+  await operator.teachers.apply([
     aTeacherWrite(known.regNo, {
       tId: known.tId,
       ninIndex: operator.blindIndex.nin(known.nin),

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Call } from "../../src/domain/calls.ts";
 import { createApp } from "../../src/server/app.ts";
-import { beginTrace } from "../../src/server/call-trace.ts";
-import { createDirectListener } from "../../src/server/direct.ts";
-import { type Listener, listen } from "../../src/server/listen.ts";
+import { beginTrace } from "../../src/server/http/call-trace.ts";
+import { createDirectListener } from "../../src/server/http/fast-path.ts";
+import { type Listener, listen } from "../../src/server/http/listen.ts";
 import { known, openWorld, type PartnerName, type World } from "./api-world.ts";
 
 /** One service behind two listeners, the second without the short way; what both say of their calls. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import type { AppEnv } from "../../src/server/context.ts";
 import { createDemoOffer, type Demo } from "../../src/server/demo-offer.ts";
+import type { AppEnv } from "../../src/server/http/context.ts";
 
 const demo: Demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 

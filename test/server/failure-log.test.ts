@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { configureLog } from "../../src/log.ts";
-import { createDirectListener } from "../../src/server/direct.ts";
-import { listen } from "../../src/server/listen.ts";
+import { createDirectListener } from "../../src/server/http/fast-path.ts";
+import { listen } from "../../src/server/http/listen.ts";
 import { known, openWorld } from "./api-world.ts";
 
 const api = "/v1/inter-agency";

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
-import type { Job } from "../../src/signing/lanes.ts";
+import type { Job } from "../../src/signing/job-queue.ts";
 import { openPool, type Pool } from "../../src/signing/pool.ts";
 import type { StartSigningWorker } from "../../src/signing/thread.ts";
 import { secrets } from "../domain/samples.ts";

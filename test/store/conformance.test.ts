@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota.ts";
 import type { UniqueKey } from "../../src/domain/teachers.ts";
-import { createCommits } from "../../src/store/commits.ts";
-import type { Driver } from "../../src/store/driver.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { migrate } from "../../src/store/migrations.ts";
 import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
@@ -261,37 +261,37 @@ for (const kind of driverKinds) {
     });
 
     test("a teacher's change, its history and its events are stored together or not at all", async () => {
-      const register = createTeacherStore(driver);
+      const teachers = createTeacherStore(driver);
       const write = aTeacherWrite("A/1/B/1");
-      expect(await register.apply([write])).toEqual([true]);
-      expect(await register.apply([write])).toEqual([false]);
-      const stored = await register.findStored({ by: "regNo", value: "A/1/B/1" });
+      expect(await teachers.apply([write])).toEqual([true]);
+      expect(await teachers.apply([write])).toEqual([false]);
+      const stored = await teachers.findStored({ by: "regNo", value: "A/1/B/1" });
       expect(stored?.version).toBe(1);
       const id = stored?.id ?? 0;
-      expect((await register.events(id)).map((event) => event.eventType)).toEqual([
+      expect((await teachers.events(id)).map((event) => event.eventType)).toEqual([
         "license.verified",
         "certificate.verified",
       ]);
       const stale = { ...aTeacherWrite("A/1/B/1"), replaces: { id, version: 7 } };
-      expect(await register.apply([stale])).toEqual([false]);
-      expect((await register.history(id)).length).toBe(1);
-      expect((await register.events(id)).length).toBe(2);
+      expect(await teachers.apply([stale])).toEqual([false]);
+      expect((await teachers.history(id)).length).toBe(1);
+      expect((await teachers.events(id)).length).toBe(2);
     });
 
     test("a contact that belongs to two teachers names neither", async () => {
-      const register = createTeacherStore(driver);
+      const teachers = createTeacherStore(driver);
       const emailIndex = new Uint8Array(16).fill(7);
-      await register.apply([
+      await teachers.apply([
         aTeacherWrite("C/1/B/1", { emailIndex }),
         aTeacherWrite("C/1/B/2", { emailIndex }),
       ]);
-      expect(await register.find({ by: "email", value: emailIndex })).toBeNull();
+      expect(await teachers.find({ by: "email", value: emailIndex })).toBeNull();
     });
 
     test("many look-ups at once name the same teachers as each by itself", async () => {
-      const register = createTeacherStore(driver);
+      const teachers = createTeacherStore(driver);
       const ninIndex = new Uint8Array(16).map((_, i) => i * 16);
-      await register.apply([
+      await teachers.apply([
         aTeacherWrite("D/1/B/1", { tId: Number.MAX_SAFE_INTEGER, ninIndex }),
         aTeacherWrite('D/"1/\\/2', { tId: 0, profile: { qualifications: ["B.Ed."] } as never }),
       ]);
@@ -306,7 +306,7 @@ for (const kind of driverKinds) {
         { by: "regNo", value: "D/1/B/1" },
         { by: "regNo", value: "D/1/B/1" },
       ];
-      const each = await Promise.all(keys.map((key) => register.find(key)));
+      const each = await Promise.all(keys.map((key) => teachers.find(key)));
       expect(each.map((teacher) => teacher?.tId ?? null)).toEqual([
         0,
         0,
@@ -318,8 +318,8 @@ for (const kind of driverKinds) {
         Number.MAX_SAFE_INTEGER,
         Number.MAX_SAFE_INTEGER,
       ]);
-      expect(await register.findEach(keys)).toEqual(each);
-      expect(await register.findEach([])).toEqual([]);
+      expect(await teachers.findEach(keys)).toEqual(each);
+      expect(await teachers.findEach([])).toEqual([]);
     });
 
     test("an event and its deliveries are stored together, and finished only by the holder of the lease", async () => {

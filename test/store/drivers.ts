@@ -5,9 +5,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Driver } from "../../src/store/driver.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { openRemote } from "../../src/store/remote.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openRemote } from "../../src/store/driver/remote.ts";
 
 /** A way to open one database several times, and to remove it at the end. */
 export type DriverKind = {

@@ -5,17 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
-import { importRegister } from "../../src/domain/import.ts";
-import type { ImportStore } from "../../src/domain/import-store.ts";
-import type { RegisterStore } from "../../src/domain/register.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
+import type { ImportStore } from "../../src/domain/import/store.ts";
+import type { TeacherStore } from "../../src/domain/register.ts";
 import { createBloom } from "../../src/store/bloom.ts";
-import { type Driver, statement } from "../../src/store/driver.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
+import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { migrate } from "../../src/store/migrations.ts";
 import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { type Cells, csv, row } from "../domain/import-world.ts";
+import { type Cells, csv, row } from "../domain/import/import-world.ts";
 import { driverKinds } from "./drivers.ts";
 import { aTeacher, aTeacherWrite } from "./samples.ts";
 
@@ -24,7 +24,7 @@ for (const kind of driverKinds) {
     let database: Awaited<ReturnType<typeof kind.create>>;
     let driver: Driver;
     let imports: ImportStore;
-    let register: RegisterStore;
+    let teachers: TeacherStore;
     let folder: string;
 
     // A database for each test: which import is the last one is the database's business.
@@ -34,7 +34,7 @@ for (const kind of driverKinds) {
       await migrate(driver, 1);
       folder = await mkdtemp(join(tmpdir(), "tvs-staging-"));
       imports = createImportStore(driver, folder);
-      register = createTeacherStore(driver);
+      teachers = createTeacherStore(driver);
     });
     afterEach(async () => {
       await driver.close();
@@ -51,7 +51,7 @@ for (const kind of driverKinds) {
       importRegister(
         { name: "extract.csv", bytes: bytesOf(csv(rows)) },
         {
-          register,
+          teachers,
           imports,
           blindIndex: createBlindIndex(new Uint8Array(32)),
           calendar: createCalendar("Africa/Lagos"),
@@ -69,11 +69,11 @@ for (const kind of driverKinds) {
       expect(await add(rows)).toMatchObject({ unchanged: 120, events: 0 });
       const changed = rows.map((one, n) => (n % 2 === 0 ? { ...one, certificate_status: "CLAIMED" } : one));
       expect(await add(changed)).toMatchObject({ updated: 60, unchanged: 60, events: 60 });
-      const teacher = await register.findStored({ by: "regNo", value: "TR/2019/LA/ALL-2" });
+      const teacher = await teachers.findStored({ by: "regNo", value: "TR/2019/LA/ALL-2" });
       expect(teacher).toMatchObject({ certificateStatus: "CLAIMED", version: 2 });
-      const types = (await register.events(teacher?.id ?? 0)).map((event) => event.eventType);
+      const types = (await teachers.events(teacher?.id ?? 0)).map((event) => event.eventType);
       expect(types).toEqual(["license.verified", "certificate.verified", "certificate.revoked"]);
-      expect(await register.history(teacher?.id ?? 0)).toHaveLength(2);
+      expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
     test("moves the progress with the rows, or neither", async () => {
@@ -82,7 +82,7 @@ for (const kind of driverKinds) {
       const next = { ...run, applied: 2, inserted: 2 };
       expect(await imports.commit(run, clash, next)).toMatchObject({ outcome: "conflict" });
       expect(await imports.unfinished()).toMatchObject({ applied: 0, inserted: 0 });
-      expect(await register.findStored({ by: "regNo", value: "A/1/1/1" })).toBeNull();
+      expect(await teachers.findStored({ by: "regNo", value: "A/1/1/1" })).toBeNull();
       expect(await imports.commit(run, [newTeacher("A/1/1/1", 5)], next)).toMatchObject({
         outcome: "applied",
       });
@@ -92,7 +92,7 @@ for (const kind of driverKinds) {
     test("does not change a record that has moved on", async () => {
       const run = await begin("moved on");
       await imports.commit(run, [newTeacher("B/1/1/1")], { ...run, applied: 1 });
-      const stored = await register.findStored({ by: "regNo", value: "B/1/1/1" });
+      const stored = await teachers.findStored({ by: "regNo", value: "B/1/1/1" });
       const change = (version: number) => ({
         ...aTeacherWrite("B/1/1/1", { name: "Changed" }),
         replaces: { id: stored?.id ?? 0, version },
@@ -104,7 +104,7 @@ for (const kind of driverKinds) {
       ];
       expect(await imports.commit(now, [change(7)], next)).toMatchObject({ outcome: "conflict" });
       expect(await imports.commit(now, [change(1)], next)).toMatchObject({ outcome: "applied" });
-      expect(await register.findStored({ by: "regNo", value: "B/1/1/1" })).toMatchObject({
+      expect(await teachers.findStored({ by: "regNo", value: "B/1/1/1" })).toMatchObject({
         name: "Changed",
         version: 2,
       });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createAttestationStore } from "../../src/store/attestations.ts";
-import { createCommits } from "../../src/store/commits.ts";
-import type { Driver } from "../../src/store/driver.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { migrate } from "../../src/store/migrations.ts";
 import { anAnsweredCall, anAttestation } from "./attestation-samples.ts";
 import { driverKinds } from "./drivers.ts";
 import { aSigningKey } from "./samples.ts";

@@ -3,8 +3,8 @@ import { planWrite } from "../../src/domain/register.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import { changeTeacher } from "../../src/domain/teacher-changes.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
-import { createCommits } from "../../src/store/commits.ts";
-import type { Statement } from "../../src/store/driver.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Statement } from "../../src/store/driver/driver.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { lagos, type WebhookWorld, withWebhooks } from "../delivery/webhook-world.ts";
@@ -44,7 +44,7 @@ describe("every path that stores an event makes its deliveries with it", () => {
       await world.put("A/B/C/1");
       await subscribe(world, "board");
       world.clock.set("2100-03-01T00:00:00Z");
-      await sweep(world.register, { calendar: lagos, clock: world.clock, actor: "test" });
+      await sweep(world.teachers, { calendar: lagos, clock: world.clock, actor: "test" });
       expect(await made(world)).toEqual(["board license.expired"]);
       const [row] = await world.rows("SELECT created_at FROM deliveries");
       expect(Number(row?.created_at)).toBe(world.clock.now());
@@ -81,7 +81,7 @@ describe("every path that stores an event makes its deliveries with it", () => {
       const content = { ...teacher, certificateStatus: "VERIFIED" as const };
       const at = world.clock.now();
       const write = planWrite(teacher, content, { action: "import", actor: "test", calendar: lagos, at });
-      expect(await world.register.apply([write, write])).toEqual([true, false]);
+      expect(await world.teachers.apply([write, write])).toEqual([true, false]);
       expect(await made(world)).toEqual(["board certificate.verified"]);
     }));
 

@@ -8,8 +8,8 @@ import { pointColumns } from "./charts.ts";
 import { consoleFiles } from "./console-files.ts";
 import { consolePage, type PlainWords, plainPage, renderSections } from "./console-page.ts";
 import { type ConsoleSources, lookAt } from "./console-state.ts";
-import { type Door, type Entry, sessionLifeMs } from "./door.ts";
 import { type AdminEnv, guarded } from "./guard.ts";
+import { type Door, type Entry, sessionLifeMs } from "./sessions.ts";
 
 export type AdminOptions = {
   readonly sources: ConsoleSources;

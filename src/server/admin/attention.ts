@@ -1,7 +1,7 @@
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { count, moment, percent, span } from "./words.ts";
+import { count, moment, percent, span } from "./format.ts";
 
 /** Something that an operator should see to, and the command that does it or shows more. */
 export type Concern = {

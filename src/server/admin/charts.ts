@@ -1,7 +1,7 @@
 import { html, raw } from "hono/html";
 import { maxPoints, type Point, sampleMs } from "../../metrics/history.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { figure } from "./words.ts";
+import { figure } from "./format.ts";
 
 type Markup = ReturnType<typeof html>;
 type SeriesKey = Exclude<keyof Point, "at">;

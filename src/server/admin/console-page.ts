@@ -1,6 +1,7 @@
 import { html, raw } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import type { ConsoleState } from "./console-state.ts";
+import { moment } from "./format.ts";
 import { badge, commandBox, type Markup } from "./markup.ts";
 import {
   attentionSection,
@@ -10,7 +11,6 @@ import {
   webhooksSection,
 } from "./state-sections.ts";
 import { answersSection, figuresSection, refusalsSection, statusesSection } from "./traffic-sections.ts";
-import { moment } from "./words.ts";
 
 type Section = {
   readonly id: string;

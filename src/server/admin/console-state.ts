@@ -6,7 +6,7 @@ import type { History } from "../../metrics/history.ts";
 import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
 import type { WorkCounters } from "../../metrics/work.ts";
-import type { CommandLine } from "./commands.ts";
+import type { CommandLine } from "./command-line.ts";
 
 /** What the console is made from; the composition root gives it. */
 export type ConsoleSources = {

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import type { ConnectionInfo } from "../connection-info.ts";
+import type { ConnectionInfo } from "../http/connection-info.ts";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
 

@@ -5,8 +5,8 @@ import type { EndpointReading, ImportRecord, QuotaReading } from "../../domain/r
 import { rotationOf } from "../../domain/rotation.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
+import { count, moment, percent, span } from "./format.ts";
 import { badge, bar, commandBox, type Markup, none, tableOf } from "./markup.ts";
-import { count, moment, percent, span } from "./words.ts";
 
 const unread = "The database has not answered yet.";
 

@@ -4,8 +4,8 @@ import { routes } from "../../metrics/routes.ts";
 import { answerEndpoints } from "../../metrics/work.ts";
 import { licenseStatuses } from "../../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
+import { bytes, count, figure, moment, span } from "./format.ts";
 import { commandBox, type Markup, none, tableOf } from "./markup.ts";
-import { bytes, count, figure, moment, span } from "./words.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
-import type { AppEnv } from "../context.ts";
+import { loadPdfLibrary } from "../../certificate/pdf-library.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
+import type { AppEnv } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { type Allowances, languageOf, pageFrame, protectPage, styleHash } from "./shell.ts";
 import type { Language } from "./texts.ts";
-import { loadPdfLibrary } from "./verify-envelope/pdf-library.ts";
 import { envelopeTexts } from "./verify-envelope/texts.ts";
 import { envelopeMain } from "./verify-envelope-form.ts";
 import { envelopeStyle } from "./verify-envelope-style.ts";

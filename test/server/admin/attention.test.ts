@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
-import { createCommandLine } from "../../../src/server/admin/commands.ts";
+import { createCommandLine } from "../../../src/server/admin/command-line.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
 import { run } from "../../blackbox/program.ts";
 import { makeRegister, withTempDir } from "../../harness.ts";

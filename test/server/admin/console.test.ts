@@ -95,7 +95,7 @@ describe("the console", () => {
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {
-    await world.operator.register.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
+    await world.operator.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
     const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
     for (const term of asked) {
       await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);

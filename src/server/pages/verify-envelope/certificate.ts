@@ -1,13 +1,13 @@
 /** A certificate of verification: a page to print, whose QR codes carry the signature itself. */
 
 import { encodeQR } from "qr";
+import { pngAddress } from "../../../certificate/png.ts";
 import type { EligibilityResult } from "../../../partner/contract.ts";
 import { splitIntoCodes } from "../../../partner/envelope-codes.ts";
 import type { Verification } from "../../../partner/verification.ts";
 import { el, fact } from "./dom.ts";
 import type { KeySource } from "./keys.ts";
 import { answerBox, signatureTone, verdictBox } from "./outcome.ts";
-import { pngAddress } from "./png.ts";
 import { answerFacts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 

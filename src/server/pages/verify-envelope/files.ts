@@ -1,9 +1,9 @@
 /** Reads what the reader opened, dropped or pasted, and says in plain words what cannot be read. */
 
+import { fileKind, maxFileBytes } from "../../../certificate/pixels.ts";
+import { PageProblem } from "../../../certificate/problem.ts";
 import { joinCodes } from "../../../partner/envelope-codes.ts";
 import { readCodes } from "./picture-worker.ts";
-import { fileKind, maxFileBytes } from "./pixels.ts";
-import { PageProblem } from "./problem.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */

@@ -1,6 +1,6 @@
 /** Reads pictures in a worker, and ends it when one takes too long. */
 
-import { PageProblem } from "./problem.ts";
+import { PageProblem } from "../../../certificate/problem.ts";
 import type { PictureAnswer, PictureJob } from "./scanner.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 

@@ -3,11 +3,11 @@
  * keeps it busy, and answers clicks meanwhile.
  */
 
+import { type PdfReader, PdfTooLarge, readPdfImages } from "../../../certificate/pdf.ts";
+import { fileKind, maxImagePixels, type Pixels } from "../../../certificate/pixels.ts";
+import { readPngHeader } from "../../../certificate/png-chunks.ts";
+import { scanCodes } from "../../../certificate/scan.ts";
 import { joinCodes } from "../../../partner/envelope-codes.ts";
-import { type PdfReader, PdfTooLarge, readPdfImages } from "./pdf.ts";
-import { fileKind, maxImagePixels, type Pixels } from "./pixels.ts";
-import { readPngHeader } from "./png-chunks.ts";
-import { scanCodes } from "./scan.ts";
 
 /** One file, and where pdf.js lies. */
 export type PictureJob = {

@@ -1,5 +1,6 @@
 /** Checks a received webhook delivery with the partner library, and shows what was found. */
 
+import { PageProblem } from "../../../certificate/problem.ts";
 import {
   verifyWebhook,
   type WebhookVerification,
@@ -8,7 +9,6 @@ import {
 import { byId, el, fact } from "./dom.ts";
 import { checkTextSize, readBytes } from "./files.ts";
 import { checkLine, pair, verdictBox } from "./outcome.ts";
-import { PageProblem } from "./problem.ts";
 import { writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 

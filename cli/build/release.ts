@@ -1,0 +1,105 @@
+// Compiles the executables of every platform, with their checksums and a list of what is in them: `npm run release`.
+// Parts for other platforms are fetched at the versions, and held to the hashes, that the lock file names.
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import manifest from "../../package.json" with { type: "json" };
+import lock from "../../package-lock.json" with { type: "json" };
+import { BuildError, build, PROJECT, packagesOf, readTarget } from "./target.ts";
+
+const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
+const maxBillBytes = 64 * 1024 * 1024;
+const cache = join(PROJECT, ".cache/release");
+
+type Locked = { version: string; integrity?: string };
+
+/** Unpacks a package into the cache, unless it is there. @throws {BuildError} for one that is not what was locked */
+function fetchPackage(name: string): void {
+  const entries = lock.packages as unknown as Readonly<Record<string, Locked | undefined>>;
+  const locked = entries[`node_modules/${name}`];
+  if (locked?.integrity === undefined) throw new BuildError(`the lock file has no hash for ${name}`);
+  const folder = join(cache, "node_modules", name);
+  const mark = join(folder, ".integrity");
+  if (existsSync(mark) && readFileSync(mark, "utf8") === locked.integrity) return;
+  const wanted = `${name}@${locked.version}`;
+  mkdirSync(cache, { recursive: true });
+  const words = ["pack", wanted, "--json", "--loglevel=error", "--pack-destination", cache];
+  const [packed] = JSON.parse(execFileSync("npm", words, { encoding: "utf8" })) as { filename: string }[];
+  const tarball = join(cache, (packed?.filename ?? "").replace("@", "").replace("/", "-"));
+  const digest = createHash("sha512").update(readFileSync(tarball)).digest("base64");
+  if (`sha512-${digest}` !== locked.integrity)
+    throw new BuildError(`${wanted} is not what the lock file names`);
+  const fresh = `${folder}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  execFileSync("tar", ["-xzf", tarball, "-C", fresh, "--strip-components=1"]);
+  writeFileSync(join(fresh, ".integrity"), locked.integrity);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(fresh, folder);
+  rmSync(tarball);
+}
+
+async function buildOne(platform: string, folder: string): Promise<string> {
+  const name = `bun-${platform}`;
+  const packages = packagesOf(name);
+  for (const one of [packages.addon, packages.runtime]) fetchPackage(one);
+  const file = `tvs-${platform}`;
+  await build(readTarget(name, join(cache, "node_modules")), join(folder, file));
+  console.log(`${file}: built`);
+  return file;
+}
+
+/** In the form that `sha256sum --check` reads. */
+function checksums(folder: string, files: readonly string[]): string {
+  const line = (file: string) =>
+    `${createHash("sha256")
+      .update(readFileSync(join(folder, file)))
+      .digest("hex")}  ${file}\n`;
+  return files.map(line).join("");
+}
+
+type BillOfMaterials = { metadata: { component: { name: string } }; components: object[] };
+
+/**
+ * CycloneDX, written by npm: every package that the executables are made of, with version, licence and hash. npm
+ * calls the program by its folder's name, and counts the runtime inside the executables as a tool.
+ */
+function billOfMaterials(): string {
+  const form = ["--sbom-format=cyclonedx", "--sbom-type=application"];
+  const words = ["sbom", ...form, "--omit=dev", "--package-lock-only", "--loglevel=error"];
+  const text = execFileSync("npm", words, { cwd: PROJECT, encoding: "utf8", maxBuffer: maxBillBytes });
+  const bill = JSON.parse(text) as BillOfMaterials;
+  bill.metadata.component.name = manifest.name;
+  const version = manifest.devDependencies.bun;
+  const purl = `pkg:npm/bun@${version}`;
+  bill.components.push({ "bom-ref": `bun@${version}`, type: "platform", name: "bun", version, purl });
+  return `${JSON.stringify(bill, null, 2)}\n`;
+}
+
+async function main(): Promise<void> {
+  const options = {
+    out: { type: "string", default: join(PROJECT, "dist/release") },
+    target: { type: "string", multiple: true, default: targets },
+  } as const;
+  const { out, target } = parseArgs({ options }).values;
+  const folder = resolve(out);
+  mkdirSync(folder, { recursive: true });
+  const files: string[] = [];
+  for (const platform of target) files.push(await buildOne(platform, folder));
+  writeFileSync(join(folder, "sbom.cdx.json"), billOfMaterials());
+  files.push("sbom.cdx.json");
+  writeFileSync(join(folder, "SHA256SUMS"), checksums(folder, files));
+  console.log(`${folder}: ${files.length} files, and their checksums in SHA256SUMS`);
+}
+
+try {
+  await main();
+} catch (error) {
+  const causes = error instanceof AggregateError ? error.errors : [error];
+  for (const cause of causes)
+    console.error(cause instanceof BuildError ? `release: ${cause.message}` : cause);
+  process.exitCode = 1;
+}

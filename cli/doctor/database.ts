@@ -1,0 +1,246 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import type { Config } from "../../src/config.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
+import { publishAheadMs, type SigningKey } from "../../src/domain/keys.ts";
+import { openConnection } from "../../src/store/driver/connection.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
+import { openRemote } from "../../src/store/driver/remote.ts";
+import { holdsRegister } from "../../src/store/driver/whole.ts";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { createStatusStore } from "../../src/store/status.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { createWebhookStore } from "../../src/store/webhooks.ts";
+import { hasDatabase, noRegister } from "../register.ts";
+import { masterKeyCheckName } from "../vault.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
+import { checkReceivers } from "./network.ts";
+import { checkSettings } from "./settings.ts";
+
+const mebibyte = 1024 * 1024;
+/** A check of the whole file reads it all: beyond this size only `--full` does that. */
+const quickBytes = 256 * mebibyte;
+/** The tables that decide whether the service works at all, and that stay small. */
+const smallTables = [
+  "settings",
+  "partners",
+  "api_keys",
+  "certificates",
+  "signing_keys",
+  "quota_windows",
+  "imports",
+];
+/** Clocks are nudged by seconds; more than this is a wrong clock. */
+const clockToleranceMs = 60_000;
+
+export type DatabaseReport = {
+  readonly checks: readonly Check[];
+  /** As doctor-machine.ts, checkMasterKey, wants it. */
+  readonly masterKeyCheck: string | null | undefined;
+  /** Where other commands would refuse. */
+  readonly isMissing: boolean;
+  /** Partners' client certificates that have not ended. */
+  readonly certificates?: number;
+};
+
+type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
+
+/** Looks at the database as it is: nothing is made, migrated or repaired. */
+export async function checkDatabase(options: Options): Promise<DatabaseReport> {
+  const { config } = options;
+  const { database } = config;
+  if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
+  const wrong = database.kind === "file" ? checkFile(database.file) : null;
+  if (wrong !== null) return { checks: [wrong], masterKeyCheck: undefined, isMissing: false };
+  let driver: Driver | undefined;
+  try {
+    driver = await open(config);
+    return await inspect(driver, options);
+  } catch (error) {
+    const advice = isTvsError(error) ? error.message : "restore a backup";
+    const check = fail("database", "it does not open or answer", advice);
+    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
+  } finally {
+    await driver?.close();
+  }
+}
+
+function open({ database }: Config): Promise<Driver> {
+  if (database.kind === "file") return openEmbedded({ file: database.file });
+  return openRemote({
+    url: database.url,
+    ...(database.token === undefined ? {} : { token: database.token }),
+  });
+}
+
+function missing(config: Config): DatabaseReport {
+  const check = fail(
+    "database",
+    noRegister(config).message,
+    "tvs serve or tvs teachers import makes a new one",
+  );
+  return { checks: [check], masterKeyCheck: undefined, isMissing: true };
+}
+
+function checkFile(file: string): Check | null {
+  if (!statSync(file).isFile()) return fail("database", `${file} is no file`, "look where --database points");
+  return headerOf(file) === "SQLite format 3\0"
+    ? null
+    : fail("database", `${file} is no database`, "restore a backup");
+}
+
+function headerOf(file: string): string {
+  const bytes = new Uint8Array(16);
+  try {
+    const descriptor = openSync(file, "r");
+    readSync(descriptor, bytes, 0, bytes.length, 0);
+    closeSync(descriptor);
+  } catch {
+    return "";
+  }
+  return new TextDecoder("latin1").decode(bytes);
+}
+
+async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
+  const schema = await checkSchema(driver);
+  if (schema === null) {
+    const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
+    if (tables.length === 0) return missing(options.config);
+    const check = fail("database", "it belongs to another program", "look where --data and --database point");
+    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
+  }
+  if (!(await holdsRegister(driver))) return missing(options.config);
+  const status = createStatusStore(driver);
+  const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
+  const running = await driver.serviceRunning();
+  const service = ok(
+    "service",
+    running ? "a tvs serve holds this database" : "no tvs serve holds this database",
+  );
+  if (schema.result === "fail")
+    return { checks: [schema, integrity, service], masterKeyCheck: undefined, isMissing: false };
+  const keys = await createKeyStore(driver).list();
+  const { newestAt } = await status.attestations([]);
+  const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
+  const stored = await createSettingsStore(driver).read();
+  const isEmpty = await createTeacherStore(driver).isEmpty();
+  const certificates = await createPartnerStore(driver).certificates();
+  const endpoints = (await createWebhookStore(driver).endpoints()).filter(
+    (one) => one.disabledReason === null,
+  );
+  return {
+    checks: [
+      schema,
+      integrity,
+      service,
+      clock,
+      checkKeys(keys, options.now),
+      ...checkSettings({ stored, isEmpty }, options.config),
+      await checkReceivers(endpoints),
+    ],
+    masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
+    certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
+    isMissing: false,
+  };
+}
+
+/** @returns null for a database of another program */
+async function checkSchema(driver: Driver): Promise<Check | null> {
+  const name = "schema";
+  let found: Awaited<ReturnType<typeof inspectSchema>>;
+  try {
+    found = await inspectSchema((sql) => driver.query(sql));
+  } catch (error) {
+    if (!isTvsError(error)) throw error;
+    return fail(name, "it is not one that this program knows", error.message);
+  }
+  if (found === null) return null;
+  if (found.difference !== null) {
+    const advice =
+      "stop the service, find out who can write to the database, and restore a backup from before; " +
+      "what it answered since cannot be relied upon";
+    return fail(name, `somebody else has changed it: ${found.difference}`, advice);
+  }
+  if (found.version < schemaVersion)
+    return warn(
+      name,
+      `${found.version} of ${schemaVersion}`,
+      "the next command of this program migrates it; back up first",
+    );
+  return ok(name, `${found.version}, as this program makes it`);
+}
+
+async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
+  const name = "integrity";
+  if (driver.kind === "remote") return ok(name, "left to the libSQL server");
+  const isSmall = (sizeBytes ?? 0) <= quickBytes;
+  const pragmas = full
+    ? ["PRAGMA integrity_check(1)"]
+    : isSmall
+      ? ["PRAGMA quick_check(1)"]
+      : smallTables.map((table) => `PRAGMA quick_check(${table})`);
+  for (const pragma of pragmas) {
+    const [row] = await driver.query(pragma);
+    if (String(Object.values(row ?? {})[0]) !== "ok") {
+      return fail(
+        name,
+        "the database is damaged",
+        "stop the service, keep the files, restore the last good backup",
+      );
+    }
+  }
+  if (full) return ok(name, "every page and index is sound");
+  return ok(
+    name,
+    isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too",
+  );
+}
+
+function timesOf(key: SigningKey): number[] {
+  return [key.createdAt, key.publishedAt, key.activatedAt ?? 0, key.retiredAt ?? 0];
+}
+
+/** Nothing that is stored can be younger than now, unless the clock was set back. */
+function checkClock(times: readonly number[], now: number): Check {
+  const newest = Math.max(...times);
+  const found = `${isoTime(now)}`;
+  if (newest <= now + clockToleranceMs) return ok("clock", found);
+  return fail(
+    "clock",
+    `${found}, but the data are from ${isoTime(newest)}`,
+    "set the clock (NTP) before the service signs again",
+  );
+}
+
+function checkKeys(keys: readonly SigningKey[], now: number): Check {
+  const name = "signing-keys";
+  const active = keys.find((key) => key.state === "active");
+  const pending = keys.find((key) => key.state === "pending");
+  if (active === undefined || pending === undefined)
+    return fail(name, "no active or no pending key", "restore a backup");
+  const readyAt = pending.publishedAt + publishAheadMs;
+  // A new pending key is as it should be: a warning that asks for nothing would teach to overlook warnings.
+  const from = readyAt <= now ? "" : ` from ${isoTime(readyAt)} on`;
+  return ok(name, `one active, one pending that may be promoted${from}`);
+}
+
+/** Loads the native engine, which the executable unpacks first. */
+export async function checkEngine(): Promise<Check> {
+  const name = "database-engine";
+  try {
+    const connection = await openConnection(":memory:");
+    const [row] = connection.all("SELECT sqlite_version() AS version");
+    connection.close();
+    return ok(name, `SQLite ${row?.version}`);
+  } catch {
+    return fail(
+      name,
+      "it cannot be loaded",
+      "set BUN_TMPDIR to a folder that is writable and not mounted noexec",
+    );
+  }
+}

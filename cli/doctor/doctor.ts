@@ -1,0 +1,109 @@
+import {
+  type Config,
+  type Environment,
+  type Flags,
+  readConfig,
+  readServeConfig,
+  type ServeConfig,
+} from "../../src/config.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
+import { command, environmentOf } from "../command.ts";
+import { version } from "../commands.ts";
+import { noRegister } from "../register.ts";
+import { exitCodes, note, print, printable, table, terminalWidth, wrapped } from "../terminal/output.ts";
+import { type Check, fail, ok } from "./check.ts";
+import { checkDatabase, checkEngine } from "./database.ts";
+import {
+  checkAccessLog,
+  checkDataDirectory,
+  checkDescriptors,
+  checkDisk,
+  checkFileModes,
+  checkMasterKey,
+  checkRuntime,
+  checkTempDirectory,
+  checkTls,
+} from "./machine.ts";
+import { checkClientCertificates, checkProxy, checkTimeSync } from "./network.ts";
+import { checkSigning } from "./signing.ts";
+
+export const doctorCommand = command({
+  name: "doctor",
+  description:
+    "Say what is wrong with this machine and how to mend it; nothing is made or changed. " +
+    "Exit 0: nothing failed (warnings do not count); 1: something did; 2: there is no register to look at",
+  example:
+    "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
+  args: {
+    full: {
+      type: "boolean",
+      description: "Check every page and index of the database, however long it takes",
+    },
+  },
+  async run({ args }) {
+    // The service's own settings, where it is installed: they are what is to be judged.
+    const environment = environmentOf(args as Flags, { all: true });
+    const serving = checkConfiguration(args as Flags, environment);
+    const config = readConfig(args as Flags, environment);
+    const { checks, isMissing } = await examine(config, serving, args.full === true);
+    const healthy = checks.every((check) => check.result !== "fail");
+    print(args, { ok: healthy, checks }, () => report(checks));
+    if (isMissing) note(`tvs: ${noRegister(config).message}`);
+    if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
+  },
+});
+
+/** The advice stands below the table: beside it, no terminal is wide enough. */
+function report(checks: readonly Check[]): string {
+  const found = table(
+    ["RESULT", "CHECK", "FOUND"],
+    checks.map((check) => [check.result, check.name, check.found]),
+  );
+  const advice = checks.flatMap(({ name, advice }) =>
+    advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
+  );
+  return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
+}
+
+type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
+
+/** Whether `serve` would start with this environment. */
+function checkConfiguration(flags: Flags, environment: Environment): Serving {
+  try {
+    const config = readServeConfig(flags, environment);
+    return { check: ok("configuration", "flags and environment are well formed"), config };
+  } catch (error) {
+    if (!isTvsError(error, "CONFIG_INVALID")) throw error;
+    return { check: fail("configuration", "`tvs serve` would not start", error.message), config: undefined };
+  }
+}
+
+async function examine(
+  config: Config,
+  serving: Serving,
+  full: boolean,
+): Promise<{ checks: Check[]; isMissing: boolean }> {
+  const now = systemClock.now();
+  const database = await checkDatabase({ config, full, now });
+  const checks = [
+    checkRuntime(version),
+    serving.check,
+    checkDataDirectory(config),
+    checkFileModes(config),
+    checkDisk(config),
+    await checkAccessLog(config, now),
+    checkMasterKey(config, database.masterKeyCheck),
+    await checkEngine(),
+    ...database.checks,
+    await checkSigning(config),
+    checkTempDirectory(process.env),
+    checkDescriptors(),
+    checkTls(serving.config?.tls, now),
+    ...(serving.config === undefined
+      ? []
+      : [checkProxy(serving.config), checkClientCertificates(serving.config, database.certificates ?? 0)]),
+    await checkTimeSync(),
+  ];
+  return { checks, isMissing: database.isMissing };
+}

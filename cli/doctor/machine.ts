@@ -1,0 +1,264 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Config, Environment, ServeConfig } from "../../src/config.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
+import { withCalls } from "../calls.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
+
+const mebibyte = 1024 * 1024;
+const dayMs = 86_400_000;
+/** Below it the next import or backup may fill the disk; far below, the next minutes may. */
+const scarceBytes = 1024 * mebibyte;
+const emptyBytes = 64 * mebibyte;
+const minDescriptors = 4096;
+const renewalMs = 30 * dayMs;
+
+/** The folder with the database and its master key. */
+export function homeOf(config: Config): string {
+  return dirname(config.masterKeyFile);
+}
+
+export function checkRuntime(programVersion: string): Check {
+  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
+  const runtime = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
+  const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
+  if (bun === undefined && deno === undefined) {
+    return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
+  }
+  return ok("runtime", found);
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}
+
+export function checkDataDirectory(config: Config): Check {
+  const name = "data-directory";
+  const folder = homeOf(config);
+  if (!existsSync(folder)) {
+    return warn(
+      name,
+      `${folder} is not there yet`,
+      "tvs serve or tvs teachers import makes it; if there should be data, look where --data points",
+    );
+  }
+  if (!statSync(folder).isDirectory())
+    return fail(name, `${folder} is no folder`, "point --data at a folder");
+  const mode = modeOf(folder);
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    const advice = `run tvs as the folder's owner, or: chown the folder to this user`;
+    return fail(name, `${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
+  }
+  if ((mode & 0o077) !== 0)
+    return warn(name, `${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
+  return ok(name, `${folder}, mode ${octal(mode)}`);
+}
+
+/**
+ * @param stored what the database remembers of its key; null when there is no database, undefined when it
+ *   could not be asked
+ */
+export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
+  const name = "master-key";
+  const file = config.masterKeyFile;
+  const isGiven = config.masterKey !== undefined;
+  if (!isGiven && !existsSync(file)) {
+    if (stored === null) return ok(name, "none yet; it is made with the register");
+    return fail(
+      name,
+      `${file} is missing`,
+      "put back the master.key that belongs to this database, or set TVS_MASTER_KEY",
+    );
+  }
+  let check: string;
+  try {
+    check = deriveSecrets(config.masterKey ?? readFileSync(file, "utf8")).check;
+  } catch (error) {
+    return fail(
+      name,
+      `${isGiven ? "TVS_MASTER_KEY" : file} is not readable or no master key`,
+      (error as Error).message,
+    );
+  }
+  if (typeof stored === "string" && stored !== check) {
+    return fail(
+      name,
+      "it is not the one this database was made with",
+      "put back the master.key that belongs to this database",
+    );
+  }
+  if (!isGiven && (modeOf(file) & 0o077) !== 0) {
+    return fail(name, `${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
+  }
+  const where = isGiven ? "from TVS_MASTER_KEY" : `${file}, mode ${octal(modeOf(file))}`;
+  return ok(name, typeof stored === "string" ? `${where}, belongs to this database` : where);
+}
+
+/** The database holds sealed keys and who asked for whom: for its owner alone, its side files and copies too. */
+export function checkFileModes(config: Config): Check {
+  const name = "file-modes";
+  const folder = homeOf(config);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok(name, "no files yet");
+  const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
+  const open = files.map((file) => join(folder, file)).filter((file) => (modeOf(file) & 0o077) !== 0);
+  const [first = ""] = open;
+  if (open.length === 0) return ok(name, `${files.length} files, for their owner alone`);
+  const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;
+  const found = `${first}${others} open to other users (mode ${octal(modeOf(first))})`;
+  return warn(name, found, `chmod 600 ${open.join(" ")}`);
+}
+
+export function checkDisk(config: Config): Check {
+  const name = "disk";
+  let folder = homeOf(config);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const bytes = Number(bavail) * Number(bsize);
+  const found = `${Math.floor(bytes / mebibyte)} MiB free at ${folder}`;
+  if (bytes < emptyBytes) return fail(name, found, "free some space: writes are about to be refused");
+  return bytes < scarceBytes
+    ? warn(name, found, "free some space before the next import or backup")
+    : ok(name, found);
+}
+
+/** The access log, where one was ever kept: whether it can be read, and whether calls are missing of late. */
+export async function checkAccessLog(config: Config, now: number): Promise<Check> {
+  const { callsFile } = config;
+  const name = "access-log";
+  if (!existsSync(callsFile)) return ok(name, "none is kept");
+  try {
+    const dropped = await withCalls(config, (calls) => calls.dropped(now - dayMs));
+    const found = `${Math.ceil(statSync(callsFile).size / mebibyte)} MiB at ${callsFile}`;
+    if (dropped === 0) return ok(name, found);
+    const advice = "the service's log says why: free some space, or move a damaged file away";
+    return warn(name, `${found}; ${dropped} calls of the last day are missing`, advice);
+  } catch (error) {
+    return warn(name, (error as Error).message, "move it away; the service begins a new one");
+  }
+}
+
+/**
+ * The executable unpacks its database engine there, and cannot run it from a `noexec` mount.
+ * @param uid who runs it
+ */
+export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
+  const name = "temp-directory";
+  const folder = environment.BUN_TMPDIR || tmpdir();
+  const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
+  let probe: string | undefined;
+  try {
+    probe = mkdtempSync(join(folder, "tvs-doctor-"));
+    const program = join(probe, "probe");
+    writeFileSync(program, "", { mode: 0o700 });
+    if (!isExecutable(program)) return warn(name, `${folder} does not run programs (noexec)`, advice);
+    return checkLeftEngines(folder, uid) ?? ok(name, folder);
+  } catch {
+    return warn(name, `${folder} cannot be written`, advice);
+  } finally {
+    if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The engine is unpacked once, under a name that anybody can compute. Where that name belongs to somebody else, whose
+ * file is never loaded, each command unpacks one more under a random name and leaves it.
+ */
+function checkLeftEngines(folder: string, uid: number): Check | null {
+  const found = readdirSync(folder).flatMap((name) => {
+    const file = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return file === undefined ? [] : [{ name, owner: file.uid, bytes: file.size }];
+  });
+  const squatted = found.find(({ name, owner }) => name.startsWith(`.bun-${uid}-`) && owner !== uid);
+  const left = found.filter(({ name, owner }) => /^\.[0-9a-f]{16}-\d+\.node$/.test(name) && owner === uid);
+  if (squatted === undefined && left.length === 0) return null;
+  const bytes = left.reduce((sum, one) => sum + one.bytes, 0);
+  const why =
+    squatted === undefined ? "" : `; user ${squatted.owner} owns the name it should have, ${squatted.name}`;
+  const copies = `${left.length} left copies of the database engine, ${Math.ceil(bytes / mebibyte)} MiB`;
+  const advice =
+    "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
+    (left.length === 0 ? "" : `, then delete the copies: rm ${join(folder, ".????????????????-*.node")}`);
+  return warn("temp-directory", `${folder}: ${copies}${why}`, advice);
+}
+
+/** The system says no for every file on a mount that runs none, whatever the file's mode. */
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function checkDescriptors(): Check {
+  const name = "file-descriptors";
+  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
+  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  if (limit === undefined) return ok(name, "the limit cannot be read on this system");
+  const found = `${limit} at once`;
+  if (Number(limit) >= minDescriptors) return ok(name, found);
+  return warn(
+    name,
+    found,
+    "each connection needs one: raise it (ulimit -n 65536, or LimitNOFILE= in the unit)",
+  );
+}
+
+/** The files that `serve` would use, if it is told to serve HTTPS. */
+export function checkTls(tls: ServeConfig["tls"], now: number): Check {
+  const name = "tls";
+  if (tls === undefined) return ok(name, "not used");
+  try {
+    const pem = readFileSync(tls.certFile, "utf8");
+    const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    const chain = blocks.map((block) => new X509Certificate(block));
+    const [leaf] = chain;
+    if (leaf === undefined)
+      return fail(name, `${tls.certFile} holds no certificate`, "give the server's chain in PEM form");
+    if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
+      return fail(
+        name,
+        "the private key is not the certificate's",
+        "give the key that --tls-cert was made for",
+      );
+    }
+    const end = checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
+    if (end.result === "fail" || (modeOf(tls.keyFile) & 0o007) === 0) return end;
+    const found = `${tls.keyFile} is open to every user (mode ${octal(modeOf(tls.keyFile))})`;
+    return warn(name, found, `chmod 600 ${tls.keyFile}`);
+  } catch {
+    const advice = "both must be PEM files that this user may read, the key not encrypted";
+    return fail(name, `${tls.certFile} or ${tls.keyFile} cannot be read`, advice);
+  }
+}
+
+function checkEnd(end: number, now: number): Check {
+  const name = "tls";
+  if (end <= now) return fail(name, `the certificate or its chain ended at ${isoTime(end)}`, "renew it");
+  const found = `good until ${isoTime(end)}`;
+  return end - now < renewalMs
+    ? warn(name, found, "renew it soon, then restart the service")
+    : ok(name, found);
+}

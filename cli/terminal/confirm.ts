@@ -1,0 +1,32 @@
+/** The question before what cannot be undone. */
+
+import { createInterface } from "node:readline";
+import { TvsError } from "../../src/domain/errors.ts";
+import { printable, terminalWidth, wrapped } from "./output.ts";
+
+export const yesArg = {
+  yes: { type: "boolean", description: "Do not ask, even at a terminal" },
+} as const;
+
+/**
+ * Asks at a terminal, with no as the answer to everything but y and yes. A script has said what it wants by
+ * calling the command and is not asked: decisions (The program) give these commands without a flag for it.
+ *
+ * @param consequence what cannot be undone, a whole sentence
+ * @throws TvsError REFUSED when the answer is not yes
+ */
+export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
+  if (args.yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return;
+  const question = `${wrapped(printable(consequence), terminalWidth())}\nGo on? [y/N] `;
+  // The question goes where remarks go: stdout may be a file that is to hold the result alone.
+  const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const answer = await new Promise<string>((resolve) => {
+    // Ctrl-D ends the input, which is no yes; the promise of question() would never settle then.
+    asked.once("close", () => resolve(""));
+    asked.once("line", resolve);
+    process.stderr.write(question);
+  });
+  asked.close();
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new TvsError("REFUSED", "nothing was changed, for the answer was not yes; --yes does not ask");
+}

@@ -1,0 +1,146 @@
+import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
+import { layOut, member, wrapped } from "./tables.ts";
+
+export { wrapped };
+
+/** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
+export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
+
+const undecidedCodes: readonly ErrorCode[] = [
+  "USAGE",
+  "INPUT_UNREADABLE",
+  "CONFIG_INVALID",
+  "REGISTER_MISSING",
+  "REGISTER_CLOSED",
+];
+
+export function exitCodeOf(error: TvsError): number {
+  return undecidedCodes.includes(error.code) ? exitCodes.undecided : exitCodes.refused;
+}
+
+/**
+ * Prints a command's result: with `--json` one JSON value, else the text for people.
+ * @param args the parsed arguments, of which only `json` is looked at
+ */
+export function print(args: { json?: unknown }, value: unknown, human: () => string): void {
+  process.stdout.write(args.json === true ? `${JSON.stringify(value)}\n` : ensureLineEnd(human()));
+}
+
+/** A remark beside the result. It goes to stderr, so that stdout stays what scripts read. */
+export function note(text: string): void {
+  // A terminal would break it in the middle of words, which a pasted command does not survive.
+  const shown = process.stderr.isTTY === true ? wrapped(text, terminalWidth()) : text;
+  process.stderr.write(ensureLineEnd(shown));
+}
+
+/** The next command, for who sits at a terminal; in a script's log it would only be noise. */
+export function hint(args: { json?: unknown }, text: string): void {
+  if (args.json !== true && process.stderr.isTTY === true) note(text);
+}
+
+function ensureLineEnd(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}
+
+export type Cell = string | number | boolean | null | undefined;
+
+/**
+ * A table without lines. Cells are printed as printable text each; on a terminal it is laid out to fit, and
+ * elsewhere every row is one line, for `grep` and `cut`.
+ */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
+  const width = process.stdout.isTTY === true ? Math.max(process.stdout.columns ?? 80, 40) : null;
+  return layOut(head, cells, { width, heading });
+}
+
+/** One record, a line each member; a list that is too long for the line goes on below itself. */
+export function record(members: Readonly<Record<string, Cell>>): string {
+  const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
+  const isSeen = process.stdout.isTTY === true;
+  return Object.entries(members)
+    .map(([name, value]) => {
+      const text = cell(value);
+      const pad = nameWidth - name.length;
+      // In a script's output only lists are broken, as they always were: all else is one line, for `grep`.
+      const isOneLine = !isSeen && !text.includes(", ");
+      if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
+      const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
+      return member({ name, pad, value: text, width });
+    })
+    .join("\n");
+}
+
+/** Columns of the terminal; 80 where there is none, and no more than 100, because longer lines read badly. */
+export function terminalWidth(): number {
+  return Math.min(Math.max(process.stdout.columns ?? 80, 40), 100);
+}
+
+/** A sentence of a command's result: broken between words on a terminal, one line elsewhere. */
+export function readable(sentence: string): string {
+  return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
+}
+
+/** In a table a time is for reading, and columns are dear; `--json` and single records have its milliseconds. */
+function toSecond(text: string): string {
+  return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
+}
+
+function cell(value: Cell): string {
+  return value === null || value === undefined || value === "" ? "-" : printable(String(value));
+}
+
+/** Text from files and callers may hold escape sequences that would rewrite the operator's screen. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function heading(title: string): string {
+  const colourful = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "";
+  return colourful ? `\u001b[1m${title}\u001b[22m` : title;
+}
+
+/**
+ * Reads a duration: `30s`, `5m`, `24h`, `7d`.
+ * @returns milliseconds
+ * @throws TvsError USAGE
+ */
+export function parseDuration(flag: string, text: string): number {
+  const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  if (match === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
+  return Number(match[1]) * (units[match[2] ?? "s"] ?? 0);
+}
+
+/**
+ * Reads a time: ISO 8601 with an offset, or a date, which begins at midnight UTC.
+ * @returns milliseconds since the epoch
+ * @throws TvsError USAGE
+ */
+export function parseTime(flag: string, text: string): number {
+  const wellFormed = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
+  const time = wellFormed ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) {
+    throw new TvsError("USAGE", `${flag} must be an ISO 8601 time such as 2026-01-31T12:00:00Z`);
+  }
+  return time;
+}
+
+/** More rows than anybody reads; what is wanted whole comes in parts. */
+const maxLimit = 100_000;
+
+/** Reads `--limit`. @throws TvsError USAGE */
+export function parseLimit(text: string | undefined, defaultLimit: number): number {
+  const limit = text === undefined ? defaultLimit : parseCount("--limit", text);
+  if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+  return limit;
+}
+
+/** Reads a whole number. @throws TvsError USAGE */
+export function parseCount(flag: string, text: string): number {
+  if (!/^\d{1,10}$/.test(text)) throw new TvsError("USAGE", `${flag} must be a whole number`);
+  return Number(text);
+}

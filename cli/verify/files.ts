@@ -1,0 +1,203 @@
+/** Reads the files, folders and streams that `tvs verify` is given, whatever their size. */
+
+import { Buffer } from "node:buffer";
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type EnvelopeItem, isRecord, readEnvelopes } from "../../src/partner/input.ts";
+import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
+
+/** Pieces of an input; each is valid until the next one is asked for. */
+export type Bytes = AsyncIterable<Uint8Array>;
+
+/** One file of the input, or the reason why a path gives none. */
+export type Source =
+  | { readonly file: string; readonly chunks: Bytes }
+  | { readonly file: string; readonly reason: RefusalReason };
+
+/** Whole lines of a large input, to be judged by themselves. */
+export type LineBlock = { readonly bytes: Uint8Array<ArrayBuffer>; readonly linesBefore: number };
+
+/** Some candidates, to be used up before the next ones are asked for, or some lines. */
+export type Block = { readonly items: Iterable<EnvelopeItem> } | LineBlock;
+
+/** Gives memory of at least a size, perhaps used before. */
+export type TakeMemory = (size: number) => Uint8Array<ArrayBuffer>;
+
+const mebibyte = 1024 * 1024;
+/** What one call to the operating system reads. */
+const readBytes = mebibyte / 2;
+/** Some dozen envelopes: enough to be worth a message, few enough for the nearest caches. */
+const blockBytes = mebibyte / 8;
+/** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
+const wholeBytes = 8 * mebibyte;
+/** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
+export const maxDocumentBytes = 32 * mebibyte;
+
+async function canonicalPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
+/** Reads a file, always into the same memory: fresh memory for each piece costs as much as reading it. */
+async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
+  const memory = new Uint8Array(readBytes);
+  const handle = await open(path);
+  try {
+    for (;;) {
+      const { bytesRead } = await handle.read(memory, 0, readBytes, null);
+      if (bytesRead === 0) return;
+      yield memory.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Every regular file of one folder, sorted; a folder inside it is reported, never silently left out. */
+async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
+  for (const name of (await readdir(folder)).sort()) {
+    const file = join(folder, name);
+    if (skipped.has(await canonicalPath(file))) continue;
+    const about = await stat(file).catch(() => null);
+    if (about?.isDirectory()) yield { file, reason: "FOLDER_NESTED" };
+    else if (about?.isFile()) yield { file, chunks: readFileBytes(file) };
+    else yield { file, reason: "FILE_UNREADABLE" };
+  }
+}
+
+async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
+  if (path === "-") {
+    yield { file: "-", chunks: stdin };
+    return;
+  }
+  const about = await stat(path).catch(() => null);
+  if (about === null) yield { file: path, reason: "FILE_UNREADABLE" };
+  else if (about.isDirectory()) yield* listFolder(path, skipped);
+  // A pipe may be named as well: `tvs verify <(gunzip -c archive.gz)`.
+  else yield { file: path, chunks: readFileBytes(path) };
+}
+
+/**
+ * Opens every path in turn.
+ *
+ * @param paths files, folders, or `-` for standard input
+ * @param stdin standard input
+ * @param keyFiles the key set and the key history, which are no envelopes when they lie in a folder
+ */
+export async function* openSources(
+  paths: readonly string[],
+  stdin: Bytes,
+  keyFiles: readonly string[],
+): AsyncGenerator<Source> {
+  const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
+  for (const path of paths) {
+    let found = 0;
+    try {
+      for await (const source of openPath(path, stdin, skipped)) {
+        found++;
+        yield source;
+      }
+      if (found === 0) yield { file: path, reason: "NO_ENVELOPE" };
+    } catch {
+      yield { file: path, reason: "FILE_UNREADABLE" };
+    }
+  }
+}
+
+/** Whether a large input is to be read line by line: one of its first lines is a record by itself. */
+function beginsWithRecords(head: Uint8Array): boolean {
+  const text = new TextDecoder().decode(head.subarray(0, mebibyte));
+  const lines = text.split("\n", 16).filter((line) => /\S/.test(line));
+  return lines.some((line) => !/^\s*\S*["[\]{},]/.test(line) || isRecord(line));
+}
+
+function tooLarge(line: number | null): EnvelopeItem[] {
+  return [{ place: { line, index: null }, refusal: refuse("INPUT_TOO_LARGE") }];
+}
+
+function countLines(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, end + 1)) lines++;
+  return lines;
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += blockBytes)
+    yield bytes.subarray(start, start + blockBytes);
+}
+
+/** What was read ahead and then the rest, in pieces of the size of a block. */
+async function* chunksOf(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* cut(head);
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield* cut(next.value);
+}
+
+function withoutMark(head: Uint8Array): Uint8Array {
+  const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+  return hasMark ? head.subarray(3) : head;
+}
+
+/** Gives whole lines as soon as they have arrived; only the last, unfinished one is kept. */
+async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory): AsyncGenerator<Block> {
+  let linesBefore = 0;
+  // In the pieces in which it came: a line of megabytes would else be copied with every one of them.
+  let unfinished: Uint8Array[] = [];
+  let unfinishedBytes = 0;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(0x0a) + 1;
+    if (end > 0) {
+      const length = unfinishedBytes + end;
+      const bytes = take(length).subarray(0, length);
+      put([...unfinished, chunk.subarray(0, end)], bytes);
+      yield { bytes, linesBefore };
+      linesBefore += countLines(chunk.subarray(0, end));
+      unfinished = [];
+      unfinishedBytes = 0;
+    }
+    unfinished.push(new Uint8Array(chunk.subarray(end)));
+    unfinishedBytes += chunk.length - end;
+    if (unfinishedBytes > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
+  }
+  const bytes = new Uint8Array(unfinishedBytes);
+  put(unfinished, bytes);
+  if (bytes.length > 0) yield { bytes, linesBefore };
+}
+
+function put(parts: readonly Uint8Array[], target: Uint8Array): void {
+  let at = 0;
+  for (const part of parts) {
+    target.set(part, at);
+    at += part.length;
+  }
+}
+
+/** Reads on until the input ends or has more than `limitBytes`. */
+async function collect(
+  parts: Uint8Array[],
+  chunks: AsyncIterator<Uint8Array>,
+  limitBytes: number,
+): Promise<{ bytes: Uint8Array; isWhole: boolean }> {
+  let size = parts.reduce((sum, part) => sum + part.length, 0);
+  while (size <= limitBytes) {
+    const next = await chunks.next();
+    if (next.done) return { bytes: Buffer.concat(parts), isWhole: true };
+    parts.push(new Uint8Array(next.value));
+    size += next.value.length;
+  }
+  return { bytes: Buffer.concat(parts), isWhole: false };
+}
+
+/**
+ * Finds the envelopes of one file.
+ *
+ * @param chunks its bytes
+ * @param take gives memory for blocks of lines
+ */
+export async function* readSource(chunks: Bytes, take: TakeMemory): AsyncGenerator<Block> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  const head = await collect([], iterator, wholeBytes);
+  if (head.isWhole) return yield { items: readEnvelopes(head.bytes) };
+  if (beginsWithRecords(head.bytes))
+    return yield* streamLines(chunksOf(withoutMark(head.bytes), iterator), take);
+  const document = await collect([head.bytes], iterator, maxDocumentBytes);
+  yield { items: document.isWhole ? readEnvelopes(document.bytes) : tooLarge(null) };
+}

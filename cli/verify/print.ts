@@ -1,0 +1,223 @@
+/** Writes verifications for people and for programs. Nothing unsigned but file names and key ids appears. */
+
+import type { EligibilityResult } from "../../src/partner/contract.ts";
+import type { Place } from "../../src/partner/input.ts";
+import { refusalReasons } from "../../src/partner/reasons.ts";
+import type { Check, KeyTrust, Verification } from "../../src/partner/verification.ts";
+
+/** Receives text and bytes in UTF-8. */
+export type Output = { append(text: string): void; appendBytes(bytes: Uint8Array): void };
+
+/** One verification as text. */
+export type Format = (verification: Verification, location: Location) => string;
+
+/** Writes one verification; `resultText` is the JSON of the result, when it is at hand. */
+export type Write = (
+  output: Output,
+  verdict: { readonly verification: Verification; readonly resultText?: string | undefined },
+  location: Location,
+) => void;
+
+/** Where an envelope was found. */
+export type Location = { readonly file: string; readonly place: Place };
+
+/**
+ * Control characters, and the marks that reverse or hide text: a signed name or a file name must not be
+ * able to steer the reader's terminal.
+ */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+function escapeCharacter(character: string): string {
+  // Beyond the basic plane JSON knows a character by its two halves only.
+  const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return halves.map((half) => `\\u${half.toString(16).padStart(4, "0")}`).join("");
+}
+
+/**
+ * Makes a text safe for a terminal.
+ *
+ * @param text any text
+ */
+export function printable(text: string): string {
+  return text.replace(unprintable, escapeCharacter);
+}
+
+/** Nearly every text is plain ASCII, and then there is nothing to look for. */
+const beyondPlain = /[^ -~]/;
+
+function escaped(json: string): string {
+  return beyondPlain.test(json) ? json.replace(unprintable, escapeCharacter) : json;
+}
+
+/** The JSON of a text that the envelopes of a run have in common: the issuer, the key id, the file's name. */
+function createQuote(): (text: string | null) => string {
+  let last: string | null = null;
+  let json = "null";
+  return (text) => {
+    if (text !== last) {
+      json = escaped(JSON.stringify(text));
+      last = text;
+    }
+    return json;
+  };
+}
+
+const quoteKid = createQuote();
+const quoteIssuer = createQuote();
+const quoteAudience = createQuote();
+const quoteFile = createQuote();
+
+/** All envelopes of a run are judged with the same keys. */
+function createTrustJson(): (trust: KeyTrust | null) => string {
+  let last: KeyTrust | null = null;
+  let json = "null";
+  return (trust) => {
+    if (trust !== last) {
+      json = JSON.stringify(trust);
+      last = trust;
+    }
+    return json;
+  };
+}
+
+const trustJson = createTrustJson();
+
+function jsonBeforeChecks(verification: Verification, resultText: string | undefined): string {
+  const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
+  const resultJson = result === null ? "null" : escaped(resultText ?? JSON.stringify(result));
+  return (
+    `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
+    `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
+    `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
+    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},"result":${resultJson},` +
+    `"trust":${trustJson(verification.trust)},"checks":`
+  );
+}
+
+function jsonAfterChecks({ file, place }: Location): string {
+  const { line, index } = place;
+  return `,"file":${quoteFile(file)}${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`;
+}
+
+function checksText({ checks }: Verification): string {
+  return escaped(JSON.stringify(checks));
+}
+
+/** Accepted envelopes share their list of checks, which is the longest part of a line: it is written once. */
+const checksBytes = new WeakMap<readonly Check[], Uint8Array>();
+const encoder = new TextEncoder();
+
+function bytesOfChecks(verification: Verification): Uint8Array {
+  const { checks, valid } = verification;
+  const known = checksBytes.get(checks);
+  if (known !== undefined) return known;
+  const bytes = encoder.encode(checksText(verification));
+  if (valid) checksBytes.set(checks, bytes);
+  return bytes;
+}
+
+/**
+ * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
+ *
+ * @param verification the verdict
+ * @param location where the envelope stood
+ */
+export function formatJson(verification: Verification, location: Location): string {
+  return jsonBeforeChecks(verification, undefined) + checksText(verification) + jsonAfterChecks(location);
+}
+
+const colors = { valid: 32, refused: 31, undecidable: 33 };
+
+function describeLocation({ file, place }: Location): string {
+  const line = place.line === null ? "" : `:${place.line}`;
+  return `${file}${line}${place.index === null ? "" : `[${place.index}]`}`;
+}
+
+function row(name: string, ...values: (string | number | null | undefined)[]): string[] {
+  const known = values.filter((value) => value !== null && value !== undefined && value !== "");
+  return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${printable(known.join(", "))}`];
+}
+
+function colored(text: string, code: number | null): string {
+  return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
+}
+
+/** What was answered, which a genuine signature says nothing good about: it has a line and a colour of its own. */
+function describeAnswer({ status, eligible, reasons }: EligibilityResult, color: boolean): string {
+  const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
+  return `  ${"answer".padEnd(15)} ${colored(printable(verdict), color ? (eligible ? 32 : 31) : null)}`;
+}
+
+function describeResult({ teacher, license, certificate }: EligibilityResult): string[] {
+  return [
+    ...row("teacher", teacher?.name, teacher?.tId, teacher?.state, teacher?.category),
+    ...row("license", license?.status, license?.issueDate, license?.expiryDate),
+    ...row("certificate", certificate?.status, certificate?.regNo, certificate?.issueDate),
+  ];
+}
+
+function describeCheck({ name, ok, detail }: Check): string {
+  const mark = ok === null ? "--" : ok ? "ok" : "NO";
+  return `  ${mark} ${name.padEnd(12)} ${printable(detail)}`;
+}
+
+/** What never came to be judged has no checks to tell of. */
+const unjudged: ReadonlySet<string | null> = new Set([
+  "FILE_UNREADABLE",
+  "FOLDER_NESTED",
+  "INPUT_TOO_LARGE",
+  "NO_ENVELOPE",
+  "NOT_AN_ENVELOPE",
+]);
+
+/** What is no envelope is named for what it is; every other reason has one sentence for all its cases. */
+function explain({ reason, checks }: Verification): string {
+  if (reason === null) return "";
+  const detail = reason === "NOT_AN_ENVELOPE" ? checks[0]?.detail : undefined;
+  return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
+}
+
+/**
+ * One verification for a person: the verdict, the one reason, what is signed, and each check.
+ *
+ * @param verification the verdict
+ * @param location where the envelope stood
+ * @param color whether the terminal shows colours
+ */
+export function formatHuman(verification: Verification, location: Location, color: boolean): string {
+  const { verdict, reason, result } = verification;
+  const isGenuine = verdict === "valid";
+  // Green would be taken for the answer's colour when the answer is no.
+  const isColored = color && !(isGenuine && result?.eligible === false);
+  const word = colored(verdict, isColored ? colors[verdict] : null);
+  const lines = [
+    `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
+    ...(isGenuine ? row("signature", "genuine") : []),
+    ...(result === null ? [] : [describeAnswer(result, isGenuine && color)]),
+    ...row("verificationId", verification.verificationId),
+    ...row("verifiedAt", verification.verifiedAt),
+    ...row("issuer", verification.issuer),
+    ...row("audience", verification.audience),
+    ...row("kid", verification.kid),
+    ...(result === null ? [] : describeResult(result)),
+    ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
+  ];
+  return `${lines.join("\n")}\n\n`;
+}
+
+/** The form of the output: objects, or text for people. */
+export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
+  return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
+}
+
+/** The same text as `formatOf` gives, as bytes. */
+export function writeOf(form: { json: boolean; color: boolean }): Write {
+  const format = formatOf(form);
+  if (!form.json)
+    return (output, { verification }, location) => output.append(format(verification, location));
+  return (output, { verification, resultText }, location) => {
+    output.append(jsonBeforeChecks(verification, resultText));
+    output.appendBytes(bytesOfChecks(verification));
+    output.append(jsonAfterChecks(location));
+  };
+}

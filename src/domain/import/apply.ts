@@ -1,0 +1,227 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Calendar, Clock } from "../clock.ts";
+import { TvsError } from "../errors.ts";
+import { planWrite, type StoredTeacher, type TeacherStore } from "../register.ts";
+import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
+import { createPace, type Pace } from "./batch-size.ts";
+import { duplicateIssue, findKnown, findTaken } from "./check.ts";
+import type { ImportIssue } from "./codes.ts";
+import { applyPatch, changedFields, type RowEffect } from "./content.ts";
+import type { ImportFormat } from "./fields.ts";
+import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
+
+/** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
+const maxAttempts = 5;
+
+export type ApplyDependencies = {
+  readonly teachers: TeacherStore;
+  readonly imports: ImportStore;
+  readonly staging: Staging;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+  readonly actor: string;
+  readonly announce: boolean;
+  readonly liftRevocations: boolean;
+  /** When the check of the file began, in milliseconds since the epoch. */
+  readonly checkedAt: number;
+  readonly format: ImportFormat;
+  readonly maxChunkRows: number;
+  readonly onRow: (seq: number) => void;
+};
+
+type Context = ApplyDependencies & { readonly pace: Pace; readonly rejections: ImportIssue[] };
+type Plan = { readonly writes: ImportWrite[]; readonly refused: ImportIssue[]; readonly unchanged: number };
+
+/**
+ * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
+ * after a kill the next run goes on where the last commit ended, no row is applied twice and none is lost.
+ * @param lastSeq the last row of the file
+ * @returns the run at its end, and the rows that could not be applied after all
+ * @throws TvsError REFUSED when another import has begun meanwhile
+ */
+export async function applyStaged(
+  run: ImportRun,
+  lastSeq: number,
+  dependencies: ApplyDependencies,
+): Promise<{ run: ImportRun; rejections: ImportIssue[] }> {
+  const { imports, staging, maxChunkRows } = dependencies;
+  const context: Context = { ...dependencies, pace: createPace(maxChunkRows), rejections: [] };
+  let written: Promise<ImportRun> = Promise.resolve(run);
+  let company = context.pace.company();
+  await imports.tune(company);
+  try {
+    for (let seq = run.applied; ; ) {
+      const rows = await staging.pending(seq, context.pace.rows());
+      if (rows.length === 0) break;
+      seq = rows.at(-1)?.seq ?? seq;
+      // Planned while the chunk before is written: no two rows of a file are about the same teacher.
+      const plan = await planRows(rows, { ...context, recheck: false });
+      const before = await written;
+      if (company !== context.pace.company()) {
+        company = context.pace.company();
+        await imports.tune(company);
+      }
+      written = applyRows(before, { rows, plan }, context);
+      // Whoever awaits it gets the failure; until then it must not end the process.
+      written.catch(() => {});
+    }
+    return { run: await skipUnchanged(await written, lastSeq, context), rejections: context.rejections };
+  } finally {
+    await written.catch(() => {});
+    await imports.tune(null);
+  }
+}
+
+/** The rows behind the last change change nothing, but they are done too. */
+async function skipUnchanged(
+  run: ImportRun,
+  lastSeq: number,
+  { imports, staging }: Context,
+): Promise<ImportRun> {
+  if (run.applied >= lastSeq) return run;
+  const unchanged = run.unchanged + (await staging.countUnchanged(run.applied));
+  const next = { ...run, applied: lastSeq, unchanged };
+  const { outcome } = await imports.commit(run, [], next);
+  if (outcome !== "applied") throw supersededError(run.applied);
+  return next;
+}
+
+/** Applies rows in one commit, planning them anew when records have moved on; at last one by one. */
+async function applyRows(
+  run: ImportRun,
+  { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: Plan },
+  context: Context,
+): Promise<ImportRun> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const plan =
+      (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
+    const next = progressAfter(run, rows, plan);
+    if (await commit({ run, next, plan, rows: rows.length }, context)) {
+      await context.staging.addIssues(plan.refused);
+      context.rejections.push(...plan.refused);
+      context.onRow(next.applied);
+      return next;
+    }
+  }
+  if (rows.length > 1) {
+    let current = run;
+    for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
+    return current;
+  }
+  return giveUp(run, rows, context);
+}
+
+async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
+  const refused = rows.map(
+    (row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }),
+  );
+  const plan: Plan = { writes: [], refused, unchanged: 0 };
+  const next = progressAfter(run, rows, plan);
+  if (!(await commit({ run, next, plan, rows: rows.length }, context))) throw supersededError(run.applied);
+  await context.staging.addIssues(refused);
+  context.rejections.push(...refused);
+  return next;
+}
+
+async function commit(
+  { run, next, plan, rows }: { run: ImportRun; next: ImportRun; plan: Plan; rows: number },
+  { imports, pace }: Context,
+): Promise<boolean> {
+  const restMs = pace.notBefore() - performance.now();
+  if (restMs > 0) await wait(restMs);
+  const startedAt = performance.now();
+  const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);
+  const at = performance.now();
+  pace.committed({ rows, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
+  if (outcome === "superseded") throw supersededError(run.applied);
+  return outcome === "applied";
+}
+
+function supersededError(row: number): TvsError {
+  return new TvsError("REFUSED", `another import has begun meanwhile; this one stopped after row ${row}`);
+}
+
+async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }): Promise<Plan> {
+  const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
+  const known = await findCurrent(rows, context);
+  const planned = rows.map((row) => {
+    const before = known.get(row.patch.regNo) ?? null;
+    const content = applyPatch(before, row.patch, { liftRevocations });
+    return { row, before, content, changed: before === null ? null : changedFields(before, content) };
+  });
+  const taken = context.recheck ? await findTaken(teachers, planned) : new Map<unknown, ("tId" | "nin")[]>();
+  const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
+  for (const one of planned) {
+    const { row, before, content, changed } = one;
+    const duplicate = taken.get(one);
+    if (duplicate !== undefined)
+      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
+    else if (takesBack({ patch: row.patch, before, content }, context.checkedAt)) {
+      plan.refused.push({ line: row.line, field: null, code: "CHANGED_MEANWHILE" });
+    } else if (changed?.length === 0) plan.unchanged++;
+    else {
+      const write = planWrite(before, content, {
+        action: "import",
+        actor,
+        calendar,
+        at: clock.now(),
+        announce,
+      });
+      plan.writes.push({ ...write, changed });
+    }
+  }
+  return plan;
+}
+
+/**
+ * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
+ * operator did while the import was under way stands, because the file cannot have known of it.
+ */
+function takesBack({ patch, before, content }: RowEffect, checkedAt: number): boolean {
+  if (before === null || before.updatedAt < checkedAt) return false;
+  // Also of a revocation that the record keeps: the warning that it does could not be given any more.
+  const reinstates = before.licenseRevokedOn !== null && patch.licenseRevokedOn === null;
+  return reinstates || (!before.active && content.active);
+}
+
+/**
+ * The records as they are now. What the calendar has changed in them and nobody announced yet is announced
+ * first: it happened first, and a renewal must not hide that a licence had ended.
+ */
+async function findCurrent(
+  rows: readonly PendingRow[],
+  { teachers, calendar, clock, actor, announce, recheck }: Context & { recheck: boolean },
+): Promise<Map<string, StoredTeacher>> {
+  // Records that were not there are not looked for again: if one is there by now, the commit says so.
+  const looked = recheck ? rows : rows.filter((row) => !row.isNew);
+  const known = await findKnown(
+    teachers,
+    looked.map((row) => row.patch.regNo),
+  );
+  const today = calendar.dateAt(clock.now());
+  for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
+    await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
+    for (const [regNo, teacher] of await findKnown(
+      teachers,
+      due.map((one) => one.regNo),
+    ))
+      known.set(regNo, teacher);
+  }
+  return known;
+}
+
+function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): StoredTeacher[] {
+  return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
+}
+
+function progressAfter(run: ImportRun, rows: readonly PendingRow[], { writes, unchanged }: Plan): ImportRun {
+  const inserted = writes.filter((write) => write.replaces === null).length;
+  const progress: ImportProgress = {
+    applied: rows.at(-1)?.seq ?? run.applied,
+    inserted: run.inserted + inserted,
+    updated: run.updated + writes.length - inserted,
+    unchanged: run.unchanged + unchanged + rows.reduce((sum, row) => sum + row.unchangedBefore, 0),
+    events: run.events + writes.reduce((sum, write) => sum + write.events.length, 0),
+  };
+  return { ...run, ...progress };
+}

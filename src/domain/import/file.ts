@@ -1,0 +1,139 @@
+import { TvsError } from "../errors.ts";
+import { readCsvRows } from "./csv.ts";
+import type { ImportFormat, RawRow } from "./fields.ts";
+import { readJsonRows } from "./ndjson.ts";
+import { UnreadableError } from "./source.ts";
+
+/** An extract as bytes. `name` is what messages call it. */
+export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable<Uint8Array> };
+
+/**
+ * Reads an extract in bounded memory, some rows at a time. The format is that of the name, else of the text.
+ * @param options `onBytes` sees every byte of the file once, in order
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when CSV is not UTF-8, holds NUL or is not well-formed, or
+ *   when a file has no line of NDJSON; the message never repeats what was read
+ */
+export async function* readRows(
+  input: ImportInput,
+  options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
+): AsyncGenerator<RawRow[]> {
+  try {
+    const { onBytes, onUnknown } = options;
+    const chunks = input.bytes[Symbol.asyncIterator]();
+    const first = await chunks.next();
+    if (first.done) throw new UnreadableError(1, "the file is empty");
+    const bytes = joined(first.value, chunks);
+    if (formatOf(input.name, first.value) === "csv")
+      yield* readCsvRows({ text: readText(bytes, onBytes), onUnknown });
+    else yield* readJsonRows({ text: readLenientText(bytes, onBytes), onUnknown });
+  } catch (error) {
+    throw explain(input.name, error);
+  }
+}
+
+function explain(name: string, error: unknown): unknown {
+  if (error instanceof UnreadableError) {
+    return new TvsError(
+      "INPUT_UNREADABLE",
+      `${name}, line ${error.line}: ${error.message}; nothing was changed`,
+    );
+  }
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
+  const why =
+    code === "ENOENT" ? "there is no such file" : "it cannot be read; check what it is, its owner and mode";
+  return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
+}
+
+function formatOf(name: string, first: Uint8Array): ImportFormat {
+  if (/\.csv$/i.test(name)) return "csv";
+  if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
+  return new TextDecoder().decode(first).trimStart().startsWith("{") ? "ndjson" : "csv";
+}
+
+async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield first;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */
+async function* readLenientText(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) {
+    onBytes(chunk);
+    yield decoder.decode(chunk, { stream: true });
+  }
+  yield decoder.decode();
+}
+
+/**
+ * Decodes CSV, and refuses what is no UTF-8 text: another character set would become a register full
+ * of damaged names, and a NUL would cut a text short in the database.
+ */
+async function* readText(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let line = 1;
+  for await (const chunk of bytes) {
+    onBytes(chunk);
+    const nul = chunk.indexOf(0);
+    if (nul !== -1)
+      throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
+    let text: string;
+    try {
+      text = decoder.decode(chunk, { stream: true });
+    } catch {
+      throw new UnreadableError(line + firstBadLine(chunk), "not UTF-8; save the file as UTF-8 text");
+    }
+    line += linesIn(chunk);
+    yield text;
+  }
+  try {
+    decoder.decode();
+  } catch {
+    throw new UnreadableError(line, "not UTF-8; the file ends within a character");
+  }
+}
+
+function linesIn(chunk: Uint8Array): number {
+  let lines = 0;
+  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;
+  return lines;
+}
+
+/** The line of a chunk, counted from 0, that is not UTF-8; no character spans a line end. */
+function firstBadLine(chunk: Uint8Array): number {
+  let start = 0;
+  for (let line = 0; ; line++) {
+    const end = chunk.indexOf(10, start);
+    if (end === -1) return line;
+    // The first line may begin within a character of the chunk before: only its own end is judged.
+    if (!isText(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end)))
+      return line;
+    start = end + 1;
+  }
+}
+
+function withoutContinuation(line: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < 3 && ((line[start] ?? 0) & 0xc0) === 0x80) start++;
+  return line.subarray(start);
+}
+
+function isText(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,187 @@
+import type { BlindIndex } from "../blind-index.ts";
+import type { Calendar, Clock } from "../clock.ts";
+import type { Holdings, TeacherStore } from "../register.ts";
+import { applyStaged } from "./apply.ts";
+import { type CheckedFile, checkFile } from "./check.ts";
+import type { ImportInput } from "./file.ts";
+import { type FilePiece, readPieces } from "./pieces.ts";
+import { reportText } from "./report.ts";
+import type { ImportRun, ImportStore, Staging } from "./store.ts";
+
+/**
+ * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
+ * one import may take away without being told to. Below fifty of a kind a single one is more.
+ */
+export const maxLostPercent = 2;
+/** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
+const defaultMaxChunkRows = 8_000;
+
+export type ImportDependencies = {
+  readonly teachers: TeacherStore;
+  readonly imports: ImportStore;
+  readonly blindIndex: BlindIndex;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+  readonly actor: string;
+};
+
+/** An extract as bytes, or as what another thread has read of it. */
+export type Extract = ImportInput | { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
+
+/** How far the import has come: bytes checked, then rows applied. */
+export type ImportPhase = {
+  readonly phase: "check" | "apply";
+  readonly done: number;
+  readonly total: number | null;
+};
+
+export type ImportOptions = {
+  /** Checks and counts, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Tells partners nothing: the statuses of the file are taken to be known to them. */
+  readonly baseline?: boolean;
+  /** Releases the brake. */
+  readonly allowChange?: boolean;
+  /** Lets the extract decide about revocations that the operator made by a command. */
+  readonly liftRevocations?: boolean;
+  /** Applies nothing when any row is rejected. */
+  readonly strict?: boolean;
+  readonly maxChunkRows?: number;
+  readonly onProgress?: (progress: ImportPhase) => void;
+  /** Is given the text of the report, which exists only while the import is open. */
+  readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
+};
+
+export type ImportResult = {
+  readonly file: string;
+  /** Of the file's bytes, in hex. */
+  readonly sha256: string;
+  /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
+  readonly rows: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly events: number;
+  readonly dryRun?: true;
+  /** Present when nothing was applied, because of --strict or the brake. */
+  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
+  /** Present when a run that was killed went on after this row. */
+  readonly resumedAfterRow?: number;
+  /** An import of another file, or with other options, that was left unfinished and is given up now. */
+  readonly abandoned?: { readonly file: string; readonly row: number };
+};
+
+/** Of which kind of holdings too many would be lost: how many, and how many there are. */
+export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
+
+/**
+ * Imports an extract into the register: checks all of it, then applies what stands.
+ *
+ * A row that is left out of the file changes nothing. Applied again, the same file changes nothing. A run
+ * that was killed goes on after the last row that it applied when the same file is given again with the
+ * same options, and its totals go on too.
+ * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes
+ */
+export async function importRegister(
+  input: Extract,
+  dependencies: ImportDependencies,
+  options: ImportOptions = {},
+): Promise<ImportResult> {
+  const staging = await dependencies.imports.openStaging();
+  try {
+    const result = await runImport(input, { ...dependencies, staging }, options);
+    await options.writeReport?.(reportText(result, staging));
+    return result;
+  } finally {
+    await staging.close();
+  }
+}
+
+type Dependencies = ImportDependencies & { readonly staging: Staging };
+
+async function runImport(
+  input: Extract,
+  dependencies: Dependencies,
+  options: ImportOptions,
+): Promise<ImportResult> {
+  const { calendar, clock } = dependencies;
+  let bytes = 0;
+  const checkedAt = clock.now();
+  const pieces = "pieces" in input ? input.pieces : readPieces(input, dependencies.blindIndex);
+  const checked = await checkFile(pieces, {
+    ...dependencies,
+    today: calendar.dateAt(checkedAt),
+    announce: options.baseline !== true,
+    liftRevocations: options.liftRevocations === true,
+    onBytes(count) {
+      bytes += count;
+      options.onProgress?.({ phase: "check", done: bytes, total: null });
+    },
+  });
+  const { sha256, rows, rejected, warnings, planned } = checked;
+  const base = { file: input.name, sha256, rows, rejected, warnings };
+  const stopped = stopOf(checked, options);
+  if (stopped !== undefined) {
+    return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
+  }
+  if (options.dryRun) return { ...base, ...planned, dryRun: true };
+  return applyChecked(input, { ...dependencies, checked, checkedAt }, options);
+}
+
+function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
+  return dryRun ? { dryRun: true } : {};
+}
+
+function stopOf({ rejected, lost, holdings }: CheckedFile, options: ImportOptions): ImportResult["stopped"] {
+  if (options.strict && rejected > 0) return { by: "strict" };
+  if (options.allowChange) return undefined;
+  const losses = (Object.keys(holdings) as Loss["kind"][])
+    .map((kind): Loss => ({ kind, lost: lost[kind], of: holdings[kind] }))
+    .filter((loss) => loss.lost * 100 > loss.of * maxLostPercent);
+  return losses.length > 0 ? { by: "brake", losses } : undefined;
+}
+
+async function applyChecked(
+  input: Extract,
+  { checked, ...dependencies }: Dependencies & { checked: CheckedFile; checkedAt: number },
+  options: ImportOptions,
+): Promise<ImportResult> {
+  const { imports, clock } = dependencies;
+  const { baseline = false, liftRevocations = false } = options;
+  const { sha256, rows, format } = checked;
+  const left = await imports.unfinished();
+  const key = { file: input.name, sha256, options: JSON.stringify({ baseline, liftRevocations }) };
+  const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
+  const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
+  const { run, rejections } = await applyStaged(begun, rows, {
+    ...dependencies,
+    announce: !baseline,
+    liftRevocations,
+    format,
+    maxChunkRows: options.maxChunkRows ?? defaultMaxChunkRows,
+    onRow: (seq) => options.onProgress?.({ phase: "apply", done: seq, total: rows }),
+  });
+  const { inserted, updated, unchanged, events } = run;
+  // Of a run that was resumed, rows may have been rejected before the kill that could be applied by now.
+  const rejected = Math.max(rows - inserted - updated - unchanged, rejections.length);
+  await imports.finish(run, { rejected, warnings: checked.warnings, at: clock.now() });
+  return {
+    file: input.name,
+    sha256,
+    rows,
+    inserted,
+    updated,
+    unchanged,
+    rejected,
+    warnings: checked.warnings,
+    events,
+    ...(resumes ? { resumedAfterRow: begun.applied } : {}),
+    ...(left !== null && !resumes ? { abandoned: unfinishedAt(left) } : {}),
+  };
+}
+
+function unfinishedAt({ file, applied }: ImportRun): { file: string; row: number } {
+  return { file, row: applied };
+}

@@ -1,0 +1,109 @@
+import { isJsonObject, type JsonReason, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
+import { type ImportField, importFields, type RawRow } from "./fields.ts";
+import { maxRowLength, type RowSource, UnreadableError } from "./source.ts";
+
+/** Lines that may pass before the first object: a file that has none in so many is something else. */
+const maxLinesBeforeObject = 1000;
+/** Stands for a line beyond the limit: whatever follows it, no JSON begins so. */
+const cutShort = "!";
+/** Unknown members that are told of; a file with more of them is something else. */
+const maxUnknown = 50;
+
+/**
+ * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
+ * JSON object is a row with a fault.
+ * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
+ *   not one row of it is to be called a wrong one
+ */
+export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenerator<RawRow[]> {
+  const unknown = new Set<string>();
+  let line = 0;
+  let others = 0;
+  let hasObject = false;
+  for await (const lines of readLines(text)) {
+    const rows: RawRow[] = [];
+    for (const one of lines) {
+      line++;
+      if (one.trim() === "") continue;
+      const reading = readObject(one);
+      rows.push("code" in reading ? faulty(reading.code, line) : rowOf(reading.members, line));
+      if ("members" in reading) tellUnknown(reading.members, unknown, onUnknown);
+      hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
+      if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
+    }
+    yield rows;
+  }
+  if (!hasObject) throw new UnreadableError(line, noNdjson);
+}
+
+const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
+
+function tellUnknown(
+  members: Record<string, unknown>,
+  unknown: Set<string>,
+  onUnknown: (label: string) => void,
+): void {
+  for (const name of Object.keys(members)) {
+    if (known.has(name) || unknown.has(name) || unknown.size >= maxUnknown) continue;
+    unknown.add(name);
+    onUnknown(/^[a-z][a-z]{0,39}$/i.test(name) ? name : `member ${unknown.size}`);
+  }
+}
+
+async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[]> {
+  let rest = "";
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > maxRowLength) rest = cutShort;
+    yield lines;
+  }
+  if (rest !== "") yield [rest];
+}
+
+type Fault = NonNullable<RawRow["fault"]>["code"];
+
+/** What a strict reader refuses and a row cannot be made of; the others are a matter of single members. */
+const faultOf: Readonly<Partial<Record<JsonReason, Fault>>> = {
+  JSON_MALFORMED: "JSON_INVALID",
+  JSON_TOO_DEEP: "JSON_TOO_DEEP",
+  // Which of two values was meant cannot be known.
+  JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
+};
+
+function readObject(text: string): { members: Record<string, unknown> } | { code: Fault } {
+  const reading = readStrictJson(text);
+  const code = "problem" in reading ? faultOf[reading.problem] : undefined;
+  if (code !== undefined) return { code };
+  // JSON in UTF-8 has no need of this character: it stands where bytes were none.
+  if (text.includes("\ufffd")) return { code: "TEXT_INVALID" };
+  const value = "value" in reading ? reading.value : (JSON.parse(text) as JsonValue);
+  return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
+}
+
+function faulty(code: Fault, line: number): RawRow {
+  return { ...rowOf({}, line), fault: { field: null, code } };
+}
+
+const known: ReadonlySet<string> = new Set([...importFields, "profile"]);
+
+function rowOf(members: Record<string, unknown>, line: number): RawRow {
+  const cells: Partial<Record<ImportField, string>> = {};
+  for (const field of importFields) {
+    const value = members[field];
+    if (value === undefined) continue;
+    const text = cellOf(field, value);
+    if (text === null)
+      return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
+    cells[field] = text;
+  }
+  return { line, format: "ndjson", cells, profile: members.profile };
+}
+
+/** A number is taken for a teacher id alone: 01234567890 as a JSON number has lost its zero already. */
+function cellOf(field: ImportField, value: unknown): string | null {
+  if (value === null) return "";
+  if (typeof value === "string") return value.trim();
+  if (typeof value === "number") return field === "tId" ? String(value) : null;
+  return typeof value === "boolean" && (field === "active" || field === "ninVerified") ? String(value) : null;
+}

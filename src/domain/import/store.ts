@@ -1,0 +1,91 @@
+import type { TeacherContent, TeacherWrite } from "../register.ts";
+import type { Company } from "./batch-size.ts";
+import type { ImportIssue } from "./codes.ts";
+import type { TeacherPatch } from "./rows.ts";
+
+/** A checked row on its way into the staging area; `patch` is null when the row would change nothing. */
+export type ClaimedRow = {
+  /** The row's place in the file, from 1, rejected rows included. */
+  readonly seq: number;
+  readonly line: number;
+  readonly regNo: string;
+  readonly tId: number | null;
+  readonly ninIndex: Uint8Array | null;
+  /** True when the register had no such record when the row was checked. */
+  readonly isNew: boolean;
+  readonly patch: TeacherPatch | null;
+};
+
+export type PendingRow = Pick<ClaimedRow, "seq" | "line" | "isNew"> & {
+  /** How many rows that change nothing lie between this one and the one before that changes something. */
+  readonly unchangedBefore: number;
+  readonly patch: TeacherPatch;
+};
+
+/** Which identifier an earlier row of the file has claimed already. */
+export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };
+
+/** Where checked rows wait until all of them are checked, outside of memory. Gone when it is closed. */
+export type Staging = {
+  /** Takes rows in; those whose registration number, teacher id or NIN is taken stay out. */
+  add(rows: readonly ClaimedRow[]): Promise<Duplicate[]>;
+  addIssues(issues: readonly ImportIssue[]): Promise<void>;
+  /** Rows that change something, in the order of the file. */
+  pending(afterSeq: number, limit: number): Promise<PendingRow[]>;
+  /** How many rows that change nothing lie behind the one. */
+  countUnchanged(afterSeq: number): Promise<number>;
+  /** A page of the rejections or of the warnings, in the order in which they were added. */
+  issues(
+    kind: "rejected" | "warnings",
+    page: { after: number; limit: number },
+  ): Promise<(ImportIssue & { id: number })[]>;
+  close(): Promise<void>;
+};
+
+export type ImportCounts = {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly events: number;
+};
+
+/** How far an import has come: everything up to the row `applied` is in the register. */
+export type ImportProgress = ImportCounts & { readonly applied: number };
+
+export type ImportRun = ImportProgress & {
+  readonly id: number;
+  readonly file: string;
+  readonly sha256: string;
+  /** The options that change what is written; a run goes on only under the same ones. */
+  readonly options: string;
+};
+
+/** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
+export type ImportWrite = TeacherWrite & { readonly changed: readonly (keyof TeacherContent)[] | null };
+
+/**
+ * What became of a commit. `conflict`: a record has moved on, or another one holds an identifier; nothing
+ * was written. `superseded`: another import has begun, or does the same work.
+ */
+export type CommitOutcome = {
+  readonly outcome: "applied" | "conflict" | "superseded";
+  /** True when another connection has written since the last commit. */
+  readonly othersWrote: boolean;
+  /** True when a `tvs serve` uses the database. */
+  readonly serviceRuns: boolean;
+  /** How long the commit kept everybody else from writing, in milliseconds; null where that is not known. */
+  readonly heldMs: number | null;
+};
+
+export type ImportStore = {
+  openStaging(): Promise<Staging>;
+  /** The import that was begun last, if it was neither finished nor given up. */
+  unfinished(): Promise<ImportRun | null>;
+  /** Begins an import and gives up an unfinished one. */
+  begin(run: { file: string; sha256: string; options: string; at: number }): Promise<ImportRun>;
+  /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
+  commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
+  finish(run: ImportRun, end: { rejected: number; warnings: number; at: number }): Promise<void>;
+  /** Prepares the database for a bulk of writes in this company; null ends that. */
+  tune(company: Company | null): Promise<void>;
+};

@@ -1,0 +1,118 @@
+import { type CertificateStatus, certificateStatuses, type Source, sources } from "../../partner/contract.ts";
+import { isCalendarDate } from "../clock.ts";
+import { holdsPersonalData } from "../personal-data.ts";
+import { hasHiddenCharacter } from "../plain-text.ts";
+import { canonicalPhone, ninPattern } from "../search-term.ts";
+import { maxTId } from "../teachers.ts";
+import type { RejectionCode, WarningCode } from "./codes.ts";
+
+/** A cell's value, or why it is none. */
+export type Read<T> = { readonly value: T } | { readonly code: RejectionCode | WarningCode };
+
+/** What a spreadsheet makes of a long number: 2.3E+10, 12345678901.0, 1,234,567 or a leading apostrophe. */
+const damagedNumber = /^[+-]?\d+([.,]\d+)?e[+-]?\d+$|^\d+[.,]0+$|^\d{1,3}([.,]\d{3})+$|^'\d/i;
+/** What a spreadsheet writes where a formula failed or a column was too narrow. */
+const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC!)$|^#{3,}$/i;
+/** A date as the number of days since 1900, which is how a spreadsheet keeps it. */
+const serialDate = /^\d{5}([.,]\d+)?$/;
+
+/** Whatever shows as a gap; a byte order mark counts as white space in regular expressions, but shows nothing. */
+const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
+const plainText = /^[\x20-\x7e]*$/;
+
+export function isFailedFormula(cell: string): boolean {
+  return cell.startsWith("#") && failedFormula.test(cell);
+}
+
+/** Text for people, on one line. @param maxLength in characters */
+export function readText(cell: string, maxLength: number): Read<string | null> {
+  const text =
+    plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
+  if (text === "") return { value: null };
+  if (!plainText.test(text) && hasHiddenCharacter(text)) return { code: "TEXT_INVALID" };
+  if (text.length > maxLength) return { code: "TEXT_TOO_LONG" };
+  return holdsPersonalData(text) ? { code: "PERSONAL_DATA" } : { value: text };
+}
+
+export function readTId(cell: string): Read<number | null> {
+  if (cell === "") return { value: null };
+  if (damagedNumber.test(cell)) return { code: "SPREADSHEET_DAMAGE" };
+  const tId = Number(cell);
+  return /^\d+$/.test(cell) && tId > 0 && tId <= maxTId ? { value: tId } : { code: "T_ID_INVALID" };
+}
+
+export function readNin(cell: string): Read<string | null> {
+  if (cell === "") return { value: null };
+  if (ninPattern.test(cell)) return { value: cell };
+  return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
+}
+
+/** Dates that were read already: an extract holds few of them, each many times. */
+const knownDates = new Map<string, Read<string>>();
+const maxKnownDates = 20_000;
+
+export function readDate(cell: string): Read<string | null> {
+  if (cell === "") return { value: null };
+  const known = knownDates.get(cell);
+  if (known !== undefined) return known;
+  if (isCalendarDate(cell)) {
+    const read = { value: cell };
+    if (knownDates.size < maxKnownDates) knownDates.set(cell, read);
+    return read;
+  }
+  return { code: serialDate.test(cell) || damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "DATE_INVALID" };
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["yes", true],
+  ["false", false],
+  ["0", false],
+  ["no", false],
+]);
+
+export function readBoolean(cell: string): Read<boolean> {
+  const value = booleans.get(cell.toLowerCase());
+  return value === undefined ? { code: "BOOLEAN_INVALID" } : { value };
+}
+
+export function readSource(cell: string): Read<Source> {
+  const value = sources.find((source) => source === cell);
+  return value === undefined ? { code: "SOURCE_INVALID" } : { value };
+}
+
+export function readCertificateStatus(cell: string): Read<CertificateStatus> {
+  const value = certificateStatuses.find((status) => status === cell);
+  return value === undefined ? { code: "CERTIFICATE_STATUS_INVALID" } : { value };
+}
+
+export function readEmail(cell: string): Read<string | null> {
+  if (cell === "") return { value: null };
+  const readable =
+    cell.length <= 254 && !hasHiddenCharacter(cell) && /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell);
+  return readable ? { value: cell } : { code: "EMAIL_INVALID" };
+}
+
+/** The way in which nearly all numbers are written, which spares them the general parser. */
+const nigerianMobile = /^(?:0|\+?234)([789]\d{9})$/;
+
+/** @returns the number in E.164 form, the same that a search for it looks for */
+export function readPhone(cell: string): Read<string | null> {
+  if (cell === "") return { value: null };
+  const mobile = nigerianMobile.exec(cell);
+  if (mobile !== null) return { value: `+234${mobile[1]}` };
+  const phone = damagedNumber.test(cell) ? null : canonicalPhone(cell);
+  return phone === null ? { code: "PHONE_INVALID" } : { value: phone };
+}
+
+const maxUrlLength = 2000;
+
+export function readPhotoUrl(cell: string): Read<string | null> {
+  if (cell === "") return { value: null };
+  const url = cell.length <= maxUrlLength && URL.canParse(cell) ? new URL(cell) : null;
+  const usable = url !== null && url.protocol === "https:" && url.username === "" && url.password === "";
+  return usable && url.href.length <= maxUrlLength && !url.href.includes("@")
+    ? { value: url.href }
+    : { code: "PHOTO_URL_INVALID" };
+}

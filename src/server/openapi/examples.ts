@@ -1,0 +1,220 @@
+/**
+ * The examples of the OpenAPI document. They are real answers: the envelopes were signed with the key of the example
+ * key set, so an engineer can try a verifier on them before having a credential. Tests sign them anew and compare, and
+ * ask the real app for every one of them.
+ */
+import type { PublicAnswer } from "../../domain/public-lookup.ts";
+import type { EligibilityResult, SignedEnvelope, WebhookEvent } from "../../partner/contract.ts";
+
+export const issuer = "https://teachers.example";
+export const audience = "exam-body-a";
+
+export const regNo = "LA/2019/PRI/04417";
+export const tId = 204417;
+export const nin = "12345678901";
+export const context = { examBatch: "2026-MAY", correlationId: "a-17" };
+
+export const eligibilityCheck = { identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY", context };
+export const batchCheck = {
+  items: [
+    { identifier: { tId }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" },
+    { identifier: { tId: 999999 }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" },
+  ],
+};
+
+export const teacher = { name: "Ngozi Adé-Bello", tId, state: "Lagos", category: "A" };
+export const license = {
+  status: "VALID",
+  issueDate: "2025-06-01",
+  expiryDate: "2027-05-31",
+  daysRemaining: 456,
+} as const;
+export const certificate = { status: "VERIFIED", regNo, issueDate: "2019-09-12" } as const;
+export const qualification = { title: "B.Ed.", institution: "University of Lagos", year: 2018 };
+export const employment = {
+  employer: "Ikeja Model School",
+  role: "Class teacher",
+  from: "2019-09-16",
+  to: null,
+};
+export const profile = { ninVerified: true, qualifications: [qualification], employment: [employment] };
+
+export const eligibleResult: EligibilityResult = {
+  found: true,
+  source: "new_system",
+  status: "VALID",
+  eligible: true,
+  reasons: [],
+  teacher,
+  license,
+  certificate,
+  profile,
+};
+
+export const expiredResult: EligibilityResult = {
+  ...eligibleResult,
+  source: "legacy",
+  status: "EXPIRED",
+  eligible: false,
+  reasons: ["LICENSE_EXPIRED", "CERTIFICATE_LEGACY_ONLY", "SOURCE_NOT_ACCEPTED"],
+  license: { status: "EXPIRED", issueDate: "2022-01-10", expiryDate: "2025-01-09", daysRemaining: 0 },
+  certificate: { status: "LEGACY_RECORD", regNo, issueDate: null },
+  profile: null,
+};
+
+export const notFoundResult: EligibilityResult = {
+  found: false,
+  source: null,
+  status: "NOT_FOUND",
+  eligible: false,
+  reasons: ["TEACHER_NOT_FOUND"],
+  teacher: null,
+  license: null,
+  certificate: null,
+  profile: null,
+};
+
+export const kid = "qEIggf3m1pZ49T7wVTWWw4YY__8XcNF7MOptYDfc--g";
+export const jwks = {
+  keys: [
+    {
+      kty: "RSA",
+      use: "sig",
+      alg: "RS256",
+      kid,
+      n: [
+        "13qKeoQbjdobMDEqfJ995GRUy0YeOf-9jYD0NxHyDmiH8Syng-iYrV465l00dKAUZRFdf7u9g-wZctPufJ0VM-CHFAAimjUCl425",
+        "XQdumjZmI-FyJUhZs86dcZP6ArvofbbNZoXb4JiCwrBDB0fBRWZP5E3utbyZB-C3qFAfG5oIneG3-OUgU5i0Zfb1rS4_tHQeTgDt",
+        "FVgSZNw7KG8IW1lIo2RJI7aWfARYHrFFhSASTBEinZAP6MBRcIMYdwAjbiMdADp05byBl1u_OS2uEAvsvt9z-uRBb17oIlNZiZws",
+        "zLt_Fb3iEGoOqaSoUSdhf4qWWTcfaOMI6xSIqvhdhQ",
+      ].join(""),
+      e: "AQAB",
+    },
+  ],
+};
+
+const verifiedAt = "2026-03-01T09:30:00Z";
+
+export const foundEnvelope: SignedEnvelope = {
+  verificationId: "019ca8bb-b5c0-7c3a-9f41-2d8f0c6e1b57",
+  verifiedAt,
+  issuer,
+  audience,
+  result: eligibleResult,
+  signature: [
+    "eyJhbGciOiJSUzI1NiIsImtpZCI6InFFSWdnZjNtMXBaNDlUN3dWVFdXdzRZWV9fOFhjTkY3TU9wdFlEZmMtLWciLCJ0eXAiOiJK",
+    "V1QifQ.eyJpc3MiOiJodHRwczovL3RlYWNoZXJzLmV4YW1wbGUiLCJhdWQiOiJleGFtLWJvZHktYSIsInN1YiI6IjAxOWNhOGJiL",
+    "WI1YzAtN2MzYS05ZjQxLTJkOGYwYzZlMWI1NyIsImlhdCI6MTc3MjM1NzQwMCwicmVzdWx0Ijp7ImZvdW5kIjp0cnVlLCJzb3VyY",
+    "2UiOiJuZXdfc3lzdGVtIiwic3RhdHVzIjoiVkFMSUQiLCJlbGlnaWJsZSI6dHJ1ZSwicmVhc29ucyI6W10sInRlYWNoZXIiOnsib",
+    "mFtZSI6Ik5nb3ppIEFkw6ktQmVsbG8iLCJ0SWQiOjIwNDQxNywic3RhdGUiOiJMYWdvcyIsImNhdGVnb3J5IjoiQSJ9LCJsaWNlb",
+    "nNlIjp7InN0YXR1cyI6IlZBTElEIiwiaXNzdWVEYXRlIjoiMjAyNS0wNi0wMSIsImV4cGlyeURhdGUiOiIyMDI3LTA1LTMxIiwiZ",
+    "GF5c1JlbWFpbmluZyI6NDU2fSwiY2VydGlmaWNhdGUiOnsic3RhdHVzIjoiVkVSSUZJRUQiLCJyZWdObyI6IkxBLzIwMTkvUFJJL",
+    "zA0NDE3IiwiaXNzdWVEYXRlIjoiMjAxOS0wOS0xMiJ9LCJwcm9maWxlIjp7Im5pblZlcmlmaWVkIjp0cnVlLCJxdWFsaWZpY2F0a",
+    "W9ucyI6W3sidGl0bGUiOiJCLkVkLiIsImluc3RpdHV0aW9uIjoiVW5pdmVyc2l0eSBvZiBMYWdvcyIsInllYXIiOjIwMTh9XSwiZ",
+    "W1wbG95bWVudCI6W3siZW1wbG95ZXIiOiJJa2VqYSBNb2RlbCBTY2hvb2wiLCJyb2xlIjoiQ2xhc3MgdGVhY2hlciIsImZyb20iO",
+    "iIyMDE5LTA5LTE2IiwidG8iOm51bGx9XX19fQ.TD7FiSiXhE53muESkI3CXISZ0M-MolSBc-EKfS63Elh1ZrMY0ykcqVEQtAS1ZI",
+    "EYzwI0C9BsfssadCWMPH_MVRT6ID012xV68PrN75m1NJI9mN6Mi2d1KOgCXi6bYdFvm78RRh5bGPCAb_B7IcAxn0MqEM92ZPRoTP",
+    "-_Z69BHXXQKgRxzADFgX2SRGKFUWKhczwi2OtyUJ3kv_sRGF-FZnk11hoR7rK73dxbd4CqOlPvocM0UV1XRiCOHgEu2jwQdCrna3",
+    "j2blJIDFVq-cjjRZSvrT_Fxq6GVbbIjhWSD9vj09LGyGd3pSr_gdjdYeV_zOspXwYVSnNionNF1bDUMw",
+  ].join(""),
+  signatureKid: kid,
+};
+
+export const notFoundEnvelope: SignedEnvelope = {
+  verificationId: "019ca8bb-b5c1-7e52-8a06-b1c4d7e9f230",
+  verifiedAt,
+  issuer,
+  audience,
+  result: notFoundResult,
+  signature: [
+    "eyJhbGciOiJSUzI1NiIsImtpZCI6InFFSWdnZjNtMXBaNDlUN3dWVFdXdzRZWV9fOFhjTkY3TU9wdFlEZmMtLWciLCJ0eXAiOiJK",
+    "V1QifQ.eyJpc3MiOiJodHRwczovL3RlYWNoZXJzLmV4YW1wbGUiLCJhdWQiOiJleGFtLWJvZHktYSIsInN1YiI6IjAxOWNhOGJiL",
+    "WI1YzEtN2U1Mi04YTA2LWIxYzRkN2U5ZjIzMCIsImlhdCI6MTc3MjM1NzQwMCwicmVzdWx0Ijp7ImZvdW5kIjpmYWxzZSwic291c",
+    "mNlIjpudWxsLCJzdGF0dXMiOiJOT1RfRk9VTkQiLCJlbGlnaWJsZSI6ZmFsc2UsInJlYXNvbnMiOlsiVEVBQ0hFUl9OT1RfRk9VT",
+    "kQiXSwidGVhY2hlciI6bnVsbCwibGljZW5zZSI6bnVsbCwiY2VydGlmaWNhdGUiOm51bGwsInByb2ZpbGUiOm51bGx9fQ.dM8Kuc",
+    "9BJVGaiEGlJexqwgW4eQo5awsEbWiZCks-qfXuzAD96aTGlzDg8nAK-PTuJZfju3xHNYlZ4cBqG7Q97-ZtTFL3KGd3_IyyUEX1N_",
+    "p7xmnoAP2KV9_ZeRvy26rOuUJKEqSrcRFXUu2Wo7RrGjA4UVvevsk_TVDsMKPdkyEiCRiACN4f2PoMJxzRGQjnolErYHXLnu7FFc",
+    "N81TX9W1YKl3akd5ePAAyxvOiLQW17qqsY_QHp0hNS0jRKtvE-MKS8ju8ziitUIgMWBgiYwyfnpGqosHHiWi5sBhOe3oD1m5SsrZ",
+    "V3MMeqYk-5HSfgLQGRSgg4_D8qfh8shglx4Q",
+  ].join(""),
+  signatureKid: kid,
+};
+
+export const batchResponse = { count: 2, results: [foundEnvelope, notFoundEnvelope] };
+
+export const publicFound: PublicAnswer = {
+  found: true,
+  name: teacher.name,
+  tId: String(tId),
+  status: "Licensed",
+  state: teacher.state,
+  teacher: { ...teacher, tId: String(tId) },
+  certificate,
+  license,
+  verifiedAt: "2026-03-01T09:30:00.123Z",
+};
+
+export const publicNotFound: PublicAnswer = { found: false, verifiedAt: "2026-03-01T09:30:00.123Z" };
+
+export const keyHistory = [
+  "eyJhbGciOiJSUzI1NiIsImtpZCI6InFFSWdnZjNtMXBaNDlUN3dWVFdXdzRZWV9fOFhjTkY3TU9wdFlEZmMtLWciLCJ0eXAiOiJr",
+  "ZXktaGlzdG9yeStqd3QifQ.eyJpc3MiOiJodHRwczovL3RlYWNoZXJzLmV4YW1wbGUiLCJpYXQiOjE3NzIzNTc0MDAsImtleXMiO",
+  "lt7ImtpZCI6InFFSWdnZjNtMXBaNDlUN3dWVFdXdzRZWV9fOFhjTkY3TU9wdFlEZmMtLWciLCJzdGF0ZSI6ImFjdGl2ZSIsImNyZ",
+  "WF0ZWRBdCI6IjIwMjYtMDEtMDVUMDg6MDA6MDAuMDAwWiIsInB1Ymxpc2hlZEF0IjoiMjAyNi0wMS0wNVQwODowMDowMC4wMDBaI",
+  "iwiYWN0aXZhdGVkQXQiOiIyMDI2LTAxLTA1VDA4OjAwOjAwLjAwMFoiLCJyZXRpcmVkQXQiOm51bGwsImNvbXByb21pc2VkU2luY",
+  "2UiOm51bGwsImp3ayI6eyJrdHkiOiJSU0EiLCJ1c2UiOiJzaWciLCJhbGciOiJSUzI1NiIsImtpZCI6InFFSWdnZjNtMXBaNDlUN",
+  "3dWVFdXdzRZWV9fOFhjTkY3TU9wdFlEZmMtLWciLCJuIjoiMTNxS2VvUWJqZG9iTURFcWZKOTk1R1JVeTBZZU9mLTlqWUQwTnhIe",
+  "URtaUg4U3luZy1pWXJWNDY1bDAwZEtBVVpSRmRmN3U5Zy13WmN0UHVmSjBWTS1DSEZBQWltalVDbDQyNVhRZHVtalptSS1GeUpVa",
+  "FpzODZkY1pQNkFydm9mYmJOWm9YYjRKaUN3ckJEQjBmQlJXWlA1RTN1dGJ5WkItQzNxRkFmRzVvSW5lRzMtT1VnVTVpMFpmYjFyU",
+  "zRfdEhRZVRnRHRGVmdTWk53N0tHOElXMWxJbzJSSkk3YVdmQVJZSHJGRmhTQVNUQkVpblpBUDZNQlJjSU1ZZHdBamJpTWRBRHAwN",
+  "WJ5QmwxdV9PUzJ1RUF2c3Z0OXotdVJCYjE3b0lsTlppWndzekx0X0ZiM2lFR29PcWFTb1VTZGhmNHFXV1RjZmFPTUk2eFNJcXZoZ",
+  "GhRIiwiZSI6IkFRQUIifX1dfQ.UAOQA5Xev4cPzTmum36VeawrY7674WsVn2gy9Adg2pbWYArbHMrhDAPo3HDkF7UodMaqQ31Jjy",
+  "I4FeoK7rwGtU-xSoFL7Ap62N36LMyAZN5-VyOjGg2kkT9yAzcc5h8iP5ni04G5cLr3yQLrfrdRBOM8f1lFR-yb_2EsgNb0UoZ-xn",
+  "7xVQ--0m4_CNknL4x1XstAOKGlQsAkVrMinS6G1IYpmLnLYD1JDZpF-iZCEUB_j74rcNxnwwPPW-C18U1cE-hWosSaoxiFuNErFx",
+  "GRXdCXY5_DJ2v-332wSS6UbVtFm_BP7hbbzSrdz72tm8kMZUx5qmLtbwBv-SkzCA_vQA",
+].join("");
+
+export const health = { status: "ok", service: "tvs", issuer, activeKid: kid };
+export const unavailable = { ...health, status: "unavailable" };
+
+export const errors = {
+  badRequest: { statusCode: 400, message: "items[3].identifier.nin must be 11 digits" },
+  minuteSpent: {
+    statusCode: 429,
+    message: "per-minute quota exceeded; retry after 23 s",
+    retryAfterSeconds: 23,
+  },
+  daySpent: {
+    statusCode: 429,
+    message: "per-day quota exceeded; retry after 52200 s",
+    retryAfterSeconds: 52_200,
+  },
+  addressSpent: {
+    statusCode: 429,
+    message: "too many look-ups from this address; try again later",
+    retryAfterSeconds: 23,
+  },
+  personalSpent: {
+    statusCode: 429,
+    message: "too many look-ups by NIN, e-mail or phone from this address; try again later",
+    retryAfterSeconds: 23,
+  },
+} as const;
+
+export const webhookEvent: WebhookEvent = {
+  eventId: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3",
+  eventType: "license.revoked",
+  occurredAt: "2026-03-01T09:39:59.456Z",
+  data: {
+    tId,
+    regNo,
+    licenseStatus: "REVOKED",
+    certificateStatus: "VERIFIED",
+    previousStatus: "VALID",
+  },
+};
+
+/** Nobody's secret, and the header that the example event is sent with under it, over its compact JSON. */
+export const webhookSecret = "whsec_5f4dcc3b5aa765d61d8327deb882cf99";
+export const webhookSignature =
+  "t=1772357999,v1=a5931eb811af8d0dffe04e4e8070febfae3e077616e834460e5b463fb3dc249d";

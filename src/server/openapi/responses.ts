@@ -1,0 +1,267 @@
+import { refusedCredentials } from "../../domain/credentials.ts";
+import * as examples from "./examples.ts";
+import { type SchemaName, schemaRef } from "./schemas.ts";
+
+/** A part of the document: OpenAPI 3.1 objects are plain JSON. */
+export type Json = { readonly [member: string]: unknown };
+
+const integer = (minimum: number, example: number) => ({ type: "integer", minimum, examples: [example] });
+const text = (...shown: string[]) => ({ type: "string", examples: shown });
+
+/** Every response header, by the name that is sent. */
+export const headers = {
+  "X-Request-Id": {
+    description:
+      "Id of this response, by which the operator finds the call and what it attested: name it when asking about one.",
+    schema: { type: "string", format: "uuid", examples: ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44"] },
+  },
+  "X-Verification-Id": {
+    description: "The envelope's `verificationId`.",
+    schema: text(examples.foundEnvelope.verificationId),
+  },
+  "X-Signature-Kid": { description: "The envelope's `signatureKid`.", schema: text(examples.kid) },
+  "X-RateLimit-Limit": {
+    description: "The quota per minute: the partner's, or that of a source address at the public look-up.",
+    schema: integer(0, 600),
+  },
+  "X-RateLimit-Remaining": {
+    description: "Calls left now: the lesser of what minute and day have left.",
+    schema: integer(0, 599),
+  },
+  "X-RateLimit-Reset": {
+    description:
+      "When the window ends, in Unix epoch seconds: the minute, or the UTC day on a 429 by the day.",
+    schema: integer(0, 1772357460),
+  },
+  "Retry-After": { description: "Seconds to wait before trying again.", schema: integer(1, 23) },
+  "Idempotent-Replayed": {
+    description: "Present, and `true`, when this is the stored answer to an earlier call with the same key.",
+    schema: { type: "string", const: "true", examples: ["true"] },
+  },
+  ETag: {
+    description: "Version of the document, for `If-None-Match`.",
+    schema: text('"gvIYSZwWV5TBkV2dJb5C1uGm2lI"'),
+  },
+  Allow: { description: "The methods that this address has.", schema: text("GET, HEAD") },
+  "Cache-Control": {
+    description: "How long the answer may be kept, and by whom.",
+    schema: text("no-store", "public, max-age=300, must-revalidate"),
+  },
+  "WWW-Authenticate": { description: "How to present a key.", schema: text('Bearer realm="tvs"') },
+} as const satisfies Record<string, Json>;
+
+type HeaderName = keyof typeof headers;
+
+const rateLimit = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] as const;
+
+function headerRefs(names: readonly HeaderName[]): Json {
+  const sorted = [...names, "X-Request-Id" as const];
+  return Object.fromEntries(sorted.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+type Answer = {
+  description: string;
+  schema: SchemaName;
+  headers: readonly HeaderName[];
+  examples?: Readonly<Record<string, ExampleName>>;
+};
+
+function answer({ description, schema, headers: names, examples: shown = {} }: Answer): Json {
+  const refs = Object.entries(shown).map(([name, of]) => [name, { $ref: `#/components/examples/${of}` }]);
+  return {
+    description,
+    headers: headerRefs(names),
+    content: {
+      "application/json": {
+        schema: schemaRef(schema),
+        ...(refs.length === 0 ? {} : { examples: Object.fromEntries(refs) }),
+      },
+    },
+  };
+}
+
+function failure(
+  statusCode: number,
+  description: string,
+  message: string,
+  names: readonly HeaderName[],
+): Json {
+  return {
+    description,
+    headers: headerRefs(["Cache-Control", ...names]),
+    content: { "application/json": { schema: schemaRef("Error"), example: { statusCode, message } } },
+  };
+}
+
+function internalError(names: readonly HeaderName[]): Json {
+  return failure(500, "A fault of the service. Nothing was signed or stored.", "internal error", names);
+}
+
+function unavailable(names: readonly HeaderName[]): Json {
+  return failure(
+    503,
+    "A passing failure: nobody was looked up, or nothing could be signed. Nothing was stored; it is safe to try " +
+      "again, starting after 1 second and at most 3 times.",
+    "the service cannot answer at the moment; try again",
+    [...names, "Retry-After"],
+  );
+}
+
+function unauthorized(why: keyof typeof refusedCredentials) {
+  return { statusCode: 401, message: refusedCredentials[why] } as const;
+}
+
+/** Whole answers that are shown beside a response. */
+export const namedExamples = {
+  PublicFound: { summary: "A licensed teacher", value: examples.publicFound },
+  PublicNotFound: { summary: "Nobody matched", value: examples.publicNotFound },
+  EnvelopeFound: { summary: "An eligible teacher", value: examples.foundEnvelope },
+  EnvelopeNotFound: { summary: "Nobody matched", value: examples.notFoundEnvelope },
+  HealthOk: { summary: "Working", value: examples.health },
+  HealthUnavailable: { summary: "Not working", value: examples.unavailable },
+  MinuteSpent: { summary: "The partner's minute is spent", value: examples.errors.minuteSpent },
+  DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
+  AddressSpent: { summary: "The address's minute is spent", value: examples.errors.addressSpent },
+  PersonalSpent: {
+    summary: "The address's look-ups by NIN, e-mail or phone are spent",
+    value: examples.errors.personalSpent,
+  },
+  NoCredential: { summary: "No credential", value: unauthorized("none") },
+  NotBearer: { summary: "Something else than Bearer and a key", value: unauthorized("otherAuthorization") },
+  MistypedKey: { summary: "A mistyped key, seen by its check sum", value: unauthorized("mistyped") },
+  SandboxKey: { summary: "A sandbox's key, on the live service", value: unauthorized("testKey") },
+  LiveKey: { summary: "A live key, on a sandbox", value: unauthorized("liveKey") },
+  UnknownCredential: {
+    summary: "Unknown, revoked or expired, or a disabled partner's",
+    value: unauthorized("unknown"),
+  },
+} as const satisfies Record<string, Json>;
+
+type ExampleName = keyof typeof namedExamples;
+
+/** Every answer that several operations give, by the name under which they refer to it. */
+export const responses = {
+  PublicLookup: answer({
+    description: "The look-up was made. Nobody matched when `found` is false.",
+    schema: "PublicLookup",
+    headers: ["Cache-Control"],
+    examples: { found: "PublicFound", notFound: "PublicNotFound" },
+  }),
+  Envelope: answer({
+    description: "The check was made and its result signed. Nobody matched when `result.found` is false.",
+    schema: "SignedEnvelope",
+    headers: ["X-Verification-Id", "X-Signature-Kid", ...rateLimit, "Cache-Control"],
+    examples: { found: "EnvelopeFound", notFound: "EnvelopeNotFound" },
+  }),
+  IdempotentEnvelope: answer({
+    description: "The check was made and its result signed. Nobody matched when `result.found` is false.",
+    schema: "SignedEnvelope",
+    headers: ["X-Verification-Id", "X-Signature-Kid", ...rateLimit, "Idempotent-Replayed", "Cache-Control"],
+    examples: { found: "EnvelopeFound", notFound: "EnvelopeNotFound" },
+  }),
+  Batch: answer({
+    description: "Every item was answered and signed, in the order of the items.",
+    schema: "BatchResponse",
+    headers: [...rateLimit, "Idempotent-Replayed", "Cache-Control"],
+  }),
+  Jwks: answer({ description: "The key set.", schema: "Jwks", headers: ["ETag", "Cache-Control"] }),
+  KeyHistory: {
+    description:
+      "The signed key history. It is signed with a key out of itself: take it from here, and check that its signer is in the key set.",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "application/jose": { schema: schemaRef("KeyHistory") } },
+  },
+  OpenApi: {
+    description: "This document.",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "application/json": { schema: { type: "object", description: "An OpenAPI 3.1 document." } } },
+  },
+  NotModified: {
+    description: "The document is still the one that `If-None-Match` names. No body.",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+  },
+  Healthy: answer({
+    description: "Database and signer answer.",
+    schema: "Health",
+    headers: ["Cache-Control"],
+    examples: { ok: "HealthOk" },
+  }),
+  Unhealthy: answer({
+    description:
+      "Database or signer does not answer, or the disk refuses attestations; `status` is `unavailable`.",
+    schema: "Health",
+    headers: ["Retry-After", "Cache-Control"],
+    examples: { unavailable: "HealthUnavailable" },
+  }),
+  PublicInvalid: failure(400, "`searchTerm` is missing or empty.", "searchTerm is required", []),
+  Invalid: failure(
+    400,
+    "Malformed: a member is missing or wrong. The message names the first such member, never its value.",
+    examples.errors.badRequest.message,
+    rateLimit,
+  ),
+  Unauthorized: answer({
+    description:
+      "No valid credential. The message says what can be seen without looking the credential up. Unknown, revoked " +
+      "and expired keys, unknown certificates and disabled partners are not told apart.",
+    schema: "Error",
+    headers: ["Cache-Control", "WWW-Authenticate"],
+    examples: {
+      none: "NoCredential",
+      notBearer: "NotBearer",
+      mistyped: "MistypedKey",
+      sandboxKey: "SandboxKey",
+      liveKey: "LiveKey",
+      unknown: "UnknownCredential",
+    },
+  }),
+  ScopeMissing: failure(
+    403,
+    "The partner lacks the scope of this endpoint.",
+    "this credential lacks the scope lookup_by_nin",
+    rateLimit,
+  ),
+  Forbidden: failure(
+    403,
+    "The partner lacks the scope of this endpoint, or a purpose is not among those it is allowed. One such item " +
+      "refuses a whole batch.",
+    "the purpose EMPLOYER_BACKGROUND_CHECK is not allowed for this partner",
+    rateLimit,
+  ),
+  NotFound: failure(
+    404,
+    "There is nothing at this address. A teacher who is not found is never a 404.",
+    "there is nothing at this address",
+    [],
+  ),
+  MethodNotAllowed: failure(405, "The address has other methods.", "DELETE is not allowed here", ["Allow"]),
+  KeyInUse: failure(
+    409,
+    "The first call with this `Idempotency-Key` is still running after 2 seconds.",
+    "a call with this Idempotency-Key is still running; try again",
+    [...rateLimit, "Retry-After"],
+  ),
+  TooLarge: failure(413, "The body is above 256 KiB.", "the body must be at most 262144 bytes", rateLimit),
+  KeyReused: failure(
+    422,
+    "The `Idempotency-Key` was used with a different body.",
+    "this Idempotency-Key was used with a different body",
+    rateLimit,
+  ),
+  QuotaExceeded: answer({
+    description: "The minute or the day is spent; the message says which. Wait `retryAfterSeconds`.",
+    schema: "RateLimitError",
+    headers: [...rateLimit, "Retry-After", "Cache-Control"],
+    examples: { minute: "MinuteSpent", day: "DaySpent", address: "AddressSpent", personal: "PersonalSpent" },
+  }),
+  InternalError: internalError([]),
+  PartnerInternalError: internalError(rateLimit),
+  Unavailable: unavailable([]),
+  PartnerUnavailable: unavailable(rateLimit),
+} as const satisfies Record<string, Json>;
+
+export type ResponseName = keyof typeof responses;
+
+export function responseRef(name: ResponseName): Json {
+  return { $ref: `#/components/responses/${name}` };
+}

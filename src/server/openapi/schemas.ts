@@ -1,0 +1,79 @@
+import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
+import type * as v from "valibot";
+import * as requests from "../schemas.ts";
+import * as responses from "./response-schemas.ts";
+import * as results from "./result-schemas.ts";
+
+/** The reusable schemas of the document by their published names. */
+export const publishedSchemas = {
+  Identifier: requests.identifierSchema,
+  RegNo: requests.regNoSchema,
+  TId: requests.tIdSchema,
+  Nin: requests.ninSchema,
+  VerificationPurpose: requests.purposeSchema,
+  RequestContext: requests.requestContextSchema,
+  EligibilityCheckRequest: requests.eligibilityCheckSchema,
+  BatchCheckRequest: requests.batchCheckSchema,
+  NinLookupRequest: requests.ninLookupSchema,
+  SearchTerm: requests.searchTermSchema,
+  IdempotencyKey: requests.idempotencyKeySchema,
+  SignedEnvelope: responses.signedEnvelopeSchema,
+  BatchResponse: responses.batchResponseSchema,
+  EligibilityResult: results.eligibilityResultSchema,
+  Reason: results.reasonSchema,
+  Source: results.sourceSchema,
+  LicenseStatus: results.licenseStatusSchema,
+  CertificateStatus: results.certificateStatusSchema,
+  Teacher: results.teacherSchema,
+  License: results.licenseSchema,
+  Certificate: results.certificateSchema,
+  Profile: results.profileSchema,
+  Qualification: results.qualificationSchema,
+  Employment: results.employmentSchema,
+  PublicLookup: responses.publicLookupSchema,
+  PublicLookupFound: responses.publicFoundSchema,
+  PublicLookupNotFound: responses.publicNotFoundSchema,
+  PublicTeacher: responses.publicTeacherSchema,
+  PublicLicense: responses.publicLicenseSchema,
+  Jwks: responses.jwksSchema,
+  Jwk: responses.jwkSchema,
+  KeyHistory: responses.keyHistorySchema,
+  Health: responses.healthSchema,
+  Error: responses.errorSchema,
+  RateLimitError: responses.rateLimitErrorSchema,
+  WebhookEvent: responses.webhookEventSchema,
+  EventType: responses.eventTypeSchema,
+} as const satisfies Record<string, v.GenericSchema>;
+
+export type SchemaName = keyof typeof publishedSchemas;
+
+/** A reference to one of the published schemas. */
+export function schemaRef(name: SchemaName): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/**
+ * The published schemas as JSON Schema 2020-12, which is what OpenAPI 3.1 takes.
+ *
+ * @throws Error for a valibot action that JSON Schema cannot say, so that none is lost unnoticed; those that are
+ *   ignored on purpose are said by a `metadata` action beside them
+ */
+export function jsonSchemas(): Record<string, JsonSchema> {
+  return toJsonSchemaDefs(publishedSchemas, {
+    target: "draft-2020-12",
+    // An object is checked not to be an array before it is read as one; the schema is the part after that.
+    typeMode: "output",
+    ignoreActions: ["check", "trim"],
+    overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
+    overrideSchema: ({ valibotSchema, jsonSchema }) =>
+      valibotSchema.type === "nullable" ? nullable(jsonSchema) : null,
+  });
+}
+
+/** Writes "text or null" as two types of one schema, which generators of clients understand best. */
+function nullable(jsonSchema: JsonSchema): JsonSchema {
+  const [inner] = jsonSchema.anyOf ?? [];
+  if (typeof inner !== "object" || typeof inner.type !== "string" || inner.enum !== undefined)
+    return jsonSchema;
+  return { ...inner, type: [inner.type, "null"] };
+}

@@ -1,0 +1,119 @@
+import { Buffer } from "node:buffer";
+import type { AttestationUpkeep } from "../domain/attestations.ts";
+import type { Driver } from "./driver/driver.ts";
+import { integer, integerOrNull, text } from "./driver/rows.ts";
+import { makeFilter, type SoughtBy, stretchRows } from "./segment-filter.ts";
+
+/** Attestations of one step: a millisecond or so, which a call that waits for the disk does not notice. */
+const verifiedRows = 512;
+
+/** Both statements see the same rows, because nobody else writes between them. */
+const insertVerified = `INSERT INTO verified_teachers (partner_id, block, mask)
+  SELECT partner_id, teacher_id / 62, sum(DISTINCT 1 << (teacher_id % 62)) FROM attestations
+  WHERE id > (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
+    AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1) + ?1 AND teacher_id IS NOT NULL
+  GROUP BY 1, 2
+  ON CONFLICT (partner_id, block) DO UPDATE SET mask = mask | excluded.mask
+    WHERE mask | excluded.mask <> mask`;
+const moveVerified = `UPDATE attestation_upkeep SET
+    verified_through = min(verified_through + ?1, (SELECT max(id) FROM attestations))
+  WHERE id = 1 AND verified_through < (SELECT max(id) FROM attestations) RETURNING verified_through`;
+
+/** The next stretch that is complete: where it begins, and its last row. */
+const nextStretch = `SELECT done.id + 1 AS first_id,
+    (SELECT id FROM attestations WHERE id > done.id ORDER BY id LIMIT 1 OFFSET ?1) AS last_id
+  FROM (SELECT coalesce((SELECT max(last_id) FROM attestation_stretches), 0) AS id) AS done`;
+/** Everything that one part of a stretch speaks of, as one text: a row of its own for each costs ten times as much. */
+const keysOfPart = `SELECT (SELECT max(id) FROM part) AS last_id, json_array(
+    (SELECT json_group_array(DISTINCT teacher_id) FROM part), (SELECT json_group_array(DISTINCT hex(nin_index)) FROM part),
+    (SELECT json_group_array(DISTINCT partner_id) FROM part)) AS keys
+  FROM (SELECT 1)`;
+const partOf = `WITH part AS MATERIALIZED (
+  SELECT id, teacher_id, nin_index, partner_id FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3)`;
+
+/** Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet. */
+const prune = `DELETE FROM attestations WHERE issued_at < ?1 AND id IN (
+    SELECT id FROM attestations WHERE id < (SELECT max(id) FROM attestations)
+      AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1) ORDER BY id LIMIT ?2)`;
+const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?1),
+    pruned = pruned + changes() WHERE id = 1 AND changes() > 0`;
+const pruneStretches = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";
+const readUpkeep = "SELECT kept_from, pruned FROM attestation_upkeep WHERE id = 1";
+
+const verifiedBy = `SELECT partner_id FROM verified_teachers
+  WHERE block = ?1 / 62 AND (mask >> (?1 % 62)) & 1 ORDER BY partner_id`;
+/** Notes are made in another order than the log's, which costs a page each: only while somebody needs them. */
+const wantsVerified = `SELECT 1 FROM settings WHERE name = 'keep_attestations' AND value <> 'forever'
+  UNION ALL SELECT 1 FROM webhook_endpoints WHERE teachers = 'verified' LIMIT 1`;
+
+/** What is built behind the evidence log, and what is taken from its end. */
+export function createAttestationUpkeep(driver: Driver): AttestationUpkeep {
+  async function noteVerified(): Promise<boolean> {
+    const [, moved] = await driver.batch([
+      { sql: insertVerified, args: [verifiedRows] },
+      { sql: moveVerified, args: [verifiedRows] },
+    ]);
+    return moved?.length === 1;
+  }
+
+  /** The parts are read where the writing is done: there the rows are still in memory. */
+  async function buildStretch(): Promise<boolean> {
+    const [next] = await driver.query(nextStretch, [stretchRows - 1]);
+    const last = next === undefined ? null : integerOrNull(next, "last_id");
+    if (next === undefined || last === null) return false;
+    const first = integer(next, "first_id");
+    const keys: SoughtBy[] = [];
+    for (let from = first; from <= last; ) {
+      const [rows] = await driver.batch([{ sql: partOf + keysOfPart, args: [from, last, verifiedRows] }]);
+      const [part] = rows ?? [];
+      if (part === undefined || part.last_id === null) break;
+      keys.push(...readKeys(text(part, "keys")));
+      from = integer(part, "last_id") + 1;
+    }
+    const insert = `INSERT INTO attestation_stretches (first_id, last_id, filter) VALUES (?, ?, ?)
+      ON CONFLICT DO NOTHING`;
+    await driver.batch([{ sql: insert, args: [first, last, makeFilter(keys)] }]);
+    return true;
+  }
+
+  return {
+    async build() {
+      const wanted = (await driver.query(wantsVerified)).length > 0;
+      const verified = wanted && (await noteVerified());
+      return (await buildStretch()) || verified;
+    },
+    noteVerified,
+    async prune(before, limit) {
+      const seconds = Math.floor(before / 1000);
+      const counted = await driver.batch([
+        { sql: readUpkeep, args: [] },
+        { sql: prune, args: [seconds, limit] },
+        { sql: notePruned, args: [seconds] },
+        { sql: pruneStretches, args: [] },
+        { sql: readUpkeep, args: [] },
+      ]);
+      const [was, is] = [counted[0]?.[0], counted[4]?.[0]];
+      return was === undefined || is === undefined ? 0 : integer(is, "pruned") - integer(was, "pruned");
+    },
+    async verifiedBy(teacherId) {
+      return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
+    },
+    async kept() {
+      const [row] = await driver.query(readUpkeep);
+      const from = row === undefined ? null : integerOrNull(row, "kept_from");
+      return {
+        from: from === null ? null : from * 1000,
+        pruned: row === undefined ? 0 : integer(row, "pruned"),
+      };
+    },
+  };
+}
+
+function readKeys(json: string): SoughtBy[] {
+  const [teachers, nins, partners] = JSON.parse(json) as [(number | null)[], string[], string[]];
+  return [
+    ...teachers.filter((teacherId) => teacherId !== null).map((teacherId) => ({ teacherId })),
+    ...nins.filter((hex) => hex !== "").map((hex) => ({ ninIndex: Buffer.from(hex, "hex") })),
+    ...partners.map((partnerId) => ({ partnerId })),
+  ];
+}

@@ -1,0 +1,182 @@
+import { createHash } from "node:crypto";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { type Driver, type Row, storeError } from "./driver.ts";
+import { codeOf, placeNew, placeOver, syncFile } from "./files.ts";
+import { inspectSchema, requireOwnSchema } from "./migrations.ts";
+import { openNative } from "./native.ts";
+import { integer, integerOrNull, text } from "./rows.ts";
+
+/** What a backup holds, as far as an operator wants to know it before relying on it. */
+export type BackupFacts = {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Number of the newest migration that it has. */
+  readonly schema: number;
+  readonly environment: "live" | "sandbox";
+  /** Which master key it was made with (Secrets.check); null in a database that was never used. */
+  readonly masterKeyCheck: string | null;
+  readonly counts: Readonly<Record<(typeof countedTables)[number], number>>;
+  /** Milliseconds since the epoch; null when nothing was attested. */
+  readonly newestAttestation: number | null;
+};
+
+const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
+const headerBytes = 100;
+const magic = "SQLite format 3\0";
+
+/**
+ * Writes a consistent copy of a database that may be in use, under its final name only when it is complete,
+ * checked and on the disk.
+ * @param replace whether it may take the place of a file that is there
+ * @throws TvsError REFUSED when `file` or its `.partial` exists or its folder does not, STORE_* otherwise
+ */
+export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
+  const partial = `${file}.partial`;
+  if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+    throw new TvsError("REFUSED", `${file} exists already; choose another name`);
+  await requireOwnSchema(driver);
+  reserve(file, partial);
+  try {
+    await driver.copyTo(partial);
+    syncFile(partial);
+    const facts = await inspectBackup(partial, file);
+    if (replace) placeOver(partial, file);
+    else placeNew(partial, file);
+    return facts;
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+}
+
+/** Makes the empty file that the copy goes into, readable by its owner alone before anything is in it. */
+function reserve(file: string, partial: string): void {
+  try {
+    closeSync(openSync(partial, "wx", 0o600));
+  } catch (cause) {
+    const message =
+      codeOf(cause) === "EEXIST"
+        ? `${partial} is in the way: another backup is being written, or one was interrupted; delete it if none is`
+        : `${file} cannot be written; check its folder`;
+    throw new TvsError("REFUSED", message, { cause });
+  }
+}
+
+/**
+ * Looks into a backup without changing it or its folder: the file is opened as immutable, so that SQLite
+ * makes no side files, takes no lock and replays no journal.
+ * @param name how messages call the file
+ * @throws TvsError INPUT_UNREADABLE when it cannot be read, STORE_CORRUPT when it is no backup of this
+ *   program or is damaged, DATABASE_TOO_NEW when a newer program made it
+ */
+export async function inspectBackup(file: string, name = file): Promise<BackupFacts> {
+  const bytes = checkHeader(file, name);
+  return withImmutable(file, async (all) => {
+    try {
+      // First of all, because a check of the pages evaluates what the schema says.
+      const schema = await schemaOf(all);
+      checkIntegrity(all);
+      return { bytes, sha256: await digestOf(file), schema, ...contentOf(all) };
+    } catch (error) {
+      const { code, message, detail = "" } = storeError(error);
+      if (code === "DATABASE_TOO_NEW") throw error;
+      throw new TvsError("STORE_CORRUPT", `${name} ${damage(message)}`, { detail, cause: error });
+    }
+  });
+}
+
+const noBackup = "is not a backup of this program";
+const changed = "was changed by somebody else";
+
+function damage(message: string): string {
+  if (message === noBackup) return `${noBackup}; use a file that tvs backup has made`;
+  return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
+}
+
+/** Reads rows of one database; a statement without parameters, as often as it likes. */
+export type ReadAll = (sql: string) => Row[];
+
+/** Runs `act` over a file that nobody changes meanwhile. */
+export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | Promise<T>): Promise<T> {
+  // The path as an address: percent-encoded, so that a `?` or `#` in a name is not taken for options.
+  const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
+  try {
+    return await act((sql) => db.prepare(sql).all([]) as Row[]);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * A backup is one whole file. One that is marked for write-ahead logging was copied from a running
+ * database by hand, and may lack the newest commits without anything else showing it.
+ */
+function checkHeader(file: string, name: string): number {
+  const header = new Uint8Array(headerBytes);
+  const size = readHeader(file, name, header);
+  if (new TextDecoder().decode(header.subarray(0, magic.length)) !== magic) {
+    throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
+  }
+  if (header[18] !== 1) {
+    const message =
+      `${name} was copied from a database file by hand and may lack its newest commits; ` +
+      "make a backup of it with tvs backup --database file:PATH, and use that";
+    throw new TvsError("STORE_CORRUPT", message);
+  }
+  return size;
+}
+
+/** @returns the size of the file, in bytes */
+function readHeader(file: string, name: string, header: Uint8Array): number {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, "r");
+    readSync(descriptor, header);
+    return fstatSync(descriptor).size;
+  } catch (cause) {
+    throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+async function schemaOf(all: ReadAll): Promise<number> {
+  const found = await inspectSchema(all).catch((cause) => {
+    if (!isTvsError(cause, "STORE_CORRUPT")) throw cause;
+    throw new TvsError("STORE_CORRUPT", noBackup, { cause });
+  });
+  if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
+  if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
+  return found.version;
+}
+
+function checkIntegrity(all: ReadAll): void {
+  const [row] = all("PRAGMA integrity_check(1)");
+  if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages do not fit together");
+}
+
+function contentOf(all: ReadAll) {
+  const settings = new Map(
+    all("SELECT name, value FROM settings").map((row) => [text(row, "name"), text(row, "value")]),
+  );
+  const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
+  const [newest] = all("SELECT max(issued_at) AS at FROM attestations");
+  const seconds = newest === undefined ? null : integerOrNull(newest, "at");
+  return {
+    environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
+    masterKeyCheck: settings.get("master_key_check") ?? null,
+    counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as BackupFacts["counts"],
+    newestAttestation: seconds === null ? null : seconds * 1000,
+  };
+}
+
+/** SHA-256 of a file, hexadecimal. */
+export async function digestOf(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }))
+    hash.update(chunk as Uint8Array);
+  return hash.digest("hex");
+}

@@ -1,0 +1,84 @@
+import { TvsError } from "../../domain/errors.ts";
+
+/** What may be bound to a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
+export type Value = null | number | string | boolean | Uint8Array;
+export type Row = Record<string, unknown>;
+export type Statement = { readonly sql: string; readonly args: readonly Value[] };
+
+/**
+ * The seam between the store's SQL and a database.
+ *
+ * There are two drivers: `embedded.ts` (libsql in this process) and `remote.ts` (a libSQL server).
+ * `test/store/conformance.ts` says what both must do. No interactive transactions, on purpose: one act
+ * is one atomic batch, so that both drivers commit it in one round trip.
+ */
+export type Driver = {
+  readonly kind: "embedded" | "remote";
+  /** Runs one reading statement. */
+  query(sql: string, args?: readonly Value[]): Promise<Row[]>;
+  /**
+   * Runs writing statements atomically, durable when the promise resolves.
+   * @returns the rows of each statement's RETURNING clause, in order
+   */
+  batch(statements: readonly Statement[]): Promise<Row[][]>;
+  /** For how many milliseconds the last batch kept everybody else from writing, where that is known. */
+  readonly heldMs?: () => number;
+  /** Copies the database, consistently, into a new file. */
+  copyTo(file: string): Promise<void>;
+  /** Claims the database for one `tvs serve`; released by `close()` or the end of the process. */
+  claimService(): Promise<void>;
+  /** Whether a `tvs serve` holds the claim now, this process included. */
+  serviceRunning(): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+export function statement(sql: string, args: readonly Value[] = []): Statement {
+  return { sql, args };
+}
+
+/**
+ * Makes a value safe to bind. An integer goes as a bigint, because the native driver binds every JS
+ * number as REAL and `6` would be read back from text or JSON as `6.0`.
+ * @throws TypeError for a value that no column can hold unchanged
+ */
+export function bindable(value: Value): null | number | bigint | string | Uint8Array {
+  if (typeof value === "string") {
+    if (value.includes("\0")) throw new TypeError("text with a NUL character cannot be stored");
+    return value;
+  }
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) throw new TypeError("a number to be stored must be finite");
+    return Number.isSafeInteger(value) ? BigInt(value) : value;
+  }
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (value === null || value instanceof Uint8Array) return value;
+  throw new TypeError("only null, numbers, text, booleans and bytes can be stored");
+}
+
+const explanations = {
+  STORE_BUSY: "the database is locked by another process; try again, or end the process that holds it",
+  STORE_CONSTRAINT: "the change conflicts with what is stored",
+  STORE_CORRUPT: "the file is not a database of this program, or is damaged; restore a backup",
+  STORE_FULL: "the disk is full or failing; free some space and try again",
+  STORE_READ_ONLY: "the database cannot be written; check the owner and the mode of the data directory",
+  STORE_UNAVAILABLE: "the database does not answer; try again",
+} as const;
+
+type StoreCode = keyof typeof explanations;
+
+const patterns: readonly [RegExp, StoreCode][] = [
+  [/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i, "STORE_BUSY"],
+  [/SQLITE_CONSTRAINT|constraint failed|cannot store .* value|PROXY_ERROR.*constraint/i, "STORE_CONSTRAINT"],
+  [/SQLITE_FULL|database or disk is full|disk I\/O error|SQLITE_IOERR|ENOSPC/i, "STORE_FULL"],
+  [/SQLITE_READONLY|readonly database|SQLITE_PERM|EACCES|EROFS/i, "STORE_READ_ONLY"],
+  [/SQLITE_NOTADB|SQLITE_CORRUPT|not a database|malformed/i, "STORE_CORRUPT"],
+];
+
+/** Translates a database's error, once, into one of ours; anything unrecognised means "unavailable". */
+export function storeError(error: unknown): TvsError {
+  if (error instanceof TvsError) return error;
+  const text =
+    error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);
+  const code = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? "STORE_UNAVAILABLE";
+  return new TvsError(code, explanations[code], { detail: text.trim(), cause: error });
+}

@@ -1,0 +1,63 @@
+import type { AttestationStore } from "../../domain/attestations.ts";
+import { isTvsError } from "../../domain/errors.ts";
+import { type Driver, statement } from "./driver.ts";
+
+/** Whether the disk still takes what an answer leaves behind. */
+export type EvidenceDisk = {
+  /** Puts itself around a store, to see what becomes of its commits. */
+  watch(store: AttestationStore): AttestationStore;
+  /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */
+  probe(): Promise<void>;
+  /** Whether the last evidence was refused and nothing of its size has gone through since. */
+  isRefusing(): boolean;
+};
+
+/** It changes nothing, and yet a database that cannot be written refuses it. */
+const touch = "UPDATE revision SET value = value WHERE id = 1";
+/** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry 256 answers. */
+const roomBytes = 512 * 1024;
+/** No record has an id so short, and it is old enough to be pruned should the process end before it is taken back. */
+const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
+  VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
+const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
+
+/**
+ * Remembers that the disk refused evidence. On a full one a small change still goes through, for it fits into room
+ * that the write-ahead log has already; an answer's evidence does not. Nobody may call meanwhile, because a load
+ * balancer believes the probe, so the probe itself finds out that there is room again: by a commit as large as the
+ * evidence of many answers, which is taken back at once. It does so only after a refusal: a healthy service would wear
+ * its disk out.
+ */
+export function createEvidenceDisk(driver: Driver): EvidenceDisk {
+  let refusal: unknown;
+
+  async function tryForRoom(): Promise<void> {
+    const tried = refusal;
+    await driver.batch([statement(takeRoom)]);
+    await driver.batch([statement(giveRoomBack)]);
+    // Another answer may have been refused while this went on.
+    if (refusal === tried) refusal = undefined;
+  }
+
+  return {
+    watch: (store) => ({
+      ...store,
+      async record(call) {
+        try {
+          const stored = await store.record(call);
+          refusal = undefined;
+          return stored;
+        } catch (error) {
+          if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) refusal = error;
+          throw error;
+        }
+      },
+    }),
+    async probe() {
+      await driver.batch([statement(touch)]);
+      if (refusal !== undefined) await tryForRoom();
+      if (refusal !== undefined) throw refusal;
+    },
+    isRefusing: () => refusal !== undefined,
+  };
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { TvsError } from "../../domain/errors.ts";
+
+/** Waits until a file's bytes are on the disk. */
+export function syncFile(file: string): void {
+  sync(file, "r+");
+}
+
+/** Waits until the names in a file's folder are on the disk: a rename alone may be forgotten by a power cut. */
+export function syncFolderOf(file: string): void {
+  sync(dirname(file), "r");
+}
+
+function sync(path: string, mode: "r" | "r+"): void {
+  const descriptor = openSync(path, mode);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Gives a finished file its name, if nothing has that name. A rename would overwrite what another process
+ * put there a moment ago; a second name for the file is refused by the operating system instead.
+ * @throws TvsError REFUSED when the name is taken
+ */
+export function placeNew(temporary: string, file: string): void {
+  try {
+    linkSync(temporary, file);
+    rmSync(temporary);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" && !existsSync(file)) renameSync(temporary, file);
+    else throw new TvsError("REFUSED", `${file} exists already; choose another name`, { cause: error });
+  }
+  syncFolderOf(file);
+}
+
+/** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
+export function placeOver(temporary: string, file: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new TvsError("REFUSED", `${file} is no file any more; choose another name`);
+  renameSync(temporary, file);
+  syncFolderOf(file);
+}
+
+/**
+ * Writes a file whole: beside its name first, so that a reader never finds half of it and a link is never followed.
+ * @returns the name of the finished file beside it, which is still to be given its own
+ */
+export async function writeBeside(
+  file: string,
+  content: string | AsyncIterable<string>,
+  mode = 0o600,
+): Promise<string> {
+  const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
+  const handle = await open(temporary, "wx", mode);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+    return temporary;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The operating system's word for what went wrong, `ENOENT` for example. */
+export function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code ?? "");
+}

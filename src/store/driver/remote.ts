@@ -1,0 +1,90 @@
+import { TvsError } from "../../domain/errors.ts";
+import { bindable, type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { createClaim, isDeadHere, ownProcessSpace } from "./service-lock.ts";
+
+export type RemoteOptions = {
+  /** `libsql://`, `http://` or `https://` address of a libSQL server. */
+  readonly url: string;
+  readonly token?: string;
+  readonly timeoutMs?: number;
+  /** How often a claim is renewed. */
+  readonly renewMs?: number;
+  /** How long a claim outlives the last sign of life of the service that holds it (claim.ts). */
+  readonly claimMs?: number;
+  /** Told, once, that another service has taken the claim over: this process never answers from the database again. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
+  /** Where this process's id means something; found out when it is left out, null where that cannot be said. */
+  readonly processSpace?: string | null;
+};
+
+/**
+ * Reaches a libSQL server with @libsql/client.
+ *
+ * The client has no time-out of its own. A call that failed may still have been committed, so every act
+ * of the store is written to be harmless when it is done twice.
+ * @throws TvsError STORE_UNAVAILABLE when the server does not answer
+ */
+export async function openRemote({
+  url,
+  token,
+  timeoutMs = 5000,
+  renewMs = 2_000,
+  claimMs,
+  onLost,
+  processSpace = ownProcessSpace(),
+}: RemoteOptions): Promise<Driver> {
+  const { createClient } = await import("@libsql/client/http");
+  const client = createClient({
+    url,
+    ...(token === undefined ? {} : { authToken: token }),
+    fetch: (input: string | URL | Request, init?: RequestInit) =>
+      fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
+  });
+  const convert = ({ sql, args }: Statement) => ({ sql, args: args.map(bindable) as never[] });
+
+  async function batch(statements: readonly Statement[]): Promise<Row[][]> {
+    try {
+      const results = await client.batch(statements.map(convert), "write");
+      return results.map((result) => result.rows as unknown as Row[]);
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  async function query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+    try {
+      return (await client.execute(convert({ sql, args }))).rows as unknown as Row[];
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  const claim = createClaim(batch, { renewMs, claimMs, processSpace, onLost });
+  return {
+    kind: "remote",
+    async query(sql, args) {
+      claim.requireHeld();
+      return query(sql, args);
+    },
+    async batch(statements) {
+      claim.requireHeld();
+      return batch(statements);
+    },
+    async copyTo() {
+      const message =
+        "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
+      throw new TvsError("REFUSED", message);
+    },
+    claimService: claim.take,
+    async serviceRunning() {
+      const [row] = await query("SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ?", [
+        Date.now(),
+      ]);
+      return row !== undefined && !isDeadHere(String(row.holder), processSpace);
+    },
+    async close() {
+      await claim.release();
+      client.close();
+    },
+  };
+}

@@ -1,0 +1,223 @@
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { TvsError } from "../../domain/errors.ts";
+import { compareStandings, readStanding, type Standing, type Undone } from "../attestation-summary.ts";
+import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
+import { openConnection } from "./connection.ts";
+import { storeError } from "./driver.ts";
+import { claim } from "./embedded.ts";
+import { codeOf, placeNew, syncFile, syncFolderOf } from "./files.ts";
+import { openNative } from "./native.ts";
+
+/** Under this name a restored database says that no webhook may leave until an operator lets them go. */
+export const holdWebhooksName = "hold_webhooks";
+
+/** How long the swap waits for a command that still has the old database open, in milliseconds. */
+const oldInUseWaitMs = 2000;
+const oldInUseRetryMs = 20;
+const sideFiles = ["-wal", "-shm", "-journal"] as const;
+
+export type RestoreOptions = {
+  /** The backup. */
+  readonly from: string;
+  /** What inspectBackup found in it: only these bytes are restored. */
+  readonly facts: BackupFacts;
+  /** The database file that it becomes. */
+  readonly target: string;
+  /** Replace a database that is there. */
+  readonly force: boolean;
+  readonly holdWebhooks: boolean;
+  /** Added to the name under which the old database is kept. */
+  readonly stamp: string;
+};
+
+export type Restored = {
+  /** Where the old database is now; null when there was none. */
+  readonly replaced: string | null;
+  /** What the old database had and the restored one has not; null when there was none, or it cannot be read. */
+  readonly undone: Undone | null;
+};
+
+/**
+ * Puts a backup in the place of a database that no service uses.
+ *
+ * Whatever moment the process is killed at, the old or the restored database is there, whole: the backup is
+ * copied beside the target, compared and synced; the old database's log is folded into its file and
+ * both side files are gone before the one rename that changes anything. So no log of the old database can
+ * ever meet the restored one.
+ * @throws TvsError REFUSED when there is a database and `force` is not set, DATABASE_IN_USE,
+ *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { from } = options;
+  refuseExisting(options);
+  // A service locks the file behind a link, and the link is to stay one.
+  const isLink = lstatSync(options.target, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const target = isLink ? realpathSync(options.target) : options.target;
+  const lock = await claim(`${target}.lock`);
+  const temporary = `${target}.restoring-${process.pid}`;
+  try {
+    removeLeftovers(target);
+    copyIn(from, temporary);
+    if ((await digestOf(temporary)) !== options.facts.sha256) {
+      throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
+    }
+    if (options.holdWebhooks) await holdWebhooks(temporary);
+    syncFile(temporary);
+    const restored = await withImmutable(temporary, readStanding);
+    return await swap(temporary, { ...options, target, restored });
+  } finally {
+    rmSync(temporary, { force: true });
+    lock.close();
+  }
+}
+
+/** @throws TvsError REFUSED when there is a database and `force` is not set */
+export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
+  if (!existsSync(target) || force) return;
+  const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
+  throw new TvsError("REFUSED", message);
+}
+
+/** Half-made copies of a restore that was killed; the claim says that no other restore is running. */
+function removeLeftovers(target: string): void {
+  const prefix = `${basename(target)}.restoring-`;
+  for (const name of readdirSync(dirname(target))) {
+    if (name.startsWith(prefix)) rmSync(join(dirname(target), name), { force: true });
+  }
+}
+
+function copyIn(from: string, temporary: string): void {
+  try {
+    copyFileSync(from, temporary, constants.COPYFILE_EXCL);
+    chmodSync(temporary, 0o600);
+  } catch (cause) {
+    if (codeOf(cause) === "ENOSPC") throw storeError(cause);
+    throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read, or not copied to ${dirname(temporary)}`, {
+      cause,
+    });
+  }
+}
+
+async function holdWebhooks(file: string): Promise<void> {
+  const connection = await openConnection(file);
+  try {
+    const sql =
+      "INSERT INTO settings (name, value) VALUES (?, 'true') ON CONFLICT (name) DO UPDATE SET value = 'true'";
+    connection.transaction([{ sql, args: [holdWebhooksName] }]);
+    // Back to one whole file: the connection's write-ahead log must not be left beside it.
+    connection.exec("PRAGMA journal_mode = DELETE");
+  } finally {
+    connection.close();
+  }
+}
+
+type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: Standing };
+
+async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
+  const aside = `${target}.replaced-${stamp}`;
+  if (!existsSync(target)) {
+    // A log without its database would be replayed into the restored one.
+    setSideFilesAside(target, aside);
+    syncFolderOf(target);
+    placeNew(temporary, target);
+    return { replaced: null, undone: null };
+  }
+  const old = await holdOld(target);
+  try {
+    const before = old === null ? null : attempt(() => readStanding(old.all));
+    keepUnderOtherName(target, aside);
+    if (old === null) setSideFilesAside(target, aside);
+    syncFolderOf(target);
+    renameSync(temporary, target);
+    syncFolderOf(target);
+    return { replaced: aside, undone: before === null ? null : compareStandings(before, restored) };
+  } finally {
+    old?.release();
+  }
+}
+
+/**
+ * Folds the old database's log into its file and keeps everybody out until the swap is done.
+ *
+ * Leaving WAL mode needs every other connection to be closed, so it also finds out whether a command still
+ * works with the database. A process that waits for our lock meanwhile has the old file open; it cannot
+ * make a log under the new file's name, because SQLite refuses to write to a file that was moved. Until the
+ * release no other code of this process may open the file: closing it would drop the lock (fcntl).
+ * @returns null for a file that is too damaged to be opened
+ */
+async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
+  const db = await openNative(target);
+  const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
+  const deadline = Date.now() + oldInUseWaitMs;
+  let failure = seize(db, all);
+  while (failure?.code === "STORE_BUSY" && Date.now() < deadline) {
+    await new Promise((done) => setTimeout(done, oldInUseRetryMs));
+    failure = seize(db, all);
+  }
+  if (failure !== null) {
+    db.close();
+    if (failure.code === "STORE_CORRUPT") return null;
+    if (failure.code !== "STORE_BUSY") throw failure;
+    throw new TvsError(
+      "DATABASE_IN_USE",
+      `another process works with ${target}; wait for it or end it, then try again`,
+    );
+  }
+  return {
+    all,
+    release() {
+      db.exec("ROLLBACK");
+      db.close();
+    },
+  };
+}
+
+/** One try; SQLite does not wait by itself when a change of the journal mode meets another connection. */
+function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | null {
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+    db.exec("BEGIN EXCLUSIVE");
+    // Between the two statements another process may have come and gone back to WAL.
+    if (all("PRAGMA journal_mode")[0]?.journal_mode !== "delete")
+      throw new TvsError("STORE_BUSY", "in use again");
+    return null;
+  } catch (error) {
+    attempt(() => db.exec("ROLLBACK"));
+    return storeError(error);
+  }
+}
+
+function attempt<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch {
+    return null;
+  }
+}
+
+function keepUnderOtherName(target: string, aside: string): void {
+  try {
+    linkSync(target, aside);
+  } catch (cause) {
+    const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
+    throw new TvsError("REFUSED", message, { cause });
+  }
+}
+
+function setSideFilesAside(target: string, aside: string): void {
+  for (const end of sideFiles) {
+    if (existsSync(target + end)) renameSync(target + end, aside + end);
+  }
+}

@@ -1,0 +1,294 @@
+import { describe, expect, test } from "bun:test";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkAccessLog, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
+import { judgeSigning } from "../../../cli/doctor/signing.ts";
+import { readConfig } from "../../../src/config.ts";
+import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
+import { createCallWriter } from "../../../src/store/call-writer.ts";
+import { openConnection } from "../../../src/store/driver/connection.ts";
+import { makeCertificate } from "../../certificates.ts";
+import { withTempDir, withTestOperator } from "../../harness.ts";
+import { aSigningKey } from "../../store/samples.ts";
+import { runTvs } from "../run.ts";
+
+type Check = { name: string; result: string; found: string; advice: string | null };
+
+async function doctor(dataDir: string, flags: string[] = [], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runTvs(["doctor", "--json", ...flags], { dataDir, env });
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  const of = (name: string) => checks.find((check) => check.name === name);
+  return { code, stderr, ok, checks, of };
+}
+
+/** A data directory as the first command leaves it. */
+async function healthy(dataDir: string): Promise<void> {
+  await chmod(dataDir, 0o700);
+  await withTestOperator(dataDir, async () => {});
+}
+
+describe("tvs doctor", () => {
+  test("on a healthy machine nothing fails, and every failure would say what to do", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const { code, ok, checks, of } = await doctor(dataDir, ["--full"]);
+      expect({ code, ok }).toEqual({ code: 0, ok: true });
+      const names = checks.map((check) => check.name);
+      expect(new Set(names).size).toBe(names.length);
+      for (const name of [
+        "data-directory",
+        "master-key",
+        "schema",
+        "integrity",
+        "clock",
+        "database-engine",
+      ]) {
+        expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
+      }
+      // How fast it signs is the machine's affair, which may be busy.
+      expect(of("signing")?.result).not.toBe("fail");
+      // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
+      expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
+      expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
+      expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
+    }));
+
+  test("says which engine signs, and how fast", () =>
+    withTempDir(async (dataDir) => {
+      const rate = /^WebCrypto, [1-9]\d* RSA-2048 signatures a second$/;
+      const { of } = await doctor(dataDir, [], { TVS_SIGNING_ENGINE: "webcrypto" });
+      expect(of("signing")?.found).toMatch(rate);
+    }));
+
+  test.if(findLibcrypto() !== undefined)("names the version of OpenSSL, and its threads", () =>
+    withTempDir(async (dataDir) => {
+      const { of } = await doctor(dataDir, [], { TVS_SIGNING_ENGINE: "openssl" });
+      const found = /^OpenSSL 3\.\d+\.\d+, \d+ threads?, [1-9]\d* RSA-2048 signatures a second$/;
+      expect(of("signing")?.found).toMatch(found);
+    }),
+  );
+
+  test("warns where a batch would take longer than a caller waits for it", () => {
+    const description = "WebCrypto";
+    const signer = { engine: () => ({ description }), reason: () => null } as never;
+    expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
+    expect(judgeSigning(signer, 99)).toMatchObject({
+      result: "warn",
+      found: "WebCrypto, 99 RSA-2048 signatures a second",
+      advice: "give the service more processor time",
+    });
+  });
+
+  test("looks at the access log: what it takes, what is missing from it, whether it can be read", () =>
+    withTempDir(async (dataDir) => {
+      const config = readConfig({ data: dataDir }, {});
+      const file = config.callsFile;
+      const look = () => checkAccessLog(config, Date.now());
+      expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "none is kept" });
+      const write = createCallWriter(file);
+      await write({ rows: "[]", dropped: 0 });
+      expect(await look()).toMatchObject({ result: "ok", found: `1 MiB at ${file}` });
+      await write({ rows: "[]", dropped: 7, close: true });
+      const found = `1 MiB at ${file}; 7 calls of the last day are missing`;
+      expect(await look()).toMatchObject({ result: "warn", found });
+      for (const end of ["-wal", "-shm"]) await rm(file + end, { force: true });
+      await writeFile(file, "no database".repeat(1_000));
+      expect(await look()).toMatchObject({
+        result: "warn",
+        found: expect.stringContaining("cannot be read"),
+      });
+      await healthy(dataDir);
+      expect((await doctor(dataDir)).of("access-log")).toMatchObject({ result: "warn" });
+    }));
+
+  test("makes neither a data directory nor a database", () =>
+    withTempDir(async (folder) => {
+      const dataDir = join(folder, "none");
+      const { code, ok, of, stderr } = await doctor(dataDir);
+      expect({ code, ok }).toEqual({ code: 2, ok: false });
+      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; --data or TVS_DATA says where it is\n`);
+      expect(of("runtime")?.result).toBe("ok");
+      expect(of("data-directory")?.result).toBe("warn");
+      expect(of("database")?.result).toBe("fail");
+      await mkdir(dataDir);
+      await doctor(dataDir);
+      expect(await readdir(dataDir)).toEqual([]);
+    }));
+
+  test("names modes that let others in", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const key = join(dataDir, "master.key");
+      await chmod(dataDir, 0o755);
+      await chmod(key, 0o640);
+      const { code, of } = await doctor(dataDir);
+      expect(code).toBe(1);
+      expect(of("master-key")).toMatchObject({ result: "fail", advice: `chmod 600 ${key}` });
+      expect(of("data-directory")).toMatchObject({ result: "warn", advice: `chmod 700 ${dataDir}` });
+    }));
+
+  test("a master key that is missing, of another database, or none at all", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const key = join(dataDir, "master.key");
+      const found = async (env = {}) => (await doctor(dataDir, [], env)).of("master-key");
+      const other = Buffer.alloc(32, 7).toString("base64url");
+      expect(await found({ TVS_MASTER_KEY: other })).toMatchObject({
+        result: "fail",
+        found: expect.stringContaining("not the one"),
+      });
+      await writeFile(key, other);
+      expect((await found())?.result).toBe("fail");
+      await writeFile(key, "rubbish");
+      expect((await found())?.result).toBe("fail");
+      await rm(key);
+      expect(await found()).toMatchObject({ result: "fail", found: expect.stringContaining("is missing") });
+      expect(JSON.stringify(await doctor(dataDir, [], { TVS_MASTER_KEY: other }))).not.toContain(other);
+    }));
+
+  test("a file that is no database, one of another program, and a damaged one", () =>
+    withTempDir(async (dataDir) => {
+      const file = join(dataDir, "tvs.db");
+      await writeFile(file, "");
+      expect((await doctor(dataDir)).of("database")).toMatchObject({ result: "fail" });
+      expect(await Bun.file(file).text()).toBe("");
+      const foreign = await openConnection(file);
+      foreign.exec("CREATE TABLE notes (text)");
+      foreign.close();
+      expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
+      for (const name of await readdir(dataDir)) await rm(join(dataDir, name));
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver }) => {
+        const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
+        const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
+        await driver.batch([{ sql, args: [] }]);
+        await driver.query("PRAGMA wal_checkpoint(TRUNCATE)");
+      });
+      const bytes = new Uint8Array(await Bun.file(file).arrayBuffer());
+      bytes.fill(0xff, bytes.length - 40_000, bytes.length - 20_000);
+      await writeFile(file, bytes);
+      const { code, checks } = await doctor(dataDir);
+      expect(code).toBe(1);
+      expect(checks.some(({ name, result }) => result === "fail" && /integrity|database/.test(name))).toBe(
+        true,
+      );
+    }));
+
+  test("a clock behind the data, and a schema from a newer program", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver, clock }) => {
+        const later = clock.now() + 3_600_000;
+        await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
+      });
+      expect((await doctor(dataDir)).of("clock")).toMatchObject({
+        result: "fail",
+        advice: expect.stringContaining("NTP"),
+      });
+      await withTestOperator(dataDir, ({ driver }) =>
+        driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]),
+      );
+      expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
+    }));
+
+  test("a trigger that undoes revocations is a failure, and no command goes on beside it", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, ({ driver }) =>
+        driver.batch([
+          {
+            sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+              UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`,
+            args: [],
+          },
+        ]),
+      );
+      const { code, of } = await doctor(dataDir, ["--full"]);
+      expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
+      expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
+      const refused = await runTvs(["keys", "list"], { dataDir });
+      expect(refused).toMatchObject({ code: 1, stdout: "" });
+      expect(refused.stderr).toMatch(/^tvs: somebody else has changed the schema.* the trigger undo .*\n$/);
+    }));
+
+  test("copies of the database engine that commands left, and who owns the name that it should have", () =>
+    withTempDir(async (folder) => {
+      const uid = process.getuid?.() ?? -1;
+      const check = (as: number) => checkTempDirectory({ BUN_TMPDIR: folder }, as);
+      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+      await writeFile(join(folder, `.bun-${uid}-f62bf34fc664bb18.node`), "ours");
+      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+      for (const name of [".eec1cf2621c2cb9b-0.node", ".eec1cf262a1b13c1-0.node"])
+        await writeFile(join(folder, name), Buffer.alloc(1024 * 1024));
+      expect(check(uid).found).toBe(`${folder}: 2 left copies of the database engine, 2 MiB`);
+      expect(check(uid).advice).toContain("TMPDIR");
+      const other = uid + 1;
+      await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
+      expect(check(other)).toMatchObject({
+        result: "warn",
+        found: expect.stringContaining(`user ${uid} owns the name it should have, .bun-${other}-`),
+      });
+    }));
+
+  test("a pending key that has been public for a day may be promoted", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      await withTestOperator(dataDir, async ({ driver }) => {
+        const { createdAt } = aSigningKey("old", "pending");
+        await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
+      });
+      const found = "one active, one pending that may be promoted";
+      expect((await doctor(dataDir)).of("signing-keys")).toMatchObject({ result: "ok", found });
+    }));
+
+  test("an environment with which serve would not start", () =>
+    withTempDir(async (dataDir) => {
+      await healthy(dataDir);
+      const { code, of } = await doctor(dataDir, [], { TVS_TLS_CERT: "cert.pem" });
+      expect(code).toBe(1);
+      expect(of("configuration")).toMatchObject({
+        result: "fail",
+        advice: expect.stringContaining("--tls-key"),
+      });
+    }));
+});
+
+describe("the certificate of the service", () => {
+  const now = Date.parse("2026-06-15T00:00:00Z");
+  const ending = (notAfter: string) =>
+    makeCertificate({
+      commonName: "service",
+      notBefore: new Date("2026-01-01"),
+      notAfter: new Date(notAfter),
+    });
+
+  test("is judged by its end, by its chain's and by its key", () =>
+    withTempDir(async (folder) => {
+      const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+      const [good, soon, over] = await Promise.all([
+        ending("2027-01-01"),
+        ending("2026-07-01"),
+        ending("2026-06-01"),
+      ]);
+      const judge = async (cert: string, key: string) => {
+        await writeFile(certFile, cert);
+        await writeFile(keyFile, key, { mode: 0o600 });
+        return checkTls({ port: 0, certFile, keyFile }, now).result;
+      };
+      expect(await judge(good.certPem, good.keyPem)).toBe("ok");
+      await chmod(keyFile, 0o644);
+      expect(checkTls({ port: 0, certFile, keyFile }, now)).toMatchObject({
+        result: "warn",
+        advice: `chmod 600 ${keyFile}`,
+      });
+      await chmod(keyFile, 0o600);
+      expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
+      expect(await judge(over.certPem, over.keyPem)).toBe("fail");
+      expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");
+      expect(await judge(good.certPem, soon.keyPem)).toBe("fail");
+      expect(await judge("nothing", good.keyPem)).toBe("fail");
+      await rm(keyFile);
+      expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
+      expect(checkTls(undefined, now).result).toBe("ok");
+    }));
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
+import { runTvs } from "../run.ts";
+
+setDefaultTimeout(60_000);
+
+let folder: string;
+let dataDir: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tvs-completion-"));
+  dataDir = join(folder, "data");
+  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "9", "--per-day", "99"];
+  await runTvs(["partners", "add", "exam-body", "--name", "Exam: Body", ...terms], { dataDir });
+  const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
+  await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, {
+    mode: 0o755,
+  });
+  for (const shell of ["bash", "zsh", "fish"]) {
+    await writeFile(join(folder, shell), (await runTvs(["completion", shell])).stdout);
+  }
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function offered(...words: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await runTvs(["__complete", ...words], { dataDir });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t")[0] ?? ""]));
+}
+
+function environment(): Record<string, string> {
+  return { PATH: `${folder}:${process.env.PATH}`, HOME: folder, TVS_DATA: dataDir };
+}
+
+async function shell(name: string, args: string[]): Promise<string> {
+  const child = Bun.spawn([name, ...args], {
+    cwd: folder,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: environment(),
+  });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  expect({ code: await child.exited, err }).toEqual({ code: 0, err: "" });
+  return out;
+}
+
+describe("what may follow", () => {
+  test.each([
+    [["ke"], ["keys"]],
+    [["keys", "co"], ["compromise"]],
+    [["partners", "show", ""], ["exam-body"]],
+    [["partners", "webhook", "t"], ["test"]],
+    [["partners", "webhook", "test", "e"], ["exam-body"]],
+    [["webhooks", "list", "--partner", ""], ["exam-body"]],
+    [
+      ["webhooks", "list", "--state", "d"],
+      ["delivered", "dead"],
+    ],
+    [["webhooks", "list", "--state=p"], ["--state=pending"]],
+    [["partners", "add", "x", "--scopes", "batch,lookup_by_n"], ["batch,lookup_by_nin"]],
+    [
+      ["partners", "set", "exam-body", "--batch-cost", ""],
+      ["call", "item"],
+    ],
+    [["roster", "f.csv", "--purpose", "BODYC_E"], ["BODYC_ENDORSEMENT_ELIGIBILITY"]],
+    [["partners", "webhook", "set", "exam-body", "u", "--events", "all,license.v"], ["all,license.verified"]],
+    [["--data", "elsewhere", "bac"], ["backup"]],
+    [["backup", "v"], ["verify"]],
+    [
+      ["completion", ""],
+      ["bash", "zsh", "fish"],
+    ],
+    [["keys", "rotate", "--no"], ["--now"]],
+    [["keys", "rotate", "--now", "--n"], []],
+    [["partners", "add", "e"], []],
+    [["backup", "/tmp/f"], []],
+    [["nonsense", ""], []],
+  ])("%p: %p", async (words, expected) => {
+    expect(await offered(...words)).toEqual(expected);
+  });
+
+  test("key ids come from the database at hand", async () => {
+    const keys = JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as {
+      kid: string;
+    }[];
+    const words = await offered("keys", "compromise", "");
+    expect(words.toSorted()).toEqual(keys.map(({ kid }) => kid).toSorted());
+  });
+
+  test("looking makes nothing on the disk", async () => {
+    const elsewhere = join(folder, "elsewhere");
+    expect(await offered("partners", "show", "--data", elsewhere, "")).toEqual([]);
+    expect(existsSync(elsewhere)).toBe(false);
+  });
+});
+
+describe("the scripts", () => {
+  test("bash completes commands, ids and values behind an equals sign", async () => {
+    const ask = (line: string, words: string[]) =>
+      `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_CWORD=${words.length - 1}; ` +
+      `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); _tvs; echo "\${COMPREPLY[*]}"`;
+    const script = [
+      "source ./bash",
+      ask("tvs keys ", ["tvs", "keys", ""]),
+      ask("tvs partners show ex", ["tvs", "partners", "show", "ex"]),
+      ask("tvs webhooks list --state=d", ["tvs", "webhooks", "list", "--state", "=", "d"]),
+      ask("tvs webhooks list --state=", ["tvs", "webhooks", "list", "--state", "="]),
+      "complete -p tvs",
+    ].join("\n");
+    expect((await shell("bash", ["-c", script])).split("\n").slice(0, 5)).toEqual([
+      "list rotate compromise jwks history import",
+      "exam-body",
+      "delivered dead",
+      "pending delivered dead",
+      "complete -o bashdefault -o default -F _tvs tvs",
+    ]);
+  });
+
+  // The other shells are completed with where they are installed, and the script is there for all.
+  test.if(Bun.which("fish") !== null)("fish completes commands and ids, with what they mean", async () => {
+    const out = await shell("fish", [
+      "-c",
+      'source ./fish; complete -C "tvs partners show "; complete -C "tvs keys ro"',
+    ]);
+    expect(out).toBe(
+      "exam-body\tExam: Body\nrotate\tPromote the pending key, retire the active one and publish a new pending one\n",
+    );
+  });
+
+  test.if(Bun.which("zsh") !== null)("zsh completes at the Tab key", async () => {
+    const startup = "PS1='Z> '; autoload -Uz compinit; compinit -u -D; source ./zsh\n";
+    await writeFile(join(folder, ".zshrc"), startup);
+    // Each is typed once the text before it stands there; the escape sequences between are zsh's own.
+    const typed = [
+      ["Z> ", "tvs partners sho\t"],
+      ["partners show ", "exam\t"],
+      ["-body ", "\u0015exit\r"],
+    ];
+    let text = "";
+    const child = Bun.spawn(["zsh", "-i"], {
+      cwd: folder,
+      env: { ...environment(), ZDOTDIR: folder, TERM: "xterm" },
+      terminal: {
+        cols: 80,
+        rows: 30,
+        data(terminal, bytes) {
+          text += stripVTControlCharacters(new TextDecoder().decode(bytes));
+          const [next] = typed;
+          if (next === undefined || !text.includes(next[0] ?? "")) return;
+          typed.shift();
+          text = "";
+          terminal.write(next[1] ?? "");
+        },
+      },
+    });
+    await Promise.race([child.exited, Bun.sleep(20_000)]);
+    child.kill("SIGKILL");
+    child.terminal?.close();
+    expect({ left: typed.length, text: typed.length === 0 ? "" : text }).toEqual({ left: 0, text: "" });
+  });
+
+  test("another shell is refused, and what was meant is asked", async () => {
+    const { code, stderr } = await runTvs(["completion", "bsh"]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "tvs: the shell must be one of bash, zsh, fish; did you mean bash?\n",
+    });
+  });
+});
+
+describe("did you mean", () => {
+  test.each([
+    [["stauts"], "did you mean status?"],
+    [["export-subject"], "did you mean teachers export-subject?"],
+    [
+      ["show"],
+      "did you mean partners show or teachers show or webhooks show or attestations show or calls show or policy show?",
+    ],
+    [["keys", "lsit"], "did you mean list?"],
+    [["keys", "list", "--jsno"], "did you mean --json?"],
+    [["webhooks", "list", "--state", "deda"], "did you mean dead?"],
+    [["roster", "x", "--purpose", "GENERAL_PUBLIC_VERIFICATON"], "did you mean GENERAL_PUBLIC_VERIFICATION?"],
+    [["partners", "set", "exam-body", "--scopes", "batsh"], "did you mean batch?"],
+    [["partners", "set", "exam-body", "--batch-cost", "items"], "did you mean item?"],
+  ])("%p: %s", async (words, question) => {
+    const { code, stderr, stdout } = await runTvs(words, { dataDir });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(question);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test("what resembles nothing is not guessed at: there is the list", async () => {
+    const { stderr } = await runTvs(["frobnicate"]);
+    expect(stderr).not.toContain("did you mean");
+    expect(stderr).toContain("it has serve, ");
+  });
+
+  test("the list does not stand between a slip and the word that was meant", async () => {
+    expect((await runTvs(["servce"])).stderr).toBe('tvs: tvs has no command "servce"; did you mean serve?\n');
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { command, group, type OurCommand } from "../../../cli/command.ts";
+import { root } from "../../../cli/commands.ts";
+import { helpText } from "../../../cli/terminal/help.ts";
+import { runTvs } from "../run.ts";
+
+const importing = command({
+  name: "import",
+  description: "Import an extract. All rows are checked before one is applied, and this goes on for long",
+  example: "tvs import extract.csv",
+  args: {
+    file: { type: "positional", required: true, description: "The extract" },
+    reason: { type: "string", required: true, valueHint: "TEXT", description: "Why" },
+    strict: { type: "boolean", description: "word ".repeat(60).trim() },
+  },
+  async run() {},
+});
+
+/** Every command that can be run, with the words that lead to it. */
+async function leaves(command: OurCommand, path: string[]): Promise<[string, OurCommand][]> {
+  const table = (command.subCommands ?? {}) as Record<string, () => Promise<OurCommand>>;
+  const below = await Promise.all(
+    Object.entries(table).map(async ([name, load]) => leaves(await load(), [...path, name])),
+  );
+  return [
+    ...(command.run === undefined ? [] : [[path.join(" "), command] as [string, OurCommand]]),
+    ...below.flat(),
+  ];
+}
+
+test("every command has examples of itself, whose options it has", async () => {
+  const all = await leaves(root, ["tvs"]);
+  expect(all.length).toBeGreaterThan(50);
+  for (const [words, { example = "", args }] of all) {
+    expect(example).toContain(words);
+    const own = example.split("\n").filter((line) => line.trim().startsWith(words));
+    const used = own.flatMap((line) => Array.from(line.matchAll(/ --([\w-]+)/g), ([, name]) => name));
+    const known = Object.keys({ ...args, help: true });
+    expect({ words, unknown: used.filter((name) => !known.includes(name ?? "")) }).toEqual({
+      words,
+      unknown: [],
+    });
+  }
+});
+
+test("the first page names every command once, under what it is for", async () => {
+  const { stdout } = await runTvs(["--help"]);
+  expect(stdout).not.toContain("OTHERS");
+  for (const name of Object.keys(root.subCommands ?? {}))
+    expect([name, stdout.match(new RegExp(`^  ${name} `, "gm"))?.length]).toEqual([name, 1]);
+});
+
+describe("help", () => {
+  test("of a command has its operands, what is required, its options and the common ones apart", async () => {
+    const text = await helpText(importing, ["tvs", "import"]);
+    expect(text).toContain("USAGE\n  tvs import FILE --reason TEXT [OPTIONS]\n");
+    expect(text).toMatch(/ARGUMENTS\n {2}FILE {2}The extract\n/);
+    expect(text).toMatch(/OPTIONS\n {2}--reason TEXT {2}Why \(required\)\n/);
+    expect(text.indexOf("--strict")).toBeLessThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
+    expect(text.indexOf("--json")).toBeGreaterThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
+    expect(text).toEndWith("EXAMPLE\n  tvs import extract.csv\n");
+  });
+
+  test("of a group says in one sentence what each command is for", async () => {
+    const text = await helpText(group("g", "The group", { import: async () => importing }), ["tvs", "g"]);
+    expect(text).toContain("  import  Import an extract\n");
+    expect(text).toEndWith("`tvs g COMMAND --help` explains a command.\n");
+  });
+
+  test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
+    "tvs %s fits 80 columns, examples aside, which are for pasting",
+    async (words) => {
+      const { stdout } = await runTvs(words.split(" "));
+      const [text = ""] = stdout.split("\nEXAMPLE");
+      for (const line of text.split("\n")) expect([line, line.length <= 80]).toEqual([line, true]);
+    },
+  );
+
+  test("tvs help COMMAND is tvs COMMAND --help", async () => {
+    const [one, other] = await Promise.all([
+      runTvs(["help", "keys", "list"]),
+      runTvs(["keys", "list", "--help"]),
+    ]);
+    expect(one).toEqual(other);
+    expect(one.code).toBe(0);
+  });
+
+  test.each([[["--jsn"]], [["keys", "--jsn=x"]]])(
+    "a mistyped option before a command is named: %p",
+    async (words) => {
+      const { code, stderr } = await runTvs(words);
+      expect(code).toBe(2);
+      expect(stderr).toContain("Unknown option '--jsn'");
+    },
+  );
+});

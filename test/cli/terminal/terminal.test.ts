@@ -1,0 +1,204 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runTvs } from "../run.ts";
+import { onTerminal } from "./terminal.ts";
+
+setDefaultTimeout(60_000);
+
+type Key = { kid: string; state: string };
+
+let folder: string;
+let dataDir: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tvs-terminal-"));
+  dataDir = join(folder, "data");
+  await runTvs(
+    ["partners", "add", "agency", "--name", "A", "--scopes", "all", "--purposes", "all"].concat([
+      "--per-minute",
+      "9",
+      "--per-day",
+      "99",
+    ]),
+    { dataDir },
+  );
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function keys(): Promise<Key[]> {
+  return JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as Key[];
+}
+
+describe("a table", () => {
+  test.each([60, 80, 120])("of keys fits %d columns, with every id whole", async (columns) => {
+    const { code, text } = await onTerminal(["keys", "list"], { dataDir, columns });
+    expect(code).toBe(0);
+    for (const line of text.split("\n")) expect([line, line.length <= columns]).toEqual([line, true]);
+    for (const { kid } of await keys()) expect(text).toContain(kid);
+    expect(text).toMatch(columns < 120 ? /^STATE +active$/m : /^STATE +active$|^KID +STATE/m);
+  });
+
+  test.each([60, 80, 120])("of partners, of checks and of figures fits %d columns", async (columns) => {
+    for (const args of [["partners", "list"], ["doctor"], ["status"], ["partners", "show", "agency"]]) {
+      const { text } = await onTerminal(args, { dataDir, columns });
+      for (const line of text.split("\n")) expect([line, line.length <= columns]).toEqual([line, true]);
+    }
+  });
+
+  test("is one line a row where nobody looks, however wide", async () => {
+    const { stdout } = await runTvs(["keys", "list"], { dataDir });
+    expect(stdout.trimEnd().split("\n")).toHaveLength(1 + (await keys()).length);
+  });
+});
+
+describe("the question before what cannot be undone", () => {
+  const refused = "nothing was changed, for the answer was not yes";
+
+  test.each([
+    ["Enter", "\r"],
+    ["n", "n\r"],
+    ["a word", "yess\r"],
+    ["the end of the input", "\u0004"],
+  ])("answered with %s changes nothing", async (_, answer) => {
+    const before = await keys();
+    const typed = [["Go on? [y/N]", answer]] as const;
+    const { code, text } = await onTerminal(["keys", "rotate", "--now"], { dataDir, typed });
+    expect({ code, isRefused: text.replaceAll("\n", " ").includes(refused) }).toEqual({
+      code: 1,
+      isRefused: true,
+    });
+    expect(await keys()).toEqual(before);
+  });
+
+  test("answered with y goes on, names the consequence and the next command", async () => {
+    const before = await keys();
+    const typed = [["Go on? [y/N]", "y\r"]] as const;
+    const { code, text } = await onTerminal(["keys", "rotate", "--now"], { dataDir, typed });
+    expect(code).toBe(0);
+    expect(text).toContain("This cannot be undone.");
+    expect(text).toContain("tvs keys history");
+    const pending = before.find(({ state }) => state === "pending")?.kid ?? "";
+    expect((await keys()).find(({ kid }) => kid === pending)?.state).toBe("active");
+  });
+
+  test("is not asked where the answer could change nothing", async () => {
+    const { code, text } = await onTerminal(["keys", "rotate"], { dataDir });
+    expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 1, asked: false });
+    expect(text.replaceAll("\n", " ")).toContain("--now");
+  });
+
+  test("is not asked with --yes, nor where there is no terminal", async () => {
+    const { code, text } = await onTerminal(["keys", "rotate", "--now", "--yes"], { dataDir });
+    expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 0, asked: false });
+    const script = await runTvs(["keys", "rotate", "--now"], { dataDir });
+    expect({ code: script.code, asked: script.stderr.includes("Go on?") }).toEqual({ code: 0, asked: false });
+    // What helps a person to go on is noise in a script's log.
+    expect(script.stderr).not.toContain("tvs keys history");
+  });
+
+  test("names the teacher whose licence would go", async () => {
+    const file = join(folder, "one.csv");
+    const head = "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date";
+    await writeFile(file, `${head}\nTR/2019/LA/000009,Ada Obi,new_system,VERIFIED,2020-01-01,2090-01-01\n`);
+    await runTvs(["teachers", "import", file, "--baseline"], { dataDir });
+    const typed = [["Go on? [y/N]", "\r"]] as const;
+    const revoke = ["teachers", "revoke", "TR/2019/LA/000009", "--reason", "Decision 1"];
+    const { code, text } = await onTerminal(revoke, { dataDir, typed });
+    expect({ code, names: text.includes("revoke TR/2019/LA/000009, Ada Obi?") }).toEqual({
+      code: 1,
+      names: true,
+    });
+    const { stdout } = await runTvs(["teachers", "show", "TR/2019/LA/000009", "--json"], { dataDir });
+    expect(JSON.parse(stdout)).toMatchObject({ licenseStatus: "VALID" });
+  });
+});
+
+describe("progress", () => {
+  test("is shown on a terminal with rate and time left, and nowhere else", async () => {
+    const head = "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date";
+    const rows = Array.from(
+      { length: 3000 },
+      (_, n) => `TR/2020/LA/${n},N,legacy,VERIFIED,2020-01-01,2090-01-01`,
+    );
+    const file = join(folder, "extract.csv");
+    await writeFile(file, [head, ...rows].join("\n"));
+    const { code, text } = await onTerminal(["teachers", "import", file, "--baseline"], { dataDir });
+    expect(code).toBe(0);
+    expect(text).toMatch(/checking \[[=-]+\] \d+ % +[\d.]* ?M?B?\/?s? +\S+ left/);
+    expect(text).toMatch(/^inserted +3000$/m);
+    const script = await runTvs(["teachers", "import", file], { dataDir });
+    expect(script).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("a back-up of a database that takes a while", () => {
+  test("shows how much is copied, and tells what it made or why not", async () => {
+    const copy = join(folder, "large");
+    await cp(dataDir, copy, { recursive: true });
+    const database = new Database(join(copy, "tvs.db"));
+    const filler = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body)
+      VALUES (randomblob(16), x'00', 0, '', hex(zeroblob(4000000)))`;
+    for (let count = 0; count < 5; count++) database.run(filler);
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.close();
+    const file = join(folder, "large.db");
+    const made = await onTerminal(["backup", file], { dataDir: copy });
+    expect(made.code).toBe(0);
+    expect(made.text).toMatch(/copying \[[=-]+\] \d+ %/);
+    expect(made.text).toMatch(/^signingKeys +[1-9]/m);
+    expect(made.text).not.toContain("NFs");
+    const again = await onTerminal(["backup", file], { dataDir: copy });
+    expect(again.code).toBe(2);
+    expect(again.text).toContain("exists already; choose another name");
+    const checked = await onTerminal(["backup", "verify", file], { dataDir: copy });
+    expect(checked.code).toBe(0);
+    expect(checked.text).toContain("checking every page, 0 s");
+    expect(checked.text).toMatch(/backup +good\n/);
+    const typed = [["Go on? [y/N]", "n\r"]] as const;
+    const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
+    expect(restored.code).toBe(1);
+    expect(restored.text).toContain("is replaced by the backup");
+  });
+});
+
+describe("tvs status --watch", () => {
+  test("redraws in place until Ctrl-C, which is no failure", async () => {
+    const typed = [["attestations a second", "\u0003"]] as const;
+    const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed });
+    expect(code).toBe(0);
+    expect(text).toContain("\u001b[H");
+    expect(text).toContain("attestations a second");
+    expect(text).toEndWith("\u001b[?25h");
+  });
+
+  test("says on a screen that is too low for the figures how it ends", async () => {
+    const typed = [["Ctrl-C ends", "\u0003"]] as const;
+    const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed, rows: 10 });
+    expect(code).toBe(0);
+    expect(text).not.toContain("idempotency records");
+  });
+
+  test("with --json is one value a line", async () => {
+    const typed = [['"at"', "\u0003"]] as const;
+    const { code, text } = await onTerminal(["status", "--watch", "0.1", "--json"], { dataDir, typed });
+    expect(code).toBe(0);
+    const lines = text.split("\n").filter((line) => line.startsWith("{"));
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ environment: "live" });
+    expect(lines.length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    [["--watch"], "--json too"],
+    [["5"], "--watch 5"],
+    [["--watch", "0", "--json"], "from 0.1"],
+    [["--watch", "1e3", "--json"], "from 0.1"],
+  ])("%p without a terminal is refused in one line", async (flags, words) => {
+    const { code, stderr } = await runTvs(["status", ...flags], { dataDir });
+    expect(code).toBe(2);
+    expect(stderr).toContain(words);
+  });
+});

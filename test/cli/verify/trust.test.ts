@@ -1,0 +1,114 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { runTvs } from "../run.ts";
+import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
+
+const expected = ["--issuer", issuer, "--audience", audience];
+const alone = ["--key-history", keyHistory, ...expected];
+
+function keyFile(name: string): string {
+  return join(folder, "keys", name);
+}
+
+describe("a key history beside the service's JWKS", () => {
+  test("of a stranger makes no forged envelope valid", async () => {
+    const forged = ["--jwks", jwks, "--key-history", keyFile("history-by-stranger.jose"), ...expected];
+    const { code, objects } = await run([...forged, "--json", input("anchor-stranger.json")]);
+    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
+    const { stdout } = await run([...forged, input("anchor-stranger.json")]);
+    expect(stdout).toContain("fetch the key set and the key history again");
+    expect(stdout).toContain(`${keys.stranger.kid}, is not in the JWKS`);
+  });
+
+  test("of the thief of a compromised key does not bring that key back", async () => {
+    const stolen = ["--jwks", jwks, "--key-history", keyFile("history-by-thief.jose"), ...expected];
+    const { code, objects } = await run([...stolen, "--json", input("anchor-thief.json")]);
+    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
+  });
+
+  test("that is older than a compromise does not bring that key back either", async () => {
+    const old = ["--jwks", jwks, "--key-history", keyFile("history-before-compromise.jose"), ...expected];
+    const { code, objects } = await run([...old, "--json", input("anchor-old-history.json")]);
+    expect([code, objects[0]?.reason]).toEqual([2, "KID_UNKNOWN"]);
+  });
+
+  test("that was fetched with it is relied on without a word", async () => {
+    const { code, stdout } = await run([...settings, input("valid.json")]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain("rests on");
+  });
+});
+
+describe("a key history alone", () => {
+  test("is said to be all that trust rests on, with its signer, to people and to programs", async () => {
+    const { code, stdout } = await run([...alone, input("valid.json")]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      `trust rests on ${keyHistory} alone, signed by key ${keys.active.kid} on 2026-02-01T00:00:00Z`,
+    );
+    const { objects } = await run([...alone, "--json", input("valid.json")]);
+    expect(objects[0]?.trust).toEqual({
+      basis: "key-history",
+      historySigner: keys.active.kid,
+      historySignedAt: "2026-02-01T00:00:00Z",
+    });
+  });
+
+  test("with the right --anchor rests on it, and with another one refuses everything", async () => {
+    const right = await run([...alone, "--anchor", keys.active.kid, "--json", input("valid.json")]);
+    expect([right.code, right.objects[0]?.trust]).toMatchObject([0, { basis: "anchor" }]);
+    const wrong = await run([...alone, "--anchor", keys.retired.kid, "--json", input("valid.json")]);
+    expect([wrong.code, wrong.objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
+  });
+
+  test("takes the anchor from the environment and from a saved profile as well", async () => {
+    const wrong = { TVS_VERIFY_ANCHOR: keys.retired.kid };
+    expect((await run([...alone, input("valid.json")], { env: wrong })).code).toBe(1);
+    const home = await mkdtemp(join(tmpdir(), "tvs-verify-trust-"));
+    try {
+      const env = { HOME: home };
+      await run([...alone, "--anchor", keys.retired.kid, "--save-profile", "pinned"], { env });
+      const pinned = await run(["--profile", "pinned", input("valid.json")], { env });
+      expect([pinned.code, pinned.stdout]).toEqual([1, expect.stringContaining("KEY_HISTORY_NOT_ANCHORED")]);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
+  test("takes an anchor that begins with a dash", async () => {
+    const dashed = `-_${"a".repeat(41)}`;
+    const words = ["verify", ...alone, "--anchor", dashed, input("valid.json")];
+    const { code, stdout } = await runTvs(words);
+    expect([code, stdout]).toEqual([1, expect.stringContaining(`is not ${dashed}, the one that you pinned`)]);
+  });
+});
+
+describe("a genuine answer that says no", () => {
+  test("is valid, and shows the answer beside the signature, without a green word", async () => {
+    const { stdout } = await run([...settings, input("valid-not-found.json")], { color: true });
+    const [first, second, third] = stdout.split("\n");
+    expect(first).toStartWith("valid  ");
+    expect(second).toBe("  signature       genuine");
+    expect(third).toBe("  answer          \u001b[31mNOT_FOUND, not eligible, TEACHER_NOT_FOUND\u001b[0m");
+    expect(stdout).not.toContain("\u001b[32m");
+  });
+
+  test("is told from one that says yes", async () => {
+    const { stdout } = await run([...settings, input("valid.json")], { color: true });
+    expect(stdout).toStartWith("\u001b[32mvalid\u001b[0m  ");
+    expect(stdout).toContain("answer          \u001b[32mVALID, eligible\u001b[0m");
+  });
+});
+
+test.each<[string, string[], string]>([
+  ["that pins nothing", ["--jwks", jwks, ...expected, "--anchor", keys.active.kid], "--key-history FILE"],
+  ["that is empty", [...alone, "--anchor", ""], "--anchor is empty"],
+  ["that is no key id", [...alone, "--anchor", "active"], "43 characters"],
+])("an anchor %s is a wrong command line", async (_name, args, words) => {
+  const { code, stdout, stderr } = await run([...args, input("valid.json")]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(words);
+});

@@ -1,0 +1,60 @@
+/** Runs `tvs verify` in memory, over the fixtures. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runVerify } from "../../../cli/verify/verify.ts";
+import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
+
+export const jwks = join(folder, "keys", "jwks.json");
+export const keyHistory = join(folder, "keys", "history.jose");
+export const settings = [
+  "--jwks",
+  jwks,
+  "--key-history",
+  keyHistory,
+  "--issuer",
+  issuer,
+  "--audience",
+  audience,
+];
+
+export type Run = { code: number; stdout: string; stderr: string; objects: Record<string, unknown>[] };
+
+async function* oneChunk(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(content);
+}
+
+/** Runs the command in memory; `objects` are the lines of `--json`. */
+export async function run(
+  args: string[],
+  options: {
+    env?: Record<string, string>;
+    stdin?: string | Uint8Array;
+    stream?: AsyncIterable<Uint8Array>;
+    color?: boolean;
+  } = {},
+): Promise<Run> {
+  let [stdout, stderr] = ["", ""];
+  const code = await runVerify(args, {
+    stdout: (text) => {
+      stdout += typeof text === "string" ? text : Buffer.from(text).toString();
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+    env: options.env ?? {},
+    now: () => new Date(now),
+    color: options.color ?? false,
+    stdin: options.stream ?? oneChunk(options.stdin ?? ""),
+  });
+  const lines = args.includes("--json") ? stdout.trimEnd().split("\n").filter(Boolean) : [];
+  return { code, stdout, stderr, objects: lines.map((line) => JSON.parse(line)) };
+}
+
+export function input(name: string): string {
+  return join(folder, "inputs", name);
+}
+
+export function fixture(name: string): Promise<string> {
+  return readFile(input(name), "utf8");
+}

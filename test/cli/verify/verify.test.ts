@@ -1,0 +1,305 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { maxDocumentBytes } from "../../../cli/verify/files.ts";
+import { audience, folder, issuer } from "../../fixtures/envelope-tokens.ts";
+import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
+
+let temp: string;
+
+beforeEach(async () => {
+  temp = await mkdtemp(join(tmpdir(), "tvs-verify-"));
+});
+
+afterEach(async () => {
+  await rm(temp, { recursive: true, force: true });
+});
+
+async function save(name: string, content: string | Uint8Array): Promise<string> {
+  const path = join(temp, name);
+  await writeFile(path, content);
+  return path;
+}
+
+describe("exit codes", () => {
+  test.each([
+    [["valid.json"], 0],
+    [["valid.json", "valid-batch.json", "valid-lines.ndjson"], 0],
+    [["valid.json", "outer-result.json"], 1],
+    [["kid-unknown.json"], 2],
+    [["kid-unknown.json", "outer-result.json"], 1],
+    [["valid.json", "kid-unknown.json"], 2],
+    [["empty-array.json"], 2],
+    [["empty.txt"], 2],
+    [["valid.json", "no such file"], 2],
+    [["batch-count.json"], 1],
+  ])("%p gives %p", async (names, code) => {
+    expect((await run([...settings, ...names.map(input)])).code).toBe(code);
+  });
+
+  test("a forbidden key in the set refuses a good envelope", async () => {
+    const set = join(folder, "keys", "jwks-private.json");
+    const { code, stdout } = await run([
+      "--jwks",
+      set,
+      "--issuer",
+      issuer,
+      "--audience",
+      audience,
+      input("valid.json"),
+    ]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("KEY_SET_PRIVATE_KEY");
+  });
+});
+
+describe("--json", () => {
+  test("prints for every fixture what the library says, one object an envelope", async () => {
+    const cases: FixtureCase[] = JSON.parse(await readFile(join(folder, "cases.json"), "utf8"));
+    const usual = cases.filter((entry) => entry.jwks === "jwks.json" && entry.keyHistory === "history.jose");
+    const { objects } = await run([...settings, "--json", ...usual.map(({ input: name }) => input(name))]);
+    const expected = usual.flatMap(({ input: name, reasons }) =>
+      (reasons.length === 0 ? ["NO_ENVELOPE"] : reasons).map((reason) => [
+        input(name),
+        reason === null,
+        reason,
+      ]),
+    );
+    expect(objects.map(({ file, valid, reason }) => [file, valid, reason])).toEqual(expected);
+    for (const object of objects) expect(object.checks).toHaveLength(12);
+  });
+
+  test("a valid envelope", async () => {
+    const { objects, stderr } = await run([...settings, "--json", input("valid.json")]);
+    expect(objects[0]).toMatchObject({
+      valid: true,
+      reason: null,
+      verdict: "valid",
+      verificationId: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+      file: input("valid.json"),
+    });
+    expect(stderr).toBe("");
+  });
+
+  test("tells the line and the index", async () => {
+    const text = await fixture("valid-batch.json");
+    const path = await save("mixed.ndjson", `${JSON.stringify(JSON.parse(text))}\n\nno.such.jws\n`);
+    const { objects } = await run([...settings, "--json", path]);
+    expect(objects.map(({ line, index, reason }) => [line, index, reason])).toEqual([
+      [1, 0, null],
+      [1, 1, null],
+      [3, undefined, "BASE64URL_NOT_CANONICAL"],
+    ]);
+  });
+
+  test("an unreadable file is an object too, and stops nothing", async () => {
+    const missing = join(temp, "missing.json");
+    const { code, objects } = await run([...settings, "--json", missing, input("valid.json")]);
+    expect(code).toBe(2);
+    expect(objects.map(({ valid, reason, file }) => [valid, reason, file])).toEqual([
+      [false, "FILE_UNREADABLE", missing],
+      [true, null, input("valid.json")],
+    ]);
+  });
+});
+
+describe("inputs", () => {
+  test("standard input", async () => {
+    const { code, objects } = await run([...settings, "--json", "-"], {
+      stdin: await fixture("valid-lines.ndjson"),
+    });
+    expect([code, objects.length, objects[0]?.file]).toEqual([0, 2, "-"]);
+  });
+
+  test("a stream that breaks off keeps what was judged", async () => {
+    const text = JSON.stringify(JSON.parse(await fixture("valid.json")));
+    async function* breaking(): AsyncGenerator<Uint8Array> {
+      // Beyond what is read as a whole, lines are judged as they come.
+      yield Buffer.from(`${text}\n`.repeat(5000));
+      throw Object.assign(new Error("gone"), { code: "EIO" });
+    }
+    const { code, objects } = await run([...settings, "--json", "-"], { stream: breaking() });
+    expect(code).toBe(2);
+    expect(objects).toHaveLength(5001);
+    expect(objects.at(-1)?.reason).toBe("FILE_UNREADABLE");
+    expect(objects.filter(({ valid }) => valid === true)).toHaveLength(5000);
+  });
+
+  test("a large input is judged line by line, with the right numbers and over chunk borders", async () => {
+    const good = JSON.stringify(JSON.parse(await fixture("valid.json")));
+    const bad = JSON.stringify(JSON.parse(await fixture("outer-result.json")));
+    const path = await save("large.ndjson", `${`${good}\n`.repeat(5999)}${bad}\n\n${good}`);
+    expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
+    const { code, objects } = await run([...settings, "--json", path]);
+    expect(code).toBe(1);
+    expect(objects).toHaveLength(6001);
+    expect(objects.filter(({ valid }) => valid === false).map(({ line }) => line)).toEqual([6000]);
+    expect(objects.at(-1)?.line).toBe(6002);
+  });
+
+  test("a large indented document is read as one", async () => {
+    const envelope = JSON.parse(await fixture("valid.json"));
+    const path = await save(
+      "large.json",
+      JSON.stringify(
+        Array.from({ length: 4000 }, () => envelope),
+        null,
+        2,
+      ),
+    );
+    expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
+    const { code, objects } = await run([...settings, "--json", path]);
+    expect([code, objects.length, objects.at(-1)?.index]).toEqual([0, 4000, 3999]);
+  });
+
+  test("what does not fit into memory is undecidable", async () => {
+    const chunk = Buffer.alloc(1024 * 1024, " ");
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("[\n");
+      for (let size = 0; size <= maxDocumentBytes; size += chunk.length) yield chunk;
+    }
+    const { code, objects } = await run([...settings, "--json", "-"], { stream: endless() });
+    expect([code, objects.map(({ reason }) => reason)]).toEqual([2, ["INPUT_TOO_LARGE"]]);
+  });
+
+  test("a folder: its files in order, the key files left out, a folder inside it reported", async () => {
+    await save("b.json", await fixture("valid.json"));
+    await save("a.jws", await fixture("valid-bare.jws"));
+    const set = await save("jwks.json", await readFile(jwks));
+    await mkdir(join(temp, "older"));
+    const args = ["--jwks", set, "--issuer", issuer, "--audience", audience, "--json", temp];
+    const { code, objects } = await run(args);
+    expect(code).toBe(2);
+    expect(objects.map(({ file, reason }) => [file, reason])).toEqual([
+      [join(temp, "a.jws"), null],
+      [join(temp, "b.json"), null],
+      [join(temp, "older"), "FOLDER_NESTED"],
+    ]);
+  });
+
+  test("an empty folder has no envelope", async () => {
+    const { code, objects } = await run([...settings, "--json", temp]);
+    expect([code, objects[0]?.reason]).toEqual([2, "NO_ENVELOPE"]);
+  });
+});
+
+describe("for people", () => {
+  test("prints the signed values, every check and the one reason", async () => {
+    const { stdout } = await run([...settings, input("outer-result.json")]);
+    expect(stdout).toContain("OUTER_RESULT_DIFFERS: The unsigned result differs from the signed one.");
+    expect(stdout).toContain("Ngozi Adé-Bello");
+    expect(stdout).not.toContain("Somebody Else");
+    expect(stdout).toContain("NO outer");
+    expect(stdout).toEndWith("0 valid, 1 refused, 0 undecidable\n");
+  });
+
+  test("prints nothing unsigned of a forged envelope", async () => {
+    const { stdout } = await run([...settings, input("signature-of-another-key.json")]);
+    expect(stdout).not.toContain("Ngozi");
+    expect(stdout).not.toContain("6f9619ff");
+  });
+
+  test("a file name or a key id cannot steer the terminal", async () => {
+    const header = Buffer.from('{"alg":"RS256","kid":"\\u001b[2Jgone\\u202e"}').toString("base64url");
+    const path = await save("evil\u001b]0;x\u0007.jws", `${header}.e30.AA`);
+    for (const flags of [[], ["--json"]]) {
+      const { stdout } = await run([...settings, ...flags, path]);
+      expect(stdout).toContain("\\u001b[2Jgone\\u202e");
+      expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    }
+  });
+});
+
+describe("what is no envelope", () => {
+  test("is undecidable, and named for what it is in one line", async () => {
+    const { code, stdout } = await run([...settings, input("error-answer.json")]);
+    expect(code).toBe(2);
+    expect(stdout).toContain(
+      "NOT_AN_ENVELOPE: This is an error answer (401: there was no valid credential), not an envelope.",
+    );
+    expect(stdout).not.toContain("a valid API key is needed");
+    expect(stdout).not.toContain("Not reached");
+    const page = await run([...settings, "--json", input("web-page.html")]);
+    expect([page.code, page.objects.map(({ reason }) => reason)]).toEqual([2, ["NOT_AN_ENVELOPE"]]);
+  });
+
+  test("does not make a forgery beside it, or inside of it, any milder", async () => {
+    for (const name of [
+      "error-with-signature.json",
+      "error-around-envelope.json",
+      "web-page-with-jws.html",
+    ]) {
+      expect((await run([...settings, input(name)])).code).toBe(1);
+    }
+    expect((await run([...settings, input("error-answer.json"), input("outer-result.json")])).code).toBe(1);
+  });
+});
+
+describe("settings", () => {
+  const full = { TVS_VERIFY_JWKS: jwks, TVS_VERIFY_ISSUER: issuer, TVS_VERIFY_AUDIENCE: audience };
+
+  test("come from the environment", async () => {
+    expect((await run([input("valid.json")], { env: full })).code).toBe(0);
+    const history = { ...full, TVS_VERIFY_JWKS: "", TVS_VERIFY_KEY_HISTORY: keyHistory };
+    expect((await run([input("valid.json")], { env: history })).code).toBe(0);
+  });
+
+  test("a flag wins over the environment", async () => {
+    const { code, stdout } = await run(["--audience", "exam-body-b", input("valid.json")], { env: full });
+    expect(code).toBe(1);
+    expect(stdout).toContain("AUDIENCE_MISMATCH");
+  });
+
+  test("a saved profile is used by name, and never by itself", async () => {
+    const env = { XDG_CONFIG_HOME: temp };
+    const saved = await run([...settings, "--save-profile", "exams"], { env });
+    expect([saved.code, saved.stdout]).toEqual([0, ""]);
+    expect((await stat(join(temp, "tvs", "verify.json"))).mode & 0o777).toBe(0o600);
+    expect((await run(["--profile", "exams", input("valid.json")], { env })).code).toBe(0);
+    expect((await run([input("valid.json")], { env })).code).toBe(2);
+    expect((await run(["--profile", "exams", "--issuer", "x", input("valid.json")], { env })).code).toBe(1);
+  });
+
+  test("a profile lies in the home folder, and keeps the others", async () => {
+    const env = { HOME: temp };
+    await run([...settings, "--save-profile", "one"], { env });
+    await run([...settings, "--save-profile", "__proto__"], { env });
+    expect((await run(["--profile", "one", input("valid.json")], { env })).code).toBe(0);
+    expect((await run(["--profile", "__proto__", input("valid.json")], { env })).code).toBe(0);
+  });
+
+  test("--now moves the clock", async () => {
+    const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
+    expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
+    expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
+  });
+
+  const file = input("valid.json");
+  test.each<[string, string[], string]>([
+    ["no keys", ["--issuer", issuer, "--audience", audience, file], "no keys to verify with"],
+    ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
+    ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
+    ["no input", settings, "nothing to verify"],
+    ["a mistyped flag", [...settings, "--isuer", "x", file], "--isuer"],
+    ["a flag without its value", [file, ...settings, "--now"], "--now"],
+    ["a time that is none", [...settings, "--now", "yesterday", file], "--now"],
+    [
+      "a key set that is not there",
+      ["--jwks", "/no/such", "--issuer", "x", "--audience", "y", file],
+      "/no/such",
+    ],
+    [
+      "a key set without an end",
+      ["--jwks", "/dev/zero", "--issuer", "x", "--audience", "y", file],
+      "larger than 4 MiB",
+    ],
+    ["an unknown profile", ["--profile", "nobody", file], "nobody"],
+  ])("%s: one line, exit 2", async (_name, args, expected) => {
+    const { code, stdout, stderr } = await run(args, { env: { HOME: temp } });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(expected);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,240 @@
+import { describe, expect, test } from "bun:test";
+import { parse } from "csv-parse/sync";
+import { splitRecords } from "../../../src/domain/import/csv.ts";
+import { readPhone } from "../../../src/domain/import/values.ts";
+import { canonicalPhone } from "../../../src/domain/search-term.ts";
+import { rejection } from "../../rejection.ts";
+import { csv, row, withImports } from "./import-world.ts";
+
+describe("the lines of the report", () => {
+  const bad = { nin: "x" };
+  const spread = (newline: string) =>
+    csv([
+      row(1, { ...bad, state: `a${newline}b${newline}c` }),
+      row(2, bad),
+      row(3, { ...bad, state: "x" }),
+      row(4, bad),
+    ]);
+
+  test.each([
+    ["LF", (text: string) => text, "\n"],
+    ["CRLF", (text: string) => text.replaceAll("\n", "\r\n"), "\n"],
+    ["a byte order mark", (text: string) => `\ufeff${text}`, "\n"],
+    ["no line end at the end", (text: string) => text.trimEnd(), "\n"],
+  ])("count what an editor counts: %s", async (_name, spell, newline) => {
+    await withImports(async ({ add }) => {
+      const { report } = await add(spell(spread(newline)));
+      expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
+    });
+  });
+
+  test("blank lines and rows of commas are no rows, but lines", () =>
+    withImports(async ({ add }) => {
+      const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
+      const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
+      expect(rows).toBe(2);
+      expect(report.rejected).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
+    }));
+
+  test("a row with too many or too few cells is rejected as a whole", () =>
+    withImports(async ({ add }) => {
+      const text = csv([row(1), row(2), row(3)]).split("\n");
+      const { report, inserted } = await add(
+        [text[0], `${text[1]},x`, text[2]?.replace(/,[^,]*$/, ""), text[3]].join("\n"),
+      );
+      const code = "COLUMN_COUNT";
+      expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
+      expect(inserted).toBe(1);
+    }));
+});
+
+describe("a file that could not be read", () => {
+  const good = csv([row(1), row(2), row(3)]);
+  const unreadable: [string, string | Uint8Array, RegExp][] = [
+    ["is empty", "", /empty/],
+    ["has blank lines only", "\n\n", /no header/],
+    ["lacks a column", "reg_no,name,source\nA/B/C/D,N,legacy\n", /line 1: .*certificate_status/],
+    ["has a column twice", `name,${good}`, /line 1: .*name twice/],
+    [
+      "is not UTF-8",
+      Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
+      /line 5: .*UTF-8/,
+    ],
+    ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
+    ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
+    ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
+    ["has text behind a quote", good.replace("TR/2019/LA/2", '"TR/2019/LA/2"x'), /line 3: .*quotes/],
+    ["has a quote that is not closed", good.replace("TR/2019/LA/2", '"TR/2019/LA/2'), /line 3: .*quotes/],
+    ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
+  ];
+
+  test.each(unreadable)("%s", async (_name, content, message) => {
+    await withImports(async ({ add, count, everything }) => {
+      const error = await rejection(add(content, { pieceBytes: 65_536 }));
+      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect((error as Error).message).toMatch(message);
+      expect((error as Error).message).not.toContain("TR/2019");
+      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+      expect(everything()).not.toContain("Adaeze");
+    });
+  });
+});
+
+describe("a line of NDJSON that is no JSON object", () => {
+  const line = (number: number | string, more = "") =>
+    `{"regNo":"TR/2019/LA/${number}","name":"A","source":"legacy","certificateStatus":"CLAIMED"${more}}`;
+  const ndjson = { name: "a.jsonl", pieceBytes: 65_536 };
+  const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
+  const broken: [string, string | Uint8Array, string][] = [
+    ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
+    ["followed by more", `${line(2)}}`, "JSON_INVALID"],
+    ["an array", `[${line(2)}]`, "JSON_INVALID"],
+    ["a word", "null", "JSON_INVALID"],
+    ["with a NUL", line("2\0"), "JSON_INVALID"],
+    ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
+    ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
+    ["far too deep", line(2, deep(200_000)), "JSON_TOO_DEEP"],
+    ["no UTF-8", Buffer.from(line("2\u00e9"), "latin1"), "TEXT_INVALID"],
+    ["damaged by a character set", line(2, ',"x":"Ren\ufffd"'), "TEXT_INVALID"],
+    ["with a member twice, and too large a number", line(2, ',"x":1e999,"name":"B"'), "DUPLICATE_MEMBER"],
+    ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
+  ];
+
+  test.each(broken)("is a rejected row like any other: %s", async (_name, second, code) => {
+    await withImports(async ({ add, find }) => {
+      const content = Buffer.concat(
+        [line(1), "\n\n", second, "\n", line(3)].map((text) => Buffer.from(text)),
+      );
+      const { report, rows, inserted, rejected } = await add(content, ndjson);
+      expect({ rows, inserted, rejected }).toEqual({ rows: 3, inserted: 2, rejected: 1 });
+      expect(report.rejected).toEqual([{ line: 3, field: null, code }]);
+      expect(await find("TR/2019/LA/2")).toBeNull();
+      expect(await find("TR/2019/LA/3")).not.toBeNull();
+    });
+  });
+
+  test("is one at the file's end too, where it was cut short, and --strict stops it", () =>
+    withImports(async ({ add, count }) => {
+      const text = `${line(1)}\n${line(2).slice(0, 30)}`;
+      const strict = await add(text, { ...ndjson, strict: true });
+      expect(strict).toMatchObject({ stopped: { by: "strict" }, rejected: 1 });
+      expect(await add(text, ndjson)).toMatchObject({ inserted: 1, rejected: 1 });
+      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+      expect(await add(text, ndjson)).toMatchObject({ unchanged: 1, rejected: 1 });
+    }));
+
+  const others: [string, string | Uint8Array][] = [
+    ["blank lines", "\n \n\n"],
+    ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
+    ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
+    ["binary", Buffer.from(Array.from({ length: 5000 }, (_, n) => (n * 167) % 256))],
+    ["UTF-16", Buffer.from(`\ufeff${line(1)}\n${line(2)}\n`, "utf16le")],
+    ["nothing but half an object", line(1).slice(0, 40)],
+    ["one endless line", `${"x".repeat(3_000_000)}`],
+    ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
+  ];
+
+  test.each(others)("and a file without any is not read: %s", async (_name, content) => {
+    await withImports(async ({ add, count }) => {
+      const error = await rejection(add(content, ndjson));
+      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect((error as Error).message).toContain("no line up to here is a JSON object");
+      expect((error as Error).message).not.toContain("TR/2019");
+      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+    });
+  });
+});
+
+describe("rows that a missing quote draws into one cell", () => {
+  const header = "reg_no,name,source,certificate_status";
+  const line = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED`;
+
+  test("are not lost without a word", () =>
+    withImports(async ({ add, count }) => {
+      const text = [header, line(1, '"Ada'), line(2, "Bola"), line(3, 'Chi"'), line(4, "Dayo")].join("\n");
+      const { report, inserted } = await add(text);
+      expect(inserted).toBe(1);
+      expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
+      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+    }));
+
+  test("are told from a cell that has commas and lines of its own", () =>
+    withImports(async ({ add }) => {
+      const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
+      expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
+    }));
+});
+
+/** Numbers that look random and are the same in every run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+describe("the CSV reader", () => {
+  test("reads what another parser reads, however the text is cut", () => {
+    const pick = numbers(1);
+    const cells = [
+      "",
+      "a",
+      "b c",
+      "\u00e9",
+      "x,y",
+      'say "yes"',
+      "two\nlines",
+      "two\r\nlines",
+      '"',
+      ",",
+      '""',
+      " ",
+    ];
+    for (let round = 0; round < 300; round++) {
+      const newline = pick(2) === 0 ? "\n" : "\r\n";
+      const quote = (cell: string) =>
+        /[",\r\n]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+      const records = Array.from({ length: 1 + pick(6) }, () =>
+        Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+      );
+      const text =
+        records.map((record) => record.map(quote).join(",")).join(newline) + (pick(2) === 0 ? newline : "");
+      const other = parse(text, { relax_column_count: true, record_delimiter: [newline] }) as string[][];
+      expect(other).toEqual(records);
+      expect(readInPieces(text, () => 1 + pick(5))).toEqual(records);
+    }
+  });
+});
+
+function readInPieces(text: string, size: () => number): string[][] {
+  const found: string[][] = [];
+  let rest = "";
+  let line = 1;
+  for (let at = 0; at < text.length; ) {
+    const length = size();
+    const read = splitRecords(rest + text.slice(at, at + length), { line, final: false });
+    found.push(...read.records.map((record) => [...record.cells]));
+    ({ rest, line } = read);
+    at += length;
+  }
+  return rest === ""
+    ? found
+    : [...found, ...splitRecords(rest, { line, final: true }).records.map((one) => [...one.cells])];
+}
+
+describe("phone numbers", () => {
+  test("are read as a search for them is, by the short way too", () => {
+    const pick = numbers(2);
+    const digits = (count: number) => Array.from({ length: count }, () => pick(10)).join("");
+    for (let round = 0; round < 300; round++) {
+      const national = `${[7, 8, 9][pick(3)]}${digits(9)}`;
+      for (const text of [`0${national}`, `+234${national}`, `234${national}`]) {
+        expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
+      }
+    }
+    for (const text of ["+44 20 7946 0958", "0803 123 4567"]) {
+      expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
+    }
+  });
+});

@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { type Cells, csv, row, rows, withImports } from "./import-world.ts";
+
+const noLicense = { license_issue_date: "", license_expiry_date: "" };
+const expired = { license_expiry_date: "2025-12-31" };
+const revoked = { license_revoked_on: "2026-01-02", license_revoked_reason: "forged" };
+
+describe("counts", () => {
+  test("of a first import, of the same again, and of a change", () =>
+    withImports(async ({ add, count }) => {
+      const extract = csv([...rows(3), row(4, { certificate_status: "CLAIMED" }), row(5, { nin: "x" })]);
+      const first = await add(extract);
+      const expected = {
+        rows: 5,
+        inserted: 4,
+        updated: 0,
+        unchanged: 0,
+        rejected: 1,
+        warnings: 0,
+        events: 7,
+      };
+      expect(first).toMatchObject(expected);
+      expect(first.sha256).toBe(new Bun.CryptoHasher("sha256").update(extract).digest("hex"));
+      expect(await add(extract)).toMatchObject({ ...expected, inserted: 0, unchanged: 4, events: 0 });
+      expect(await count("SELECT count(*) FROM events")).toBe(7);
+      expect(await count("SELECT max(version) FROM teachers")).toBe(1);
+      const changed = csv([row(1, { name: "Another" }), ...rows(3).slice(1)]);
+      expect(await add(changed)).toMatchObject({ updated: 1, unchanged: 2, events: 0 });
+      expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
+    }));
+
+  test("are the same whatever the size of the chunks", () =>
+    withImports(async ({ add, count }) => {
+      await add(csv(rows(40)));
+      const mixed = rows(60).map((one, n) => (n % 3 === 0 ? { ...one, state: "Oyo" } : one));
+      const result = await add(csv(mixed), { maxChunkRows: 1 });
+      expect(result).toMatchObject({ rows: 60, inserted: 20, updated: 14, unchanged: 26, rejected: 0 });
+      expect(await count("SELECT count(*) FROM teachers WHERE state = 'Oyo'")).toBe(20);
+    }));
+
+  test("a file of nothing but a header changes nothing", () =>
+    withImports(async ({ add }) => {
+      expect(await add(csv([row(1)]).split("\n")[0] ?? "")).toMatchObject({
+        rows: 0,
+        inserted: 0,
+        rejected: 0,
+      });
+    }));
+
+  test("an extract without duplicates of many rows, more than are checked at a time", () =>
+    withImports(async ({ add, count }) => {
+      const many = Array.from({ length: 1201 }, (_, n) =>
+        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
+      );
+      expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
+      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
+        unchanged: 1201,
+        events: 0,
+      });
+      expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
+    }));
+});
+
+/** The table of events (decisions, Import): a change of one record, and the events in their order. */
+const transitions: [string, Cells, Cells, string[]][] = [
+  ["licence NOT_FOUND to VALID", noLicense, {}, ["license.verified"]],
+  ["EXPIRED to VALID", expired, {}, ["license.reinstated"]],
+  ["REVOKED to VALID", revoked, {}, ["license.reinstated"]],
+  ["inactive to active with VALID", { active: "no" }, {}, ["license.reinstated"]],
+  ["inactive to active without", { active: "no", ...noLicense }, noLicense, []],
+  ["VALID to EXPIRED", {}, expired, ["license.expired"]],
+  ["REVOKED to EXPIRED", revoked, expired, ["license.expired"]],
+  ["VALID to REVOKED", {}, revoked, ["license.revoked"]],
+  ["EXPIRED to REVOKED", expired, { ...expired, ...revoked }, ["license.revoked"]],
+  ["VALID to NOT_FOUND", {}, noLicense, []],
+  ["NOT_FOUND to EXPIRED", noLicense, expired, []],
+  ["certificate to VERIFIED", { certificate_status: "CLAIMED" }, {}, ["certificate.verified"]],
+  ["certificate VERIFIED to other", {}, { certificate_status: "LEGACY_RECORD" }, ["certificate.revoked"]],
+  [
+    "certificate CLAIMED to other",
+    { certificate_status: "CLAIMED" },
+    { certificate_status: "NOT_FOUND" },
+    [],
+  ],
+  ["both", { ...noLicense, certificate_status: "CLAIMED" }, {}, ["license.verified", "certificate.verified"]],
+  ["active to inactive", {}, { active: "no", certificate_status: "CLAIMED" }, ["teacher.deactivated"]],
+  ["a name", {}, { name: "Another" }, []],
+];
+
+describe("events", () => {
+  const blank = { active: "yes", license_revoked_on: "", license_revoked_reason: "" };
+
+  test.each(transitions)("%s", async (_name, before, after, expected) => {
+    await withImports(async ({ add, teachers, find }) => {
+      await add(csv([row(1, { ...blank, ...before })]), { baseline: true });
+      const { updated, events } = await add(csv([row(1, { ...blank, ...after })]), { allowChange: true });
+      expect({ updated, events }).toEqual({ updated: 1, events: expected.length });
+      const stored = await teachers.events((await find("TR/2019/LA/1"))?.id ?? 0);
+      expect(stored.map((event) => event.eventType)).toEqual(expected as never);
+      for (const { eventId, eventType, body } of stored) {
+        expect(JSON.parse(body)).toMatchObject({ eventId, eventType, data: { regNo: "TR/2019/LA/1" } });
+      }
+    });
+  });
+
+  test("carry the bytes that were planned, quotes and accents included", () =>
+    withImports(async ({ add, teachers, find }) => {
+      await add(csv([row('Ü"1')]));
+      const [event] = await teachers.events((await find('TR/2019/LA/Ü"1'))?.id ?? 0);
+      expect(event?.body).toBe(JSON.stringify(JSON.parse(event?.body ?? "")));
+      expect(JSON.parse(event?.body ?? "").data.regNo).toBe('TR/2019/LA/Ü"1');
+    }));
+
+  test("a baseline makes none, and none is caught up later", () =>
+    withImports(async ({ add, count }) => {
+      expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
+      expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
+      expect(await count("SELECT count(*) FROM events")).toBe(0);
+      expect(await count("SELECT count(*) FROM teachers WHERE announced_status = 'VALID'")).toBe(3);
+    }));
+
+  test("an expiry that nobody announced yet is announced before the renewal", () =>
+    withImports(async ({ add, clock, eventTypes }) => {
+      await add(csv([row(1, { license_expiry_date: "2026-03-15" })]), { baseline: true });
+      clock.set("2026-03-20T12:00:00Z");
+      await add(csv([row(1)]));
+      expect(await eventTypes("TR/2019/LA/1")).toEqual(["license.expired", "license.reinstated"]);
+    }));
+});
+
+describe("duplicates", () => {
+  const owner = { t_id: "7", nin: "99900000001" };
+
+  test("in a file: the first stands", () =>
+    withImports(async ({ add, find }) => {
+      const { report, inserted } = await add(
+        csv([
+          row(1, owner),
+          row("1 ", owner),
+          row(2, { t_id: "7" }),
+          row(3, { nin: owner.nin }),
+          row(4),
+          row(5),
+        ]),
+      );
+      expect(inserted).toBe(3);
+      expect(report.rejected).toEqual([
+        { line: 3, field: "reg_no", code: "DUPLICATE_REG_NO" },
+        { line: 4, field: "t_id", code: "DUPLICATE_T_ID" },
+        { line: 5, field: "nin", code: "DUPLICATE_NIN" },
+      ]);
+      expect(await find("TR/2019/LA/2")).toBeNull();
+    }));
+
+  test("a row that is rejected claims nothing", () =>
+    withImports(async ({ add }) => {
+      const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
+      expect(inserted).toBe(2);
+      expect(report.rejected.map((issue) => issue.code)).toEqual(["BOOLEAN_INVALID"]);
+    }));
+
+  test("against the register: a teacher id or NIN belongs to whoever has it", () =>
+    withImports(async ({ add, find }) => {
+      await add(csv([row(1, owner)]));
+      const { report, inserted } = await add(
+        csv([row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4, { t_id: "8" })]),
+      );
+      expect(inserted).toBe(1);
+      expect(report.rejected).toEqual([
+        { line: 2, field: "t_id", code: "DUPLICATE_T_ID" },
+        { line: 3, field: "nin", code: "DUPLICATE_NIN" },
+      ]);
+      expect((await find("TR/2019/LA/1"))?.tId).toBe(7);
+    }));
+});
+
+describe("what stops an import before anything is changed", () => {
+  const lose = (count: number) => csv(rows(100).map((one, n) => (n < count ? { ...one, ...expired } : one)));
+
+  test("the brake, above 2 % of the valid licences, unless it is released", () =>
+    withImports(async ({ add, count }) => {
+      await add(csv(rows(100)));
+      const stopped = await add(lose(3));
+      expect(stopped).toMatchObject({
+        stopped: { by: "brake", losses: [{ kind: "validLicenses", lost: 3, of: 100 }] },
+        updated: 0,
+        events: 0,
+      });
+      expect(await add(lose(3), { dryRun: true })).toMatchObject({ stopped: { by: "brake" }, dryRun: true });
+      expect(await count("SELECT count(*) FROM imports")).toBe(1);
+      expect(await add(lose(2))).toMatchObject({ updated: 2, events: 2 });
+      expect(await add(lose(5), { allowChange: true })).toMatchObject({ updated: 3, events: 3 });
+    }));
+
+  test.each<[string, Cells]>([
+    ["revocation", revoked],
+    ["deactivation", { active: "no" }],
+    ["a licence that is taken out", noLicense],
+    ["a licence that begins later", { license_issue_date: "2080-01-01" }],
+  ])("the brake counts a %s", async (_name, change) => {
+    await withImports(async ({ add }) => {
+      await add(csv(rows(10)));
+      expect(await add(csv([row(1, change)]))).toMatchObject({
+        stopped: { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 10 }] },
+      });
+    });
+  });
+
+  test("--strict, when any row is rejected", () =>
+    withImports(async ({ add, count }) => {
+      const stopped = await add(csv([row(1), row(2, { nin: "x" })]), { strict: true });
+      expect(stopped).toMatchObject({ stopped: { by: "strict" }, inserted: 0, rejected: 1 });
+      expect(stopped.report.rejected).toHaveLength(1);
+      expect(await count("SELECT count(*) FROM teachers")).toBe(0);
+      expect(await add(csv([row(1)]), { strict: true })).toMatchObject({ inserted: 1 });
+    }));
+
+  test("a dry run counts what would be", () =>
+    withImports(async ({ add, count }) => {
+      await add(csv(rows(2)));
+      const extract = csv([row(1), row(2, { state: "Oyo" }), row(3), row(4, { nin: "x" })]);
+      const dry = await add(extract, { dryRun: true });
+      expect(await count("SELECT count(*) FROM teachers")).toBe(2);
+      const { dryRun, report: _dry, ...counts } = dry;
+      const { report: _real, ...real } = await add(extract);
+      expect(dryRun).toBe(true);
+      expect(real).toEqual(counts);
+    }));
+});
+
+describe("what stays behind", () => {
+  const personal = { nin: "99912345678", email: "ada.obi@example.org", phone: "08031234567" };
+
+  test("no NIN, e-mail address or phone number, in any file or in the report", () =>
+    withImports(async ({ add, everything }) => {
+      const more = row(2, { nin: "99912345678x", email: "bad address", phone: "0803x" });
+      const { report } = await add(csv([row(1, personal), more, row(3, personal)]));
+      for (const text of [everything(), report.text]) {
+        for (const value of [...Object.values(personal), "8031234567", "bad address", "0803x"]) {
+          expect(text).not.toContain(value);
+        }
+      }
+      expect(everything()).toContain("Adaeze Okafor");
+    }));
+
+  test("no staging file, not even while the import is open", () =>
+    withImports(async ({ add, folder, imports }) => {
+      const staging = await imports.openStaging();
+      expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
+      await staging.close();
+      await add(csv(rows(3)));
+      expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
+    }));
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import type { ImportStore } from "../../../src/domain/import/store.ts";
+import { rejection } from "../../rejection.ts";
+import { type AddOptions, csv, type ImportWorld, row, rows, withImports } from "./import-world.ts";
+
+/** An import store whose commits fail from the `after`-th on, as if the process had been killed there. */
+function killedAfter(imports: ImportStore, after: number): ImportStore {
+  let commits = 0;
+  return {
+    ...imports,
+    async commit(...args) {
+      if (commits++ >= after) throw new Error("killed");
+      return imports.commit(...args);
+    },
+  };
+}
+
+describe("an import that was killed", () => {
+  const extract = csv([...rows(10), row(11, { nin: "x" }), ...rows(40).slice(11)]);
+  const small = { maxChunkRows: 4 };
+
+  async function kill({ add, imports }: ImportWorld, content = extract, options: AddOptions = small) {
+    const through = killedAfter(imports, 3);
+    expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
+  }
+
+  test("goes on after the last row that was applied, and its totals go on", () =>
+    withImports(async (world) => {
+      const { add, count } = world;
+      await kill(world);
+      expect(await count("SELECT count(*) FROM teachers")).toBe(12);
+      const result = await add(extract, small);
+      expect(result).toMatchObject({
+        rows: 40,
+        inserted: 39,
+        updated: 0,
+        unchanged: 0,
+        rejected: 1,
+        events: 78,
+      });
+      expect(result.resumedAfterRow).toBe(13);
+      expect(await count("SELECT count(*) FROM events")).toBe(78);
+      expect(await count("SELECT count(*) FROM imports")).toBe(1);
+      expect(await add(extract, small)).toMatchObject({ inserted: 0, unchanged: 39, events: 0 });
+    }));
+
+  test("counts what was unchanged on both sides of the kill", () =>
+    withImports(async (world) => {
+      const { add } = world;
+      await add(csv(rows(30)), { baseline: true });
+      const mixed = csv(rows(30).map((one, n) => (n % 2 === 0 ? { ...one, state: "Oyo" } : one)));
+      await kill(world, mixed);
+      expect(await add(mixed, small)).toMatchObject({ rows: 30, updated: 15, unchanged: 15, rejected: 0 });
+    }));
+
+  test("keeps what the operator changed behind the kill", () =>
+    withImports(async (world) => {
+      await kill(world);
+      const { add, teachers, find } = world;
+      const teacher = await find("TR/2019/LA/1");
+      if (teacher === null) throw new Error("not applied");
+      const { id, version, announcedStatus } = teacher;
+      const content = { ...teacher, licenseRevokedOn: "2026-03-10" };
+      await teachers.apply([
+        { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
+      ]);
+      await add(extract, small);
+      expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBe("2026-03-10");
+    }));
+
+  test("is given up when another file comes, which says so", () =>
+    withImports(async (world) => {
+      const { add, count } = world;
+      await kill(world);
+      const other = await add(csv([row(99)]), { name: "other.csv" });
+      expect(other).toMatchObject({ inserted: 1, abandoned: { file: "extract.csv", row: 13 } });
+      expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
+      const again = await add(extract, small);
+      expect(again).toMatchObject({ inserted: 27, unchanged: 12, rejected: 1 });
+      expect(again.resumedAfterRow).toBeUndefined();
+    }));
+
+  test("is another import under other options", () =>
+    withImports(async (world) => {
+      await kill(world);
+      const result = await world.add(extract, { ...small, baseline: true });
+      expect(result).toMatchObject({ inserted: 27, unchanged: 12, events: 0, abandoned: { row: 13 } });
+    }));
+
+  test("is left alone by a dry run", () =>
+    withImports(async (world) => {
+      await kill(world);
+      expect(await world.add(extract, { dryRun: true })).toMatchObject({ inserted: 27, unchanged: 12 });
+      expect(await world.imports.unfinished()).toMatchObject({ applied: 13 });
+    }));
+});
+
+describe("beside others", () => {
+  /** An import store before whose first commit something else happens. */
+  function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
+    let done = false;
+    return {
+      ...imports,
+      async commit(...args) {
+        if (!done) {
+          done = true;
+          await act();
+        }
+        return imports.commit(...args);
+      },
+    };
+  }
+
+  test("a record that changed between reading and writing is planned anew, and nothing is lost", () =>
+    withImports(async ({ add, imports, teachers, find, eventTypes }) => {
+      await add(csv(rows(5)), { baseline: true });
+      const change = async () => {
+        const teacher = await find("TR/2019/LA/3");
+        if (teacher === null) throw new Error("not there");
+        const { id, version, announcedStatus } = teacher;
+        const content = { ...teacher, category: "B" };
+        await teachers.apply([
+          { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
+        ]);
+      };
+      const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
+      const result = await add(renewed, { through: meanwhile(imports, change), allowChange: true });
+      expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
+      expect(await find("TR/2019/LA/3")).toMatchObject({
+        category: "B",
+        certificateStatus: "CLAIMED",
+        version: 3,
+      });
+      expect(await eventTypes("TR/2019/LA/3")).toEqual(["certificate.revoked"]);
+    }));
+
+  test("an identifier that was given away meanwhile rejects its row alone", () =>
+    withImports(async ({ add, imports, count }) => {
+      const taken = () => add(csv([row("X", { t_id: "3" })]), { through: quietly(imports) });
+      const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
+      const { report, inserted } = await add(extract, { through: meanwhile(imports, taken) });
+      expect(inserted).toBe(4);
+      expect(report.rejected).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
+      expect(await count("SELECT count(*) FROM teachers")).toBe(5);
+    }));
+
+  /** Writes without being an import that others would see. */
+  function quietly(imports: ImportStore): ImportStore {
+    return {
+      ...imports,
+      unfinished: async () => null,
+      begin: beginQuietly,
+      finish: async () => {},
+      tune: async () => {},
+      commit,
+    };
+    async function beginQuietly() {
+      return {
+        id: 0,
+        file: "",
+        sha256: "",
+        options: "",
+        applied: 0,
+        inserted: 0,
+        updated: 0,
+        unchanged: 0,
+        events: 0,
+      };
+    }
+    async function commit(...[run, writes, next]: Parameters<ImportStore["commit"]>) {
+      const current = await imports.unfinished();
+      if (current === null || writes.length === 0)
+        return { outcome: "applied", othersWrote: false, serviceRuns: false, heldMs: null } as const;
+      return imports.commit(current, writes, { ...next, ...current, applied: run.applied });
+    }
+  }
+
+  test("two imports at once: the one that was overtaken stops, and says where", () =>
+    withImports(async ({ add, imports, count }) => {
+      const other = () => add(csv([row("X")]), { name: "other.csv" });
+      const error = await rejection(
+        add(csv(rows(9)), { through: meanwhile(imports, other), maxChunkRows: 3 }),
+      );
+      expect(error).toMatchObject({ code: "REFUSED" });
+      expect((error as Error).message).toContain("after row 0");
+      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+    }));
+});

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type KeyKind, mintApiKey } from "../../../src/domain/credentials.ts";
+import { createDirectListener } from "../../../src/server/http/fast-path.ts";
+import { type Listener, listen } from "../../../src/server/http/listen.ts";
+import { known, openWorld, type World } from "../api-world.ts";
+import { openClient } from "./raw-client.ts";
+
+/** One service behind two listeners: one knows the short way, the other has only Hono's routes. */
+let world: World;
+let direct: Listener;
+let routed: Listener;
+/** Calls that took the short way. */
+let taken = 0;
+
+beforeAll(async () => {
+  world = await openWorld();
+  const short = createDirectListener(world.direct);
+  direct = await listen(world.app.fetch, {
+    host: "127.0.0.1",
+    port: 0,
+    direct: (incoming, outgoing) => {
+      const takes = short(incoming, outgoing);
+      if (takes) taken++;
+      return takes;
+    },
+  });
+  routed = await listen(world.app.fetch, { host: "127.0.0.1", port: 0 });
+});
+
+afterAll(async () => {
+  await Promise.all([direct.close(), routed.close()]);
+  await world.close();
+});
+
+const lookupPath = "/teacher/verify-license";
+const checkPath = "/v1/inter-agency/eligibility-check";
+const batchPath = "/v1/inter-agency/batch";
+const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
+
+/** What differs between two answers of the same kind: ids, and the signature over them. */
+function comparable(body: string): string {
+  return body
+    .replace(/"verificationId":"[^"]*"/g, '"verificationId":"…"')
+    .replace(/"signature":"[^"]*"/g, '"signature":"…"');
+}
+
+async function ask(listener: Listener, path: string, init: RequestInit) {
+  const response = await fetch(`${listener.url}${path}`, init);
+  const headers = Object.fromEntries(response.headers);
+  for (const name of ["date", "x-request-id", "x-verification-id", "x-ratelimit-remaining"]) {
+    if (name in headers) headers[name] = "…";
+  }
+  const body = comparable(await response.text());
+  return { status: response.status, headers, body };
+}
+
+function post(as: "full" | "unscoped" | "spent" | null, body: unknown, headers: Record<string, string> = {}) {
+  const authorization = as === null ? {} : { Authorization: `Bearer ${world.keyOf(as)}` };
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return { method: "POST", headers: { ...authorization, ...headers }, body: text };
+}
+
+const mint = (kind: KeyKind) =>
+  mintApiKey("nobody", { kind, secrets: world.service.secrets, now: world.service.clock.now() }).text;
+const sandboxKey = () => mint("test");
+const unknownKey = () => mint("live");
+
+describe("the short way answers as Hono's routes do", () => {
+  test.each([
+    ["a hit", `?searchTerm=${encodeURIComponent(known.regNo)}`],
+    ["a NIN", `?searchTerm=${known.nin}`],
+    ["a plus sign for a space", "?searchTerm=LA%2F2019%2FPRI%2F04417+"],
+    ["the first of two", "?searchTerm=204417&searchTerm=7"],
+    ["a term after others", "?x=1&searchTerm=204417&y=2"],
+    ["nobody", "?searchTerm=ZZ%2F1%2F2%2F3"],
+    ["broken percent signs", "?searchTerm=%E0%A4%A"],
+    ["NUL", "?searchTerm=%00"],
+    ["no term", ""],
+    ["an empty term", "?searchTerm="],
+    ["a bare name", "?searchTerm"],
+  ])("to a look-up: %s", async (_name, query) => {
+    const before = taken;
+    const short = await ask(direct, lookupPath + query, {});
+    expect(taken).toBe(before + 1);
+    expect(short).toEqual(await ask(routed, lookupPath + query, {}));
+  });
+
+  test.each<[string, () => [string, RequestInit]]>([
+    ["a question", () => [checkPath, post("full", question)]],
+    ["nobody known", () => [checkPath, post("full", { ...question, identifier: { tId: 99 } })]],
+    ["two identifiers", () => [checkPath, post("full", { ...question, identifier: { tId: 1, regNo: "x" } })]],
+    ["no JSON", () => [checkPath, post("full", "{")]],
+    ["no credential", () => [checkPath, post(null, question)]],
+    ["no Bearer", () => [checkPath, post(null, question, { Authorization: `${world.keyOf("full")}` })]],
+    ["another scheme", () => [checkPath, post(null, question, { Authorization: "Basic YTpi" })]],
+    [
+      "a mistyped key",
+      () => [checkPath, post(null, question, { Authorization: `Bearer ${world.keyOf("full")}x` })],
+    ],
+    ["a sandbox's key", () => [checkPath, post(null, question, { "x-agency-api-key": sandboxKey() })]],
+    ["an unknown key", () => [checkPath, post(null, question, { "x-agency-api-key": unknownKey() })]],
+    ["an empty key", () => [checkPath, post(null, question, { "x-agency-api-key": "" })]],
+    ["no scope", () => [checkPath, post("unscoped", question)]],
+    ["no quota", () => [checkPath, post("spent", question)]],
+    [
+      "a purpose that is refused",
+      () => [checkPath, post("full", { ...question, purpose: "EMPLOYER_BACKGROUND_CHECK" })],
+    ],
+    [
+      "an idempotency key without end",
+      () => [checkPath, post("full", question, { "Idempotency-Key": "k".repeat(300) })],
+    ],
+    ["a batch", () => [batchPath, post("full", { items: [question, question] })]],
+    ["an empty batch", () => [batchPath, post("full", { items: [] })]],
+  ])("to a partner: %s", async (_name, make) => {
+    const [path, init] = make();
+    const before = taken;
+    const short = await ask(direct, path, init);
+    expect(taken).toBe(before + 1);
+    expect(short).toEqual(await ask(routed, path, init));
+  });
+
+  test("a replay is the same bytes, whichever way the calls came", async () => {
+    const init = post("full", question, { "Idempotency-Key": "first-short-then-routed" });
+    const first = await fetch(direct.url + checkPath, init);
+    const second = await fetch(routed.url + checkPath, init);
+    expect(second.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await second.text()).toBe(await first.text());
+  });
+});
+
+describe("the short way leaves to Hono", () => {
+  test.each([
+    ["another method", lookupPath, { method: "OPTIONS" }],
+    ["HEAD", `${lookupPath}?searchTerm=7`, { method: "HEAD" }],
+    ["a body that is too large", checkPath, { method: "POST", body: "x".repeat(300_000) }],
+    ["another path", "/v1/inter-agency/health", {}],
+    ["another spelling of the path", "/teacher/verify%2Dlicense?searchTerm=7", {}],
+  ])("%s", async (_name, path, init) => {
+    const before = taken;
+    const answer = await ask(direct, path, init);
+    expect(taken).toBe(before);
+    expect(answer).toEqual(await ask(routed, path, init));
+  });
+});
+
+describe("two credentials in one request", () => {
+  test.each([
+    ["the good one first", () => [world.keyOf("full"), "nobody's"]],
+    ["the good one last", () => ["nobody's", world.keyOf("full")]],
+  ])("are refused whichever way they come: %s", async (_name, keys) => {
+    const body = JSON.stringify(question);
+    const credentials = keys()
+      .map((key, index) => `${["Authorization", "authorization"][index]}: Bearer ${key}\r\n`)
+      .join("");
+    for (const { port } of [direct, routed]) {
+      const client = await openClient({ port });
+      client.write(
+        `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\n${credentials}Connection: close\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect(await client.closed).toContain("HTTP/1.1 401 ");
+    }
+  });
+});
+
+describe("why there is no credential is said alike, whichever way a call comes", () => {
+  test.each<[string, () => Record<string, string>, string]>([
+    ["none", () => ({}), "no credential: send Authorization: Bearer API_KEY"],
+    [
+      "no Bearer",
+      () => ({ Authorization: `${world.keyOf("full")}` }),
+      "the Authorization header must be the word Bearer",
+    ],
+    [
+      "mistyped",
+      () => ({ Authorization: `Bearer ${world.keyOf("full")?.slice(0, -1)}` }),
+      "the API key is mistyped",
+    ],
+    ["a sandbox's", () => ({ "x-agency-api-key": sandboxKey() }), "this is a sandbox's key"],
+    ["unknown", () => ({ "x-agency-api-key": unknownKey() }), "a valid client certificate, Bearer key or"],
+  ])("%s", async (_name, headers, expected) => {
+    for (const [listener, path] of [
+      [direct, checkPath],
+      [routed, checkPath],
+      [routed, "/v1/inter-agency/lookup/by-nin"],
+    ] as const) {
+      const { status, body } = await ask(listener, path, post(null, question, headers()));
+      expect(status).toBe(401);
+      expect(JSON.parse(body).message).toStartWith(expected);
+      expect(body).not.toContain(`${world.keyOf("full")?.slice(0, 21)}`);
+    }
+  });
+});
+
+describe("a head that can be read in two ways", () => {
+  test.each([
+    ["two hosts", "Host: a.example\r\nHost: b.example\r\n"],
+    ["a length twice", "Host: a.example\r\nContent-Length: 2\r\nContent-Length: 2\r\n"],
+    ["another coding than pieces", "Host: a.example\r\nTransfer-Encoding: gzip, chunked\r\n"],
+  ])("is refused before either way: %s", async (_name, headers) => {
+    const before = taken;
+    for (const { port } of [direct, routed]) {
+      const client = await openClient({ port });
+      client.write(`POST ${checkPath} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n{}`);
+      expect(await client.closed).toStartWith("HTTP/1.1 400 ");
+    }
+    expect(taken).toBe(before);
+  });
+});
+
+describe("a connection of the short way", () => {
+  test("goes on after a body that nobody read", async () => {
+    const client = await openClient({ port: direct.port });
+    const body = "x".repeat(100_000);
+    client.write(
+      `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
+        `GET ${lookupPath}?searchTerm=204417 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`,
+    );
+    const answers = await client.closed;
+    expect(answers).toContain("HTTP/1.1 401 ");
+    expect(answers).toContain('"found":true');
+  });
+
+  test("answers pipelined calls in their order", async () => {
+    const client = await openClient({ port: direct.port });
+    const get = (tId: number, more = "") =>
+      `GET ${lookupPath}?searchTerm=${tId} HTTP/1.1\r\nHost: a.example\r\n${more}\r\n`;
+    client.write(get(204417) + get(99) + get(7, "Connection: close\r\n"));
+    const answers = await client.closed;
+    const found = [...answers.matchAll(/"found":(true|false)/g)].map((match) => match[1]);
+    expect(found).toEqual(["true", "false", "true"]);
+  });
+
+  test("that breaks off in the middle of a body harms nobody", async () => {
+    const client = await openClient({ port: direct.port });
+    const head = `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${world.keyOf("full")}\r\n`;
+    client.write(`${head}Content-Length: 1000\r\n\r\n{"identifier":`);
+    client.socket.destroy();
+    await client.closed;
+    expect((await ask(direct, checkPath, post("full", question))).status).toBe(200);
+  });
+
+  test("is refused by the rules of HTTP, not by luck", async () => {
+    const client = await openClient({ port: direct.port });
+    client.write(`GET ${lookupPath}?searchTerm=7 HTTP/1.1\r\nConnection: close\r\n\r\n`);
+    expect(await client.closed).toContain("HTTP/1.1 400 ");
+  });
+
+  test("is ended when an answer cannot be written, and the service goes on", async () => {
+    const unwritable = async () => ({ status: 200, headers: { "X-Broken": "a\nb" }, body: "{}" });
+    const short = createDirectListener(new Map([[`GET ${lookupPath}`, unwritable]]));
+    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, direct: short });
+    try {
+      const client = await openClient({ port: listener.port });
+      client.write(`GET ${lookupPath} HTTP/1.1\r\nHost: a.example\r\n\r\n`);
+      expect(await client.closed).toBe("");
+      expect((await fetch(`${listener.url}/v1/inter-agency/health`)).status).toBe(200);
+    } finally {
+      await listener.close();
+    }
+  });
+});

@@ -1,0 +1,86 @@
+/** A client that writes bytes as they come and sees what the server does with the connection. */
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { TestCertificate } from "../../certificates.ts";
+
+export interface RawClient {
+  readonly socket: Socket;
+  write(text: string | Uint8Array): void;
+  /** Resolves with everything received so far once it contains `text`; rejects when the connection ends before. */
+  receives(text: string): Promise<string>;
+  /** Resolves with everything received when the server has closed the connection, or reset it. */
+  readonly closed: Promise<string>;
+  /** Writes one byte every few milliseconds until the connection ends. */
+  drip(): void;
+}
+
+export interface RawClientOptions {
+  port: number;
+  tls?: boolean;
+  certificate?: TestCertificate;
+  session?: Buffer;
+  tlsVersion?: "TLSv1.2" | "TLSv1.3";
+}
+
+/** Connects, with TLS if asked, and resolves when requests can be written. */
+export async function openClient(options: RawClientOptions): Promise<RawClient> {
+  const socket = options.tls ? connectTls(tlsOptions(options)) : connectPlain(options.port, "127.0.0.1");
+  const client = watch(socket);
+  await new Promise<void>((resolve, reject) => {
+    socket.once(options.tls ? "secureConnect" : "connect", () => resolve());
+    socket.once("close", () => reject(new Error("closed before it was open")));
+  });
+  return client;
+}
+
+function tlsOptions(options: RawClientOptions) {
+  return {
+    host: "127.0.0.1",
+    port: options.port,
+    rejectUnauthorized: false,
+    ...(options.certificate ? { cert: options.certificate.certPem, key: options.certificate.keyPem } : {}),
+    ...(options.session ? { session: options.session } : {}),
+    ...(options.tlsVersion ? { minVersion: options.tlsVersion, maxVersion: options.tlsVersion } : {}),
+  };
+}
+
+function watch(socket: Socket | TLSSocket): RawClient {
+  let received = "";
+  const waiting = new Set<() => void>();
+  const wake = () => {
+    for (const check of waiting) check();
+  };
+  socket.on("data", (chunk) => {
+    received += chunk.toString("latin1");
+    wake();
+  });
+  // A reset is one of the ways in which the server closes.
+  socket.on("error", () => {});
+  const closed = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
+  void closed.then(wake);
+  return {
+    socket,
+    closed,
+    write: (text) => void socket.write(text),
+    drip: () => {
+      const timer = setInterval(() => socket.writable && socket.write("x"), 5);
+      void closed.then(() => clearInterval(timer));
+    },
+    receives: (text) =>
+      new Promise((resolve, reject) => {
+        const check = () => {
+          if (received.includes(text)) resolve(received);
+          else if (socket.destroyed) reject(new Error(`closed after ${JSON.stringify(received)}`));
+          else return;
+          waiting.delete(check);
+        };
+        waiting.add(check);
+        check();
+      }),
+  };
+}
+
+/** The text of a GET request. */
+export function get(path: string, ...headers: string[]): string {
+  return `GET ${path} HTTP/1.1\r\nHost: test\r\n${headers.map((line) => `${line}\r\n`).join("")}\r\n`;
+}

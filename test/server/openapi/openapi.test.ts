@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { sign } from "node:crypto";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { sealEnvelope } from "../../../src/domain/envelopes.ts";
+import * as contract from "../../../src/partner/contract.ts";
+import { readKeyHistory } from "../../../src/partner/key-history.ts";
+import { createKeySet } from "../../../src/partner/key-set.ts";
+import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
+import * as examples from "../../../src/server/openapi/examples.ts";
+import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
+import { document, isValid, resolve, schemaNames, validationErrors } from "./document.ts";
+
+type Json = { [member: string]: unknown };
+
+/** Every object of the document with the path to it. */
+function* objects(value: unknown, path = "#"): Generator<[string, Json]> {
+  if (typeof value !== "object" || value === null) return;
+  if (!Array.isArray(value)) yield [path, value as Json];
+  for (const [name, member] of Object.entries(value))
+    yield* objects(member, `${path}/${name.replaceAll("/", "~1")}`);
+}
+
+describe("the OpenAPI document", () => {
+  test("is valid OpenAPI 3.1", async () => {
+    const outcome = await new Validator().validate(structuredClone(document));
+    expect(outcome).toEqual({ valid: true });
+  });
+
+  test("states the contract's version and the service's address", () => {
+    expect(document.openapi).toBe("3.1.0");
+    expect(document.info).toMatchObject({ version: "1.0.0" });
+    expect(document.servers).toMatchObject([{ url: "https://verify.example.gov" }]);
+  });
+
+  test("refers only to what it has, and has nothing that it does not refer to", () => {
+    const used = new Set<string>();
+    for (const [path, { $ref }] of objects(document)) {
+      if (typeof $ref !== "string") continue;
+      expect(resolve($ref), `${path} refers to ${$ref}`).toBeDefined();
+      used.add($ref);
+    }
+    const components = document.components as Record<string, Json>;
+    const defined = ["schemas", "responses", "parameters", "headers", "examples"].flatMap((kind) =>
+      Object.keys(components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
+  });
+
+  test("describes every schema, every member and every parameter", () => {
+    const silent: string[] = [];
+    for (const [path, { properties }] of objects(document)) {
+      for (const [name, member] of Object.entries((properties ?? {}) as Record<string, Json>)) {
+        if (!("$ref" in member) && !("description" in member)) silent.push(`${path}/${name}`);
+      }
+    }
+    const { schemas, parameters, headers } = document.components as Record<string, Record<string, Json>>;
+    for (const [name, part] of Object.entries({ ...schemas, ...parameters, ...headers })) {
+      if (typeof part.description !== "string") silent.push(name);
+    }
+    expect(silent).toEqual([]);
+  });
+
+  test.each(schemaNames)("shows an example of %s, and every example is valid", (name) => {
+    const { examples: shown } = resolve(`#/components/schemas/${name}`) as { examples: unknown[] };
+    expect(shown.length).toBeGreaterThan(0);
+    for (const example of shown) expect(validationErrors(name, example)).toEqual([]);
+  });
+
+  test("shows valid examples beside the responses", () => {
+    for (const [, { schema, example, examples: named }] of objects(document)) {
+      const name = /[^/]+$/.exec(String((schema as Json | undefined)?.$ref))?.[0];
+      if (name === undefined || !schemaNames.includes(name)) continue;
+      const values = Object.values((named ?? {}) as Record<string, { $ref: string }>).map(
+        ({ $ref }) => (resolve($ref) as { value: unknown }).value,
+      );
+      for (const value of [...values, ...(example === undefined ? [] : [example])]) {
+        expect(validationErrors(name, value)).toEqual([]);
+      }
+    }
+  });
+
+  test("takes its enumerations from the contract", () => {
+    const enumOf = (name: string) => (resolve(`#/components/schemas/${name}`) as { enum: string[] }).enum;
+    expect(enumOf("VerificationPurpose")).toEqual([...contract.purposes]);
+    expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
+    expect(enumOf("CertificateStatus")).toEqual([...contract.certificateStatuses]);
+    expect(enumOf("Source")).toEqual([...contract.sources]);
+    expect(enumOf("Reason")).toEqual([...contract.reasons]);
+    expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
+  });
+
+  test("tells the states of a license apart for the public and for partners", () => {
+    const revoked = { ...examples.license, status: "REVOKED" };
+    expect(isValid("License", revoked)).toBe(true);
+    expect(isValid("PublicLicense", revoked)).toBe(false);
+  });
+
+  test("names the delivery headers of the contract", () => {
+    const operation = (document.webhooks as { statusChange: { post: { parameters: { name: string }[] } } })
+      .statusChange;
+    expect(operation.post.parameters.map(({ name }) => name)).toEqual([
+      "X-AGENCY-Signature",
+      "X-AGENCY-Event-Id",
+      "X-AGENCY-Event-Type",
+      "X-AGENCY-Delivery-Id",
+      "User-Agent",
+    ]);
+  });
+});
+
+describe("the example envelopes", () => {
+  const signer = {
+    sign: async (_kid: string, input: string) =>
+      base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)),
+  };
+
+  test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
+    "are what the service would send",
+    async (envelope) => {
+      const { verificationId, issuer, audience, result } = envelope;
+      const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
+      const sealed = await sealEnvelope(
+        { verificationId, issuer, audience, issuedAt, result },
+        keys.active.kid,
+        signer,
+      );
+      expect(envelope).toEqual(JSON.parse(sealed.json));
+    },
+  );
+
+  test("verify with the example key set", async () => {
+    const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+    const { issuer, audience } = examples;
+    const outcome = await verifyEnvelope(JSON.stringify(examples.foundEnvelope), {
+      keys: keySet,
+      issuer,
+      audience,
+    });
+    expect(outcome.valid).toBe(true);
+  });
+
+  test("come with a key history that verifies", async () => {
+    expect(await readKeyHistory(examples.keyHistory, examples.issuer)).toMatchObject({
+      issuer: examples.issuer,
+    });
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { inspectBackup, makeBackup } from "../../../src/store/driver/backup.ts";
+import { openConnection } from "../../../src/store/driver/connection.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { migrate } from "../../../src/store/driver/migrations.ts";
+import { createTeacherStore } from "../../../src/store/teachers.ts";
+import { withTempDir } from "../../harness.ts";
+import { rejection } from "../../rejection.ts";
+import { aTeacherWrite } from "../samples.ts";
+import { migrateTo } from "./old-database.ts";
+
+/** A migrated database with some teachers, still open: what a service works with. */
+async function withDatabase(
+  act: (world: { folder: string; driver: Awaited<ReturnType<typeof openEmbedded>> }) => Promise<void>,
+) {
+  await withTempDir(async (folder) => {
+    const driver = await openEmbedded({ file: `${folder}/tvs.db` });
+    try {
+      await migrate(driver, 1);
+      await createTeacherStore(driver).apply(["A/B/C/1", "A/B/C/2"].map((regNo) => aTeacherWrite(regNo)));
+      await act({ folder, driver });
+    } finally {
+      await driver.close();
+    }
+  });
+}
+
+describe("a backup", () => {
+  test("holds what was committed, in one private file, and leaves nothing beside it", () =>
+    withDatabase(async ({ folder, driver }) => {
+      mkdirSync(`${folder}/out`);
+      const file = `${folder}/out/what?is #this%20.db`;
+      const facts = await makeBackup(driver, file);
+      expect(facts).toMatchObject({
+        schema: expect.any(Number),
+        environment: "live",
+        masterKeyCheck: null,
+        counts: { teachers: 2, partners: 0, signing_keys: 0, attestations: 0, events: 4 },
+        newestAttestation: null,
+      });
+      expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(facts.bytes).toBe(statSync(file).size);
+      expect(await inspectBackup(file)).toEqual(facts);
+      expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+    }));
+
+  test("is consistent while another connection writes", () =>
+    withDatabase(async ({ folder, driver }) => {
+      const writer = await openConnection(`${folder}/tvs.db`);
+      let writing = true;
+      const writes = (async () => {
+        for (let n = 0; writing; n++) {
+          const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
+          writer.transaction([
+            { sql, args: [`a${n}`, `b${n}`] },
+            { sql, args: [`b${n}`, "second of a pair"] },
+          ]);
+          await new Promise((done) => setImmediate(done));
+        }
+      })();
+      for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
+      writing = false;
+      await writes;
+      writer.close();
+      const copy = await openConnection(`${folder}/b4.db`);
+      const [pairs] =
+        copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
+        JOIN settings AS b ON b.name = a.value`);
+      expect(Number(pairs?.written)).toBeGreaterThan(0);
+      expect(Number(pairs?.written)).toBe(2 * Number(pairs?.whole));
+      copy.close();
+    }));
+
+  test("never overwrites, and does not meet another one that is being written", () =>
+    withDatabase(async ({ folder, driver }) => {
+      writeFileSync(`${folder}/taken`, "mine");
+      expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
+      expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
+      writeFileSync(`${folder}/b.db.partial`, "");
+      expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
+      expect(existsSync(`${folder}/b.db.partial`)).toBe(true);
+      expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
+    }));
+
+  test("of another program's database is refused and leaves nothing", () =>
+    withTempDir(async (folder) => {
+      const driver = await openEmbedded({ file: `${folder}/other.db` });
+      await driver.batch([{ sql: "CREATE TABLE t (a)", args: [] }]);
+      expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "STORE_CORRUPT" });
+      await driver.close();
+      expect(readdirSync(folder).filter((name) => name.startsWith("b."))).toEqual([]);
+    }));
+});
+
+describe("looking into a file", () => {
+  async function verdict(file: string): Promise<unknown> {
+    return ((await rejection(inspectBackup(file))) as { code?: string } | undefined)?.code;
+  }
+
+  test("tells what is no backup of this program", () =>
+    withTempDir(async (folder) => {
+      writeFileSync(`${folder}/text`, "not a database, but longer than a header would have to be ".repeat(5));
+      writeFileSync(`${folder}/empty`, "");
+      mkdirSync(`${folder}/dir`);
+      expect(await verdict(`${folder}/text`)).toBe("STORE_CORRUPT");
+      expect(await verdict(`${folder}/empty`)).toBe("STORE_CORRUPT");
+      expect(await verdict(`${folder}/dir`)).toBe("INPUT_UNREADABLE");
+      expect(await verdict(`${folder}/none`)).toBe("INPUT_UNREADABLE");
+    }));
+
+  test("finds damage and a file that was cut short", () =>
+    withDatabase(async ({ folder, driver }) => {
+      await makeBackup(driver, `${folder}/b.db`);
+      const whole = readFileSync(`${folder}/b.db`);
+      writeFileSync(`${folder}/cut`, whole.subarray(0, whole.length - 8192));
+      const damaged = Uint8Array.from(whole);
+      damaged.fill(0xff, 4096 * 3, 4096 * 12);
+      writeFileSync(`${folder}/damaged`, damaged);
+      expect(await verdict(`${folder}/cut`)).toBe("STORE_CORRUPT");
+      expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
+    }));
+
+  test("refuses one of a newer program, and one whose schema this program did not make", () =>
+    withDatabase(async ({ folder, driver }) => {
+      await driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (99, 'x', 1)", args: [] }]);
+      await driver.copyTo(`${folder}/newer.db`);
+      expect(await verdict(`${folder}/newer.db`)).toBe("DATABASE_TOO_NEW");
+      await driver.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 99", args: [] }]);
+      await driver.batch([{ sql: "UPDATE schema_migrations SET sha256 = 'x'", args: [] }]);
+      await driver.copyTo(`${folder}/foreign.db`);
+      expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
+    }));
+
+  test("refuses one with a trigger, a view or a table of somebody else, before anything of it is run", () =>
+    withDatabase(async ({ folder, driver }) => {
+      const undoing = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+        UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+      const additions = [
+        [undoing, "trigger undo is none"],
+        // A check of the pages would evaluate it.
+        ["CREATE INDEX trap ON teachers (abs(id))", "index trap is none"],
+        ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is none"],
+        ["ALTER TABLE teachers ADD COLUMN x TEXT AS (name)", "table teachers was altered"],
+      ] as const;
+      for (const [index, [sql, found]] of additions.entries()) {
+        const file = `${folder}/foreign-${index}.db`;
+        await makeBackup(driver, file);
+        const copy = await openConnection(file);
+        copy.exec(sql);
+        copy.exec("PRAGMA journal_mode = DELETE");
+        copy.close();
+        const error = await rejection(inspectBackup(file));
+        expect(error).toMatchObject({ code: "STORE_CORRUPT" });
+        expect((error as Error).message).toContain(`was changed by somebody else: the ${found}`);
+      }
+    }));
+
+  test("accepts one of an earlier program, and refuses it with a foreign trigger", () =>
+    withTempDir(async (folder) => {
+      const driver = await openEmbedded({ file: `${folder}/old.db` });
+      await migrateTo(driver, 2);
+      await makeBackup(driver, `${folder}/good.db`);
+      expect(await inspectBackup(`${folder}/good.db`)).toMatchObject({ schema: 2 });
+      await driver.batch([
+        { sql: "CREATE TRIGGER t AFTER UPDATE ON teachers BEGIN SELECT 1; END", args: [] },
+      ]);
+      expect(await rejection(makeBackup(driver, `${folder}/bad.db`))).toMatchObject({
+        code: "STORE_CORRUPT",
+      });
+      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT" });
+      await driver.close();
+      expect(existsSync(`${folder}/bad.db`)).toBe(false);
+    }));
+
+  test("refuses a database file that was copied by hand, whose log may be missing", () =>
+    withDatabase(async ({ folder }) => {
+      copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
+      const error = await rejection(inspectBackup(`${folder}/by-hand.db`));
+      expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
+      expect(readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
+    }));
+});

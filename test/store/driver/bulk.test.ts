@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { blockRows, boundForms, insertOfRows } from "../../../src/store/driver/bulk.ts";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { rejection } from "../../rejection.ts";
+import { driverKinds } from "../drivers.ts";
+
+const columns = ["k", "n", "b", "t"] as const;
+const insert = insertOfRows("bulk", columns, ["b"]);
+
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`an insert of many rows: ${kind.name}`, () => {
+    let database: Awaited<ReturnType<typeof kind.create>>;
+    let driver: Driver;
+
+    beforeAll(async () => {
+      database = await kind.create();
+      driver = await database.open();
+      const table = "CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT";
+      await driver.batch([{ sql: table, args: [] }]);
+    });
+    afterAll(async () => {
+      await driver.close();
+      await database.destroy();
+    });
+
+    const stored = async (from: number) => {
+      const sql = "SELECT k, n, hex(b) AS b, t FROM bulk WHERE k > ? ORDER BY k";
+      const rows = await driver.query(sql, [from]);
+      return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
+    };
+
+    test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
+      "%d of them, of every type",
+      async (count) => {
+        const first = 1000 * (count + 1);
+        const rows = Array.from({ length: count }, (_, n) => [
+          first + n + 1,
+          n % 3 === 0 ? null : Number.MAX_SAFE_INTEGER - n,
+          n % 2 === 0 ? null : "00FF1A",
+          `it's "é" \u{1F600} ${n}`,
+        ]);
+        await driver.batch([{ sql: insert, args: [JSON.stringify(rows)] }]);
+        const expected = rows.map(([k, n, b, t]) => [k, n, b ?? "", t]);
+        expect((await stored(first)).slice(0, count)).toEqual(expected);
+      },
+    );
+
+    test("all of them or none", async () => {
+      const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
+      const twice = driver.batch([{ sql: insert, args: [JSON.stringify(rows)] }]);
+      expect(await rejection(twice)).toMatchObject({ code: "STORE_CONSTRAINT" });
+      expect(await stored(99_999)).toEqual([]);
+    });
+  });
+}
+
+test("no other statement is taken for one", () => {
+  expect(boundForms("INSERT INTO bulk (k) SELECT value ->> 0 FROM json_each(?)")).toBeNull();
+  expect(boundForms(insert)?.one).toBe("INSERT INTO bulk (k, n, b, t) VALUES (?, ?, unhex(?), ?)");
+});

@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import { TvsError } from "../../../src/domain/errors.ts";
+import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
+import { type Driver, type Statement, statement } from "../../../src/store/driver/driver.ts";
+import { withStores } from "../../domain/store-world.ts";
+import { rejection } from "../../rejection.ts";
+
+type World = {
+  commit: Commit;
+  /** The batches that reached the driver, by how many statements each had. */
+  batches: number[];
+  /** While it is closed, batches wait in front of the disk. */
+  gate: { close(): void; open(): void };
+  keys(): Promise<string[]>;
+};
+
+/** The group commit over a real database whose batches are counted and can be held up. */
+function withCommits(
+  act: (world: World) => Promise<void>,
+  limits?: Parameters<typeof createCommits>[1],
+): Promise<void> {
+  return withStores(async ({ driver }) => {
+    await driver.batch([statement("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
+    const batches: number[] = [];
+    let opened = Promise.resolve();
+    let open = () => {};
+    const counting: Driver = {
+      ...driver,
+      async batch(statements: readonly Statement[]) {
+        batches.push(statements.length);
+        await opened;
+        return driver.batch(statements);
+      },
+    };
+    const gate = {
+      close() {
+        opened = new Promise((resolve) => {
+          open = resolve;
+        });
+      },
+      open: () => open(),
+    };
+    const keys = async () =>
+      (await driver.query("SELECT k FROM probe ORDER BY rowid")).map((row) => String(row.k));
+    await act({ commit: createCommits(counting, limits), batches, gate, keys });
+  });
+}
+
+const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNING k", [key]);
+const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+
+describe("acts in flight", () => {
+  test("made in the same turn share one commit", () =>
+    withCommits(async ({ commit, batches, keys }) => {
+      await Promise.all(names(50).map((key) => commit([insert(key)])));
+      expect(batches).toEqual([50]);
+      expect(await keys()).toEqual(names(50));
+    }));
+
+  test("that come while a commit is on its way to the disk share the next one", () =>
+    withCommits(async ({ commit, batches, gate, keys }) => {
+      gate.close();
+      const first = commit([insert("first")]);
+      await Promise.resolve();
+      const rest = names(30).map((key) => commit([insert(key)]));
+      gate.open();
+      await Promise.all([first, ...rest]);
+      expect(batches).toEqual([1, 30]);
+      expect(await keys()).toEqual(["first", ...names(30)]);
+    }));
+
+  test("alone is committed at once, and again afterwards", () =>
+    withCommits(async ({ commit, batches }) => {
+      for (const key of names(3)) await commit([insert(key)]);
+      expect(batches).toEqual([1, 1, 1]);
+    }));
+
+  test("are no more in one commit than the limit", () =>
+    withCommits(
+      async ({ commit, batches, keys }) => {
+        await Promise.all(names(25).map((key) => commit([insert(key)])));
+        expect(batches).toEqual([10, 10, 5]);
+        expect(await keys()).toEqual(names(25));
+      },
+      { maxActs: 10 },
+    ));
+});
+
+describe("each act", () => {
+  test("gets the rows of its own statements", () =>
+    withCommits(async ({ commit }) => {
+      const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
+      const rows = await Promise.all(acts);
+      expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
+        names(20).map((key, i) => names(i % 3, key)),
+      );
+    }));
+
+  test("that violates a constraint fails alone, and its neighbours are stored", () =>
+    withCommits(async ({ commit, batches, keys }) => {
+      const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
+      const outcomes = await Promise.allSettled(acts);
+      expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+      expect(outcomes[2]).toMatchObject({ reason: { code: "STORE_CONSTRAINT" } });
+      expect(await keys()).toEqual(["a", "b", "c", "e"]);
+      expect(batches).toEqual([6, 1, 2, 2, 1]);
+    }));
+
+  test("is told of a failure that is not its own doing, and nothing is tried twice", () =>
+    withStores(async ({ driver }) => {
+      let batches = 0;
+      const failing: Driver = {
+        ...driver,
+        async batch() {
+          batches++;
+          throw new TvsError("STORE_FULL", "the disk is full");
+        },
+      };
+      const commit = createCommits(failing);
+      const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
+      expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
+      expect(batches).toBe(1);
+      expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
+    }));
+});
+
+describe("a disk that does not keep up", () => {
+  test("refuses what is beyond the queue, keeps the rest, and takes acts again afterwards", () =>
+    withCommits(
+      async ({ commit, gate, keys }) => {
+        gate.close();
+        const first = commit([insert("first")]);
+        await Promise.resolve();
+        const waiting = names(5).map((key) => commit([insert(key)]));
+        expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
+        gate.open();
+        await Promise.all([first, ...waiting]);
+        await commit([insert("afterwards")]);
+        expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
+      },
+      { maxQueued: 5 },
+    ));
+});

@@ -1,0 +1,264 @@
+import { describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
+import { bindable, statement, storeError, type Value } from "../../../src/store/driver/driver.ts";
+import { withTempDir } from "../../harness.ts";
+
+/**
+ * What the native driver was seen to do wrong on Bun and on Deno, one test a hazard: the wrapper must not
+ * let any of it through.
+ */
+
+function withConnection(act: (connection: Connection, file: string) => void | Promise<void>): Promise<void> {
+  return withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    const connection = await openConnection(file);
+    connection.exec("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE, flag, note)");
+    try {
+      await act(connection, file);
+    } finally {
+      connection.close();
+    }
+  });
+}
+
+async function withSecond(file: string, act: (second: Connection) => void): Promise<void> {
+  const second = await openConnection(file);
+  try {
+    act(second);
+  } finally {
+    second.close();
+  }
+}
+
+const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
+const byId = "SELECT name FROM person WHERE id = ?";
+const add = (connection: Connection, id: number, name: string) =>
+  connection.transaction([statement(insert, [id, name])]);
+const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.name;
+const codeOf = (act: () => unknown): string | undefined => {
+  try {
+    act();
+  } catch (error) {
+    return storeError(error).code;
+  }
+  return undefined;
+};
+
+test("a connection trusts no schema, and looks at the cells of each page", () =>
+  withConnection((connection) => {
+    expect(connection.all("PRAGMA trusted_schema")).toEqual([{ trusted_schema: 0 }]);
+    expect(connection.all("PRAGMA cell_size_check")).toEqual([{ cell_size_check: 1 }]);
+    // A function that is none of the harmless ones, called by the schema and not by the program.
+    connection.exec("CREATE VIEW trap AS SELECT load_extension('/nowhere')");
+    expect(() => connection.all("SELECT * FROM trap")).toThrow(/unsafe use of load_extension|not authorized/);
+  }));
+
+describe("parameters of an earlier call", () => {
+  test("never answer for a later one: not after a hit, not after a miss", () =>
+    withConnection((connection) => {
+      add(connection, 1, "Ada");
+      add(connection, 2, "Bola");
+      const asked = [1, 99, 2, 99, 99, 1];
+      expect(asked.map((id) => nameOf(connection, id))).toEqual([
+        "Ada",
+        undefined,
+        "Bola",
+        undefined,
+        undefined,
+        "Ada",
+      ]);
+    }));
+
+  test("never stay bound when fewer are given: that is refused", () =>
+    withConnection((connection) => {
+      const two = "SELECT ?1 AS a, ?2 AS b";
+      expect(connection.all(two, [1, "secret of the call before"])).toHaveLength(1);
+      expect(() => connection.all(two, [1])).toThrow("as many values each time");
+      expect(() => connection.all(two)).toThrow("as many values each time");
+      expect(connection.all(two, [3, 4])).toEqual([{ a: 3, b: 4 }]);
+    }));
+
+  test("are not used again after a call that failed", () =>
+    withConnection((connection) => {
+      add(connection, 1, "Ada");
+      expect(codeOf(() => add(connection, 1, "Bola"))).toBe("STORE_CONSTRAINT");
+      add(connection, 2, "Chi");
+      expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["Ada", "Chi"]);
+      expect(() => connection.all(byId, ["a\0b"])).toThrow(TypeError);
+      expect(nameOf(connection, 2)).toBe("Chi");
+    }));
+
+  test("null is given as a value, and unbinds what was there", () =>
+    withConnection((connection) => {
+      const one = "SELECT ? AS v";
+      expect([1, null, 2].map((value) => connection.all(one, [value])[0]?.v)).toEqual([1, null, 2]);
+    }));
+});
+
+describe("a write with RETURNING", () => {
+  test("is committed and leaves no lock behind", () =>
+    withConnection(async (connection, file) => {
+      expect(add(connection, 1, "Ada")).toEqual([[{ id: 1 }]]);
+      await withSecond(file, (second) => {
+        expect(nameOf(second, 1)).toBe("Ada");
+        add(second, 2, "Bola");
+      });
+      expect(nameOf(connection, 2)).toBe("Bola");
+    }));
+
+  test("that fails takes its whole transaction back, and the next one commits", () =>
+    withConnection(async (connection, file) => {
+      add(connection, 1, "Ada");
+      const both = [statement(insert, [2, "Bola"]), statement(insert, [3, "Ada"])];
+      expect(codeOf(() => connection.transaction(both))).toBe("STORE_CONSTRAINT");
+      expect(nameOf(connection, 2)).toBeUndefined();
+      add(connection, 4, "Dayo");
+      await withSecond(file, (second) => {
+        add(second, 5, "Efe");
+        expect(nameOf(second, 4)).toBe("Dayo");
+      });
+    }));
+});
+
+describe("after reading and failing", () => {
+  test("no snapshot stays pinned: the log is written back to its end", () =>
+    withConnection(async (connection, file) => {
+      for (let id = 0; id < 20; id++) add(connection, id, `name ${id}`);
+      connection.all("SELECT * FROM person");
+      codeOf(() => add(connection, 1, "again"));
+      await withSecond(file, (second) => {
+        const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
+        expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
+      });
+    }));
+});
+
+describe("values", () => {
+  const back = (connection: Connection, value: Value) => connection.all("SELECT ? AS v", [value])[0]?.v;
+
+  test("booleans are 0 and 1: a raw one aborts the process", () =>
+    withConnection((connection) => {
+      expect([back(connection, true), back(connection, false)]).toEqual([1, 0]);
+    }));
+
+  test("whole numbers stay whole in text and in JSON", () =>
+    withConnection((connection) => {
+      const sql = "SELECT json_array(?1) AS j, CAST(?1 AS TEXT) AS t, typeof(?1) AS k";
+      expect(connection.all(sql, [6])).toEqual([{ j: "[6]", t: "6", k: "integer" }]);
+      expect(connection.all(sql, [Number.MAX_SAFE_INTEGER])[0]?.t).toBe("9007199254740991");
+      expect(connection.all(sql, [-0])[0]?.t).toBe("0");
+      expect(connection.all(sql, [1.5])[0]?.k).toBe("real");
+    }));
+
+  test("bytes come back as they were, as the only value too", () =>
+    withConnection((connection) => {
+      const bytes = new Uint8Array([0, 1, 2, 255, 0]);
+      expect(new Uint8Array(back(connection, bytes) as ArrayBuffer)).toEqual(bytes);
+      const part = new Uint8Array([9, 9, 1, 2, 9]).subarray(2, 4);
+      expect(new Uint8Array(back(connection, part) as ArrayBuffer)).toEqual(new Uint8Array([1, 2]));
+    }));
+
+  test("text comes back whole, or is refused", () =>
+    withConnection((connection) => {
+      for (const text of ["", "é", "\u{1F600}", "a\nb", "'; DROP TABLE person --"])
+        expect(back(connection, text)).toBe(text);
+      for (const text of ["\0", "a\0b", "ab\0"]) expect(() => back(connection, text)).toThrow("NUL");
+    }));
+
+  test.each<[string, unknown]>([
+    ["a date", new Date(0)],
+    ["undefined", undefined],
+    ["an object", {}],
+    ["a list", [1]],
+    ["a function", () => 1],
+    ["not a number", Number.NaN],
+    ["infinity", Number.POSITIVE_INFINITY],
+  ])("%s is refused", (_what, value) => {
+    expect(() => bindable(value as Value)).toThrow(TypeError);
+  });
+});
+
+describe("the write lock", () => {
+  /** Another process that takes the lock, says so, and gives it back after a while. */
+  const holder = `
+    const { openConnection } = await import(process.argv[1]);
+    const connection = await openConnection(process.argv[2]);
+    connection.exec("BEGIN IMMEDIATE");
+    connection.exec("INSERT INTO person (id, name) VALUES (1, 'from the other process')");
+    process.stdout.write("held");
+    setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
+  /** Another process that reads and writes in one transaction, many times. */
+  const counter = `
+    const { openConnection } = await import(process.argv[1]);
+    const connection = await openConnection(process.argv[2]);
+    process.stdout.write("started");
+    const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
+      { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];
+    for (let i = 0; i < 200; i++) connection.transaction(step);
+    connection.close();`;
+
+  async function otherProcess(script: string, file: string) {
+    const module = fileURLToPath(new URL("../../../src/store/driver/connection.ts", import.meta.url));
+    const child = spawn(process.execPath, ["-e", script, module, file], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    await once(child.stdout, "data");
+    return { ended };
+  }
+
+  test("of another process is waited for", () =>
+    withConnection(async (connection, file) => {
+      const { ended } = await otherProcess(holder, file);
+      add(connection, 2, "after it");
+      expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["from the other process", "after it"]);
+      expect((await ended)[0]).toBe(0);
+    }));
+
+  test("is taken at the start, so that reading before writing fails for nobody", () =>
+    withConnection(async (connection, file) => {
+      connection.transaction([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
+      const { ended } = await otherProcess(counter, file);
+      const read = statement("SELECT flag FROM person WHERE id = 1");
+      const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
+      for (let i = 0; i < 200; i++) connection.transaction([read, write]);
+      expect((await ended)[0]).toBe(0);
+      expect(connection.all("SELECT flag FROM person WHERE id = 1")[0]?.flag).toBe(400);
+    }));
+});
+
+describe("a full disk", () => {
+  test("is reported as that, although it ended the transaction by itself, and later writes go on", () =>
+    withConnection((connection) => {
+      connection.exec("PRAGMA max_page_count = 20");
+      const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
+      expect(codeOf(() => connection.transaction([large]))).toBe("STORE_FULL");
+      add(connection, 2, "small");
+      expect([nameOf(connection, 1), nameOf(connection, 2)]).toEqual([undefined, "small"]);
+    }));
+});
+
+test("a copy is made with VACUUM INTO, because the driver's own back-up does not exist", () =>
+  withConnection(async (connection, file) => {
+    add(connection, 1, "Ada");
+    connection.all("VACUUM INTO ?", [`${file}.copy`]);
+    await withSecond(`${file}.copy`, (copy) => expect(nameOf(copy, 1)).toBe("Ada"));
+  }));
+
+test("what is committed is on the disk: write-ahead log, full synchronisation, foreign keys", () =>
+  withConnection((connection) => {
+    const pragma = (name: string) => Object.values(connection.all(`PRAGMA ${name}`)[0] ?? {})[0];
+    expect(pragma("journal_mode")).toBe("wal");
+    expect(Number(pragma("synchronous"))).toBe(2);
+    expect(Number(pragma("foreign_keys"))).toBe(1);
+  }));
+
+test("many statements do not fill the memory: the prepared ones are dropped, and all still work", () =>
+  withConnection((connection) => {
+    for (let i = 0; i < 1200; i++)
+      expect(connection.all(`SELECT ${i} AS n, ? AS v`, [i])).toEqual([{ n: i, v: i }]);
+    expect(connection.all("SELECT 7 AS n, ? AS v", [8])).toEqual([{ n: 7, v: 8 }]);
+  }));

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { statement } from "../../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { withTempDir } from "../../harness.ts";
+import { rejection } from "../../rejection.ts";
+
+const entry = new URL("../../../cli/main.ts", import.meta.url);
+const insert = statement("INSERT INTO person (name) VALUES (?)", ["Ada"]);
+const changes: [string, (file: string) => void][] = [
+  ["was replaced", (file) => renameSync(`${file}.copy`, file)],
+  ["was moved away", (file) => renameSync(file, `${file}.old`)],
+  ["was removed", (file) => rmSync(file)],
+];
+
+describe("a database file that is in use", () => {
+  test.each(changes)("and %s answers nothing more: its revocations would be lost", (_what, change) =>
+    withTempDir(async (folder) => {
+      const file = `${folder}/tvs.db`;
+      const startWriter = () => new Worker(entry, { workerData: { role: "store-writer", file } });
+      const driver = await openEmbedded({ file, startWriter });
+      try {
+        await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
+        await driver.copyTo(`${file}.copy`);
+        expect(await driver.query("SELECT * FROM person")).toEqual([]);
+        copyFileSync(file, `${file}.first`);
+        change(file);
+        const gone = { code: "STORE_UNAVAILABLE" };
+        expect(await rejection(driver.query("SELECT * FROM person"))).toMatchObject(gone);
+        expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
+        expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+        // Another file under its name does not bring it back.
+        renameSync(`${file}.first`, file);
+        expect(await rejection(driver.query("SELECT * FROM person"))).toMatchObject(gone);
+      } finally {
+        await driver.close();
+      }
+    }),
+  );
+});
+
+test("a database file is claimed under whichever name it is opened", () =>
+  withTempDir(async (folder) => {
+    const first = await openEmbedded({ file: `${folder}/tvs.db` });
+    symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
+    const second = await openEmbedded({ file: `${folder}/other.db` });
+    try {
+      await first.claimService();
+      expect(await second.serviceRunning()).toBe(true);
+      expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
+    } finally {
+      await second.close();
+      await first.close();
+    }
+  }));
+
+test("a service whose lock was deleted is told so, because another one could start beside it", () =>
+  withTempDir(async (folder) => {
+    const lost = Promise.withResolvers<{ code: string; message: string }>();
+    const service = await openEmbedded({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
+    await service.claimService();
+    rmSync(`${folder}/tvs.db.lock`);
+    expect(await lost.promise).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: expect.stringContaining("tvs.db.lock was moved away or replaced"),
+    });
+    await service.close();
+  }));
+
+test("a service whose writing thread has ended is told so once, and not when it ends the thread itself", () =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    let told = 0;
+    const onLost = () => told++;
+    const workers: Worker[] = [];
+    const startWriter = () => {
+      const worker = new Worker(entry, { workerData: { role: "store-writer", file } });
+      workers.push(worker);
+      return worker;
+    };
+    const closed = await openEmbedded({ file, startWriter, onLost });
+    await closed.close();
+    expect(told).toBe(0);
+    const service = await openEmbedded({ file, startWriter, onLost });
+    await workers[1]?.terminate();
+    expect(await rejection(service.batch([statement("SELECT 1")]))).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+    expect(told).toBe(1);
+    await service.close();
+    expect(told).toBe(1);
+  }));

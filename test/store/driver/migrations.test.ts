@@ -1,0 +1,204 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type Driver, statement } from "../../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { migrate, schemaVersion } from "../../../src/store/driver/migrations.ts";
+import { createTeacherStore } from "../../../src/store/teachers.ts";
+import { withTempDir } from "../../harness.ts";
+import { rejection } from "../../rejection.ts";
+import { aTeacherWrite } from "../samples.ts";
+import { migrateTo } from "./old-database.ts";
+
+function withDrivers(count: number, act: (...drivers: Driver[]) => Promise<void>): Promise<void> {
+  return withTempDir(async (folder) => {
+    const drivers: Driver[] = [];
+    for (let i = 0; i < count; i++) drivers.push(await openEmbedded({ file: `${folder}/tvs.db` }));
+    try {
+      await act(...drivers);
+    } finally {
+      for (const driver of drivers) await driver.close();
+    }
+  });
+}
+
+const withDriver = (act: (driver: Driver) => Promise<void>) =>
+  withDrivers(1, act as (...drivers: Driver[]) => Promise<void>);
+const applied = (driver: Driver) => driver.query("SELECT * FROM schema_migrations ORDER BY version");
+const schema = (driver: Driver) => driver.query("SELECT name, sql FROM sqlite_master ORDER BY name");
+
+describe("a database without tables", () => {
+  test("gets this program's schema, with the digest of each migration and its time", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1_772_355_000_000);
+      const rows = await applied(driver);
+      expect(rows.map((row) => Number(row.version))).toEqual(
+        Array.from({ length: schemaVersion }, (_, i) => i + 1),
+      );
+      const text = readFileSync(
+        new URL("../../../src/store/driver/migrations/001_initial.sql", import.meta.url),
+        "utf8",
+      );
+      expect(rows[0]).toMatchObject({
+        sha256: createHash("sha256").update(text).digest("hex"),
+        applied_at: 1_772_355_000_000,
+      });
+      expect((await driver.query("SELECT count(*) AS n FROM teachers"))[0]?.n).toBe(0);
+    }));
+
+  test("is migrated once, also when two programs start together", () =>
+    withDrivers(2, async (one, other) => {
+      await Promise.all([migrate(one, 1), migrate(other, 2)]);
+      expect(await applied(one)).toHaveLength(schemaVersion);
+      expect(await schema(one)).toEqual(await schema(other));
+      expect((await one.query("SELECT value FROM revision"))[0]?.value).toBe(1);
+    }));
+
+  test("is left as it is when it is up to date", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1);
+      const before = await applied(driver);
+      await migrate(driver, 2);
+      expect(await applied(driver)).toEqual(before);
+    }));
+
+  test("whose migration was cut off before its end has none of it", () =>
+    withDriver(async (driver) => {
+      const half: Driver = {
+        ...driver,
+        batch: (all) => driver.batch(all.length < 3 ? all : [...all.slice(0, -3), statement("nonsense")]),
+      };
+      expect(await rejection(migrate(half, 1))).toMatchObject({ name: "TvsError" });
+      expect((await schema(driver)).map((row) => row.name)).toEqual(["schema_migrations"]);
+      await migrate(driver, 2);
+      expect(await applied(driver)).toHaveLength(schemaVersion);
+    }));
+});
+
+describe("a database that is not this program's", () => {
+  const afterChange = (sql: string) => async (driver: Driver) => {
+    await migrate(driver, 1);
+    await driver.batch([statement(sql)]);
+    const before = await schema(driver);
+    const refusal = await rejection(migrate(driver, 2));
+    expect(await schema(driver)).toEqual(before);
+    return refusal as { code: string; message: string };
+  };
+
+  test("is refused when a migration was edited after it was applied", () =>
+    withDriver(async (driver) => {
+      const edited = `UPDATE schema_migrations SET sha256 = '${"0".repeat(64)}' WHERE version = 1`;
+      const message = "schema 1 of the database is not the one this program made";
+      expect(await afterChange(edited)(driver)).toMatchObject({ code: "STORE_CORRUPT", message });
+    }));
+
+  test("is refused when a newer program has migrated it, saying what to do", () =>
+    withDriver(async (driver) => {
+      const newer = `INSERT INTO schema_migrations VALUES (${schemaVersion + 1}, 'x', 0)`;
+      const refusal = await afterChange(newer)(driver);
+      expect(refusal.code).toBe("DATABASE_TOO_NEW");
+      expect(refusal.message).toContain(`schema ${schemaVersion + 1}, this program knows ${schemaVersion}`);
+      expect(refusal.message).toContain("restore a backup");
+    }));
+
+  test("is refused and left alone when it belongs to another program", () =>
+    withDriver(async (driver) => {
+      await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
+      expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT" });
+      expect((await schema(driver)).map((row) => row.name)).toEqual(["customers"]);
+    }));
+});
+
+test("a log that was kept before it had an upkeep is built upon, and its random indexes are gone", () =>
+  withDriver(async (driver) => {
+    await migrateTo(driver, 2);
+    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+      policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
+      VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
+    const asked: [string, number | null][] = [
+      ["a", 0],
+      ["a", 61],
+      ["a", 62],
+      ["a", 61],
+      ["b", 125],
+      ["b", null],
+    ];
+    await driver.batch(asked.map(([partner, id], n) => statement(insert, [`v${n}`, partner, id])));
+    await migrate(driver, 1);
+    const masks = "SELECT partner_id, block, mask FROM verified_teachers ORDER BY 1, 2";
+    expect(
+      (await driver.query(masks)).map((row) => [row.partner_id, Number(row.block), Number(row.mask)]),
+    ).toEqual([
+      ["a", 0, 1 + 2 ** 61],
+      ["a", 1, 1],
+      ["b", 2, 2],
+    ]);
+    const [upkeep] = await driver.query("SELECT verified_through, kept_from FROM attestation_upkeep");
+    expect(upkeep).toMatchObject({ verified_through: 6, kept_from: null });
+    const indexes = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'attestations'";
+    expect((await driver.query(indexes)).map(({ name }) => name)).toEqual([
+      "sqlite_autoindex_attestations_1",
+    ]);
+  }));
+
+test("what was used of a quota, and who signed a stored answer, is still known", () =>
+  withDriver(async (driver) => {
+    await migrateTo(driver, 3);
+    const record = "INSERT INTO idempotency VALUES (?, X'00', 1, ?, ?)";
+    await driver.batch([
+      statement("INSERT INTO quota_windows VALUES ('a', 'minute', 60000, 7)"),
+      statement(record, [new Uint8Array([1]), '{"X-Signature-Kid":"one"}', '{"signatureKid":"one"}']),
+      statement(record, [
+        new Uint8Array([2]),
+        "{}",
+        '{"count":2,"results":[{"signatureKid":"two"},{"signatureKid":"two"}]}',
+      ]),
+    ]);
+    await migrate(driver, 1);
+    const [window] = await driver.query("SELECT * FROM quota_windows");
+    expect(window).toMatchObject({ partner_id: "a", kind: "minute", used: 7 });
+    expect(Number(window?.starts_at)).toBe(60_000);
+    const kids = await driver.query("SELECT kid FROM idempotency ORDER BY id");
+    expect(kids.map(({ kid }) => kid)).toEqual(["one", "two"]);
+  }));
+describe("a revocation from before its origin was kept is the operator's", () => {
+  type Line = [action: string, licenseFrom: string | null, licenseTo: string];
+  const added: Line = ["import", null, "VALID"];
+  const revoked: Line = ["revoke", "VALID", "REVOKED"];
+  const histories: [string, Line[], string][] = [
+    ["when the command stands in the history", [added, revoked], "operator"],
+    ["of a deactivated teacher too", [["import", null, "NOT_FOUND"], ["revoke", "NOT_FOUND", "NOT_FOUND"]], "operator"],
+    ["when extracts came after it", [added, revoked, ["import", "REVOKED", "NOT_FOUND"], ["import", "NOT_FOUND", "REVOKED"]], "operator"],
+    ["when nothing is known of it", [], "operator"],
+    ["but not when an extract brought it along", [["import", null, "REVOKED"]], "extract"],
+    ["but not when the command's was taken back before", [added, revoked, ["reinstate", "REVOKED", "VALID"], ["import", "VALID", "REVOKED"]], "extract"],
+  ]; // biome-ignore format: a history in one line
+
+  test.each(histories)("%s", (_name, lines, expected) =>
+    withDriver(async (driver) => {
+      await migrateTo(driver, 3);
+      const teacher = `INSERT INTO teachers (id, reg_no, name, source, certificate_status, license_revoked_on,
+        announced_status, version, updated_at) VALUES (?, ?, 'Ada', 'legacy', 'CLAIMED', ?, 'REVOKED', 1, 1)`;
+      const line = `INSERT INTO history (teacher_id, at, action, actor, license_from, license_to)
+        VALUES (1, 1, ?, 'test', ?, ?)`;
+      await driver.batch([
+        statement(teacher, [1, "A/B/C/1", "2026-01-01"]),
+        statement(teacher, [2, "A/B/C/2", null]),
+        ...lines.map((values) => statement(line, values)),
+      ]);
+      await migrate(driver, 1);
+      const rows = await driver.query("SELECT license_revoked_by AS origin FROM teachers ORDER BY id");
+      expect(rows.map(({ origin }) => origin)).toEqual([expected, null]);
+    }),
+  );
+
+  test("when a program that does not know of origins has written it since", () =>
+    withDriver(async (driver) => {
+      await migrate(driver, 1);
+      const teachers = createTeacherStore(driver);
+      await teachers.apply([aTeacherWrite("A/B/C/1")]);
+      await driver.batch([statement("UPDATE teachers SET license_revoked_on = '2026-01-01'")]);
+      const teacher = await teachers.findStored({ by: "regNo", value: "A/B/C/1" });
+      expect(teacher).toMatchObject({ licenseRevokedOn: "2026-01-01", licenseRevokedBy: "operator" });
+    }));
+});

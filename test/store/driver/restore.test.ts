@@ -1,0 +1,226 @@
+import { describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { makeBackup } from "../../../src/store/driver/backup.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { migrate } from "../../../src/store/driver/migrations.ts";
+import { holdWebhooksName, type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
+import { withTempDir } from "../../harness.ts";
+import { rejection } from "../../rejection.ts";
+
+/** The name that a database bears among its settings tells which one it is. */
+const named = (name: string) =>
+  `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
+
+/**
+ * Runs SQL over a file and closes it. Our own driver is of no use here: it prepares statements, and until those
+ * are collected the native driver keeps a closed connection open, which a restore rightly calls "in use".
+ */
+async function execute(file: string, sql: string): Promise<void> {
+  const { default: Database } = await import("libsql");
+  const db = new Database(file);
+  db.exec(`PRAGMA journal_mode = WAL; ${sql}`);
+  db.close();
+}
+
+async function settings(file: string): Promise<Record<string, unknown>> {
+  const driver = await openEmbedded({ file });
+  const rows = await driver.query("SELECT name, value FROM settings");
+  expect(await driver.query("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  await driver.close();
+  return Object.fromEntries(rows.map((row) => [row.name, row.value]));
+}
+
+type Folder = { target: string; options: RestoreOptions; names(): string[] };
+
+/** `backup.db` named "backup", and `tvs.db` named "old" when asked for. */
+async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
+  await withTempDir(async (folder) => {
+    const target = `${folder}/tvs.db`;
+    const driver = await openEmbedded({ file: `${folder}/source.db` });
+    await migrate(driver, 1);
+    await driver.batch([{ sql: named("backup"), args: [] }]);
+    const facts = await makeBackup(driver, `${folder}/backup.db`);
+    await driver.close();
+    if (old) {
+      copyFileSync(`${folder}/backup.db`, target);
+      await execute(target, named("old"));
+    }
+    await act({
+      target,
+      options: {
+        from: `${folder}/backup.db`,
+        facts,
+        target,
+        force: old,
+        holdWebhooks: false,
+        stamp: "then",
+      },
+      names: () =>
+        readdirSync(folder)
+          .filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock"))
+          .sort(),
+    });
+  });
+}
+
+describe("a restore", () => {
+  test("into an empty folder makes the database, private and alone", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
+      expect(names()).toEqual(["tvs.db"]);
+      expect(statSync(target).mode & 0o777).toBe(0o600);
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test("does not touch a database that is there unless it is told to", () =>
+    withBackup(true, async ({ target, options }) => {
+      expect(await rejection(restoreBackup({ ...options, force: false }))).toMatchObject({ code: "REFUSED" });
+      expect(await settings(target)).toEqual({ name: "old" });
+    }));
+
+  test("over an old database keeps that one under another name", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      expect(await restoreBackup(options)).toMatchObject({ replaced: `${target}.replaced-then` });
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
+    }));
+
+  test("goes where a link to the database leads, and leaves the link", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      mkdirSync(`${target}.disk`);
+      renameSync(target, `${target}.disk/real.db`);
+      symlinkSync(`${target}.disk/real.db`, target);
+      const restored = await restoreBackup(options);
+      expect(restored).toMatchObject({ replaced: `${target}.disk/real.db.replaced-then` });
+      expect(names()).toEqual(["tvs.db", "tvs.db.disk"]);
+      expect(lstatSync(target).isSymbolicLink()).toBe(true);
+      expect(await settings(`${target}.disk/real.db`)).toEqual({ name: "backup" });
+    }));
+
+  test("folds the log of an old database that was killed into what it keeps", () =>
+    withBackup(true, async ({ target, options }) => {
+      const script = `import { openEmbedded } from ${JSON.stringify(new URL("../../../src/store/driver/embedded.ts", import.meta.url).href)};
+        const driver = await openEmbedded({ file: ${JSON.stringify(target)} });
+        await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
+        process.kill(process.pid, "SIGKILL");`;
+      const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
+      await new Promise((done) => child.once("exit", done));
+      expect(existsSync(`${target}-wal`)).toBe(true);
+      await restoreBackup(options);
+      expect(await settings(target)).toEqual({ name: "backup" });
+      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
+    }));
+
+  test("sets a log aside that lies there without its database, and does not replay it", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      writeFileSync(`${target}-wal`, "a log of who knows what");
+      writeFileSync(`${target}-journal`, "a journal of who knows what");
+      await restoreBackup(options);
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test("replaces a database that is too damaged to be opened", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      writeFileSync(
+        target,
+        "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20),
+      );
+      writeFileSync(`${target}-wal`, "its log");
+      expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
+      expect(names().filter((name) => !name.includes("replaced"))).toEqual(["tvs.db"]);
+      expect(readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test(
+    "is refused while a service or another command uses the database",
+    () =>
+      withBackup(true, async ({ target, options, names }) => {
+        const service = await openEmbedded({ file: target });
+        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+        await service.claimService();
+        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
+        await service.close();
+        expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+      }),
+    15_000,
+  );
+
+  test("leaves a command that waits for the old file no way to spoil the new one", () =>
+    withBackup(true, async ({ target, options }) => {
+      const { default: Database } = await import("libsql");
+      // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
+      const stale = new Database(target, { timeout: 0 });
+      await restoreBackup(options);
+      expect(() =>
+        stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')"),
+      ).toThrow();
+      stale.close();
+      expect(existsSync(`${target}-wal`)).toBe(false);
+      expect(await settings(target)).toEqual({ name: "backup" });
+    }));
+
+  test("of a file that is not the inspected one any more changes nothing and leaves nothing", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      writeFileSync(`${target}.text`, "another file");
+      for (const from of [`${target}.text`, `${target}.none`]) {
+        expect(await rejection(restoreBackup({ ...options, from }))).toMatchObject({
+          code: "INPUT_UNREADABLE",
+        });
+      }
+      expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
+      expect(await settings(target)).toEqual({ name: "old" });
+    }));
+
+  test("remembers that webhooks are held, if told so, in one file without a log", () =>
+    withBackup(false, async ({ target, options, names }) => {
+      await restoreBackup({ ...options, holdWebhooks: true });
+      expect(names()).toEqual(["tvs.db"]);
+      expect(await settings(target)).toEqual({ name: "backup", [holdWebhooksName]: "true" });
+    }));
+
+  test("clears away what a restore that was killed left behind", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      writeFileSync(`${target}.restoring-1`, "half a backup");
+      await restoreBackup(options);
+      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
+    }));
+
+  test("lists the keys and credentials that it puts back, and counts what it loses", () =>
+    withBackup(true, async ({ target, options }) => {
+      await execute(
+        target,
+        `INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
+        INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
+        INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
+        INSERT INTO teachers (reg_no, name, source, active, certificate_status, license_revoked_on, announced_status, version, updated_at)
+          VALUES ('A/B/C/1', 'n', 'legacy', 1, 'CLAIMED', '2026-01-01', 'REVOKED', 1, 1);
+        INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`,
+      );
+      const { undone } = await restoreBackup(options);
+      expect(undone).toEqual({
+        changes: [
+          { kind: "signingKey", id: "kid1", was: "compromised", now: null },
+          { kind: "partner", id: "gone", was: "enabled", now: null },
+          { kind: "apiKey", id: "k1", was: "revoked", now: null },
+          { kind: "teacher", id: "A/B/C/1", was: "revoked", now: null },
+        ],
+        lost: { attestations: 0, history: 0, events: 1 },
+      });
+    }));
+});
