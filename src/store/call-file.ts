@@ -2,9 +2,8 @@ import { chmodSync, existsSync, statSync } from "node:fs";
 import type { Call, CallFilter } from "../domain/calls.ts";
 import { type ErrorCode, TvsError } from "../domain/errors.ts";
 import { uuidFrom } from "../domain/uuid-time.ts";
-import { insertOfRows } from "./driver/bulk.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
-import { type Row, statement, storeError } from "./driver/driver.ts";
+import { type Row, type RowsTarget, type Statement, statement, storeError } from "./driver/driver.ts";
 import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 
 /** How much the access log keeps. */
@@ -54,7 +53,7 @@ const schema = `CREATE TABLE IF NOT EXISTS calls (
     calls INTEGER NOT NULL
   ) STRICT;`;
 
-const insertCalls = insertOfRows("calls", columns, ["request_id"]);
+const callsTarget: RowsTarget = { table: "calls", columns, bytes: ["request_id"] };
 const insertDropped = `INSERT INTO dropped_calls (minute, calls) VALUES (?1, ?2)
   ON CONFLICT (minute) DO UPDATE SET calls = calls + excluded.calls`;
 /** The oldest ones, at most so many, and none that arrived at a time or later. */
@@ -145,7 +144,7 @@ export async function openCallFile(file: string, limits: CallLimits): Promise<Ca
     append(rows, dropped, now) {
       guarded(() => {
         requireRoom();
-        const statements = [statement(insertCalls, [rows])];
+        const statements: Statement[] = [{ insert: callsTarget, rows }];
         const minute = Math.floor(now / minuteMs);
         if (dropped > 0) {
           statements.push(statement(insertDropped, [minute, dropped]));

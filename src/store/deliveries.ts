@@ -9,7 +9,7 @@ import type {
   RetryOutcome,
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import type { Driver, Row, SqlStatement, Statement } from "./driver/driver.ts";
 import { statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
@@ -128,7 +128,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
  * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
-function pageOf({ state, partnerId, limit }: DeliveryFilter): Statement {
+function pageOf({ state, partnerId, limit }: DeliveryFilter): SqlStatement {
   const indexes: Partial<Record<DeliveryState, string>> = {
     pending: "deliveries_pending",
     dead: "deliveries_dead",

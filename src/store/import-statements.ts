@@ -1,8 +1,7 @@
 import { hexOf } from "../domain/import/patch.ts";
 import type { ImportWrite } from "../domain/import/store.ts";
 import type { HistoryEntry, TeacherContent } from "../domain/register.ts";
-import { insertOfRows } from "./driver/bulk.ts";
-import type { Statement, Value } from "./driver/driver.ts";
+import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
 import { contentColumns, contentValues } from "./teachers.ts";
 
 type Column = (typeof contentColumns)[number];
@@ -65,17 +64,21 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
   ];
 }
 
-const insert = insertOfRows("teachers", ["id", ...contentColumns, "version"], byteColumns);
+const teachersTarget: RowsTarget = {
+  table: "teachers",
+  columns: ["id", ...contentColumns, "version"],
+  bytes: byteColumns,
+};
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return rowsStatement(
-    insert,
+    teachersTarget,
     writes.map((write) => [write.id, ...contentValues(write).map(jsonable), 1]),
   );
 }
 
-function rowsStatement(sql: string, rows: readonly (readonly unknown[])[]): Statement[] {
-  return rows.length === 0 ? [] : [{ sql, args: [JSON.stringify(rows)] }];
+function rowsStatement(insert: RowsTarget, rows: readonly (readonly unknown[])[]): Statement[] {
+  return rows.length === 0 ? [] : [{ insert, rows: JSON.stringify(rows) }];
 }
 
 /**
@@ -104,10 +107,14 @@ const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, re
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
 
-const history = insertOfRows("history", [
-  "teacher_id", "at", "action", "actor", "reason", "license_from", "license_to", "certificate_from",
-  "certificate_to", "active_from", "active_to",
-]); // biome-ignore format: a table of names reads better in rows
+const historyTarget: RowsTarget = {
+  table: "history",
+  // biome-ignore format: a table of names reads better in rows
+  columns: [
+    "teacher_id", "at", "action", "actor", "reason", "license_from", "license_to", "certificate_from",
+    "certificate_to", "active_from", "active_to",
+  ],
+};
 
 function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   const [first] = writes;
@@ -122,7 +129,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   if (areNewcomers && action !== undefined && actor !== undefined)
     return [{ sql: newcomersHistory, args: [action, actor, reason ?? null, first.id, last.id] }];
   const entries = writes.flatMap(({ id, history: entry }) => (entry === null ? [] : [{ id, entry }]));
-  return rowsStatement(history, entries.map(historyValues));
+  return rowsStatement(historyTarget, entries.map(historyValues));
 }
 
 function historyValues({ id, entry }: { id: number; entry: HistoryEntry }): unknown[] {
@@ -135,7 +142,10 @@ function historyValues({ id, entry }: { id: number; entry: HistoryEntry }): unkn
   return [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))];
 }
 
-const event = insertOfRows("events", ["event_id", "teacher_id", "event_type", "occurred_at", "body"]);
+const eventsTarget: RowsTarget = {
+  table: "events",
+  columns: ["event_id", "teacher_id", "event_type", "occurred_at", "body"],
+};
 
 function insertEvents(writes: readonly IdentifiedWrite[]): Statement[] {
   const rows: unknown[][] = [];
@@ -143,7 +153,7 @@ function insertEvents(writes: readonly IdentifiedWrite[]): Statement[] {
     for (const { eventId, eventType, occurredAt, body } of events)
       rows.push([eventId, id, eventType, occurredAt, body]);
   }
-  return rowsStatement(event, rows);
+  return rowsStatement(eventsTarget, rows);
 }
 
 function valueAt(column: Column, place: number): string {

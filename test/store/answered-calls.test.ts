@@ -58,7 +58,7 @@ for (const kind of driverKinds) {
       ]);
       expect(stored).toEqual(new Array(21).fill(true));
       expect(batches.length).toBe(1);
-      expect(batches[0]?.filter(({ sql }) => sql.includes("quota_windows")).length).toBe(3);
+      expect(batches[0]?.filter((one) => "sql" in one && one.sql.includes("quota_windows")).length).toBe(3);
       expect(await usedOf("sums")).toEqual({ minute: 22, day: 20 });
       for (const one of calls) expect(await attestations.find(one.verificationId)).toEqual(one);
     });

@@ -3,7 +3,25 @@ import { TvsError } from "../../domain/errors.ts";
 /** What may be bound to a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
 export type Value = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-export type Statement = { readonly sql: string; readonly args: readonly Value[] };
+/** A statement in the words of SQL, with the values that it is bound to. */
+export type SqlStatement = { readonly sql: string; readonly args: readonly Value[] };
+
+/** A table and the columns of it that rows are inserted into. */
+export type RowsTarget = {
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** Those of the columns that hold bytes; in the rows they are hex. */
+  readonly bytes?: readonly string[];
+};
+
+/** An insert of many rows, which each driver renders as is quickest for its database. */
+export type RowsStatement = {
+  readonly insert: RowsTarget;
+  /** A JSON array of arrays: one text is small beside its objects, and quick to hand to another thread. */
+  readonly rows: string;
+};
+
+export type Statement = SqlStatement | RowsStatement;
 
 /**
  * The seam between the store's SQL and a database.
@@ -32,7 +50,7 @@ export type Driver = {
   close(): Promise<void>;
 };
 
-export function statement(sql: string, args: readonly Value[] = []): Statement {
+export function statement(sql: string, args: readonly Value[] = []): SqlStatement {
   return { sql, args };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
+import type { Driver, Row, SqlStatement } from "./driver.ts";
 import initial from "./migrations/001_initial.sql" with { type: "text" };
 import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
 import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text" };
@@ -130,7 +130,7 @@ function refuseForeignMigrations(applied: readonly string[]): void {
 
 async function apply(driver: Driver, version: number, now: number): Promise<void> {
   const text = migrations[version - 1] ?? "";
-  const record: Statement = {
+  const record: SqlStatement = {
     sql: "INSERT INTO schema_migrations (version, sha256, applied_at) VALUES (?, ?, ?)",
     args: [version, digest(text), now],
   };
@@ -143,7 +143,7 @@ async function apply(driver: Driver, version: number, now: number): Promise<void
 }
 
 /** Splits at semicolons that end a line. */
-function statements(text: string): Statement[] {
+function statements(text: string): SqlStatement[] {
   return text
     .replace(/^\s*--.*$/gm, "")
     .split(/;[ \t]*$/m)

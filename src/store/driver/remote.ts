@@ -1,5 +1,13 @@
 import { TvsError } from "../../domain/errors.ts";
-import { bindable, type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
+import {
+  bindable,
+  type Driver,
+  type Row,
+  type RowsTarget,
+  type Statement,
+  storeError,
+  type Value,
+} from "./driver.ts";
 import { createClaim, isDeadHere, ownProcessSpace } from "./service-lock.ts";
 
 export type RemoteOptions = {
@@ -40,7 +48,6 @@ export async function openRemote({
     fetch: (input: string | URL | Request, init?: RequestInit) =>
       fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
   });
-  const convert = ({ sql, args }: Statement) => ({ sql, args: args.map(bindable) as never[] });
 
   async function batch(statements: readonly Statement[]): Promise<Row[][]> {
     try {
@@ -87,4 +94,18 @@ export async function openRemote({
       client.close();
     },
   };
+}
+
+function convert(statement: Statement): { sql: string; args: never[] } {
+  const sql = "sql" in statement ? statement.sql : insertFromJson(statement.insert);
+  const args = "sql" in statement ? statement.args : [statement.rows];
+  return { sql, args: args.map(bindable) as never[] };
+}
+
+/** As one text, which the server takes apart: bound values would all travel by themselves. */
+function insertFromJson({ table, columns, bytes = [] }: RowsTarget): string {
+  const values = columns.map((column, place) =>
+    bytes.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`,
+  );
+  return `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM json_each(?)`;
 }

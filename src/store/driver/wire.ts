@@ -1,15 +1,15 @@
-import type { Row, Statement, Value } from "./driver.ts";
+import type { Row, RowsTarget, Statement, Value } from "./driver.ts";
 
 /**
- * How statements travel to the writing thread. The text of a statement is sent once and named by a number from
- * then on, and all that belongs to one batch is one flat list: a message of nested objects with the texts in
- * them costs more than the database does.
+ * How statements travel to the writing thread. What a statement says, its text or where its rows go, is sent once and
+ * named by a number from then on, and all that belongs to one batch is one flat list: a message of nested objects with
+ * the texts in them costs more than the database does.
  */
 export type PackedBatch = {
-  /** Forget the texts that were sent before. */
+  /** Forget what was sent before. */
   readonly restart: boolean;
-  /** Texts that have not been sent before; they take the next numbers. */
-  readonly texts: readonly string[];
+  /** Texts and targets that have not been sent before; they take the next numbers. */
+  readonly texts: readonly (string | RowsTarget)[];
   /** For each statement: its number, how many values it has, the values. */
   readonly parts: readonly Value[];
 };
@@ -26,7 +26,7 @@ export type Packer = {
 };
 
 export function createPacker(): Packer {
-  const numbers = new Map<string, number>();
+  const numbers = new Map<string | RowsTarget, number>();
   let isRestarting = true;
 
   return {
@@ -35,14 +35,16 @@ export function createPacker(): Packer {
       const restart = isRestarting;
       if (restart) numbers.clear();
       isRestarting = false;
-      const texts: string[] = [];
+      const texts: (string | RowsTarget)[] = [];
       const parts: Value[] = [];
-      for (const { sql, args } of statements) {
-        let number = numbers.get(sql);
+      for (const statement of statements) {
+        const text = "sql" in statement ? statement.sql : statement.insert;
+        const args = "sql" in statement ? statement.args : [statement.rows];
+        let number = numbers.get(text);
         if (number === undefined) {
           number = numbers.size;
-          numbers.set(sql, number);
-          texts.push(sql);
+          numbers.set(text, number);
+          texts.push(text);
         }
         parts.push(number, args.length);
         for (const value of args) parts.push(sendable(value));
@@ -62,14 +64,18 @@ function sendable(value: Value): Value {
 
 /** The other end of {@link createPacker}: one for each, in the order of the messages. */
 export function createUnpacker(): (batch: PackedBatch) => Statement[] {
-  let known: string[] = [];
+  let known: (string | RowsTarget)[] = [];
   return ({ restart, texts, parts }) => {
     if (restart) known = [];
     known.push(...texts);
     const statements: Statement[] = [];
     for (let at = 0; at < parts.length; ) {
       const end = at + 2 + Number(parts[at + 1]);
-      statements.push({ sql: known[Number(parts[at])] ?? "", args: parts.slice(at + 2, end) });
+      const text = known[Number(parts[at])] ?? "";
+      const args = parts.slice(at + 2, end);
+      statements.push(
+        typeof text === "string" ? { sql: text, args } : { insert: text, rows: String(args[0]) },
+      );
       at = end;
     }
     return statements;

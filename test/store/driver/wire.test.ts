@@ -1,20 +1,23 @@
 import { expect, test } from "bun:test";
-import { type Statement, statement } from "../../../src/store/driver/driver.ts";
+import { type RowsTarget, type Statement, statement } from "../../../src/store/driver/driver.ts";
 import { createPacker, createUnpacker, packRows, unpackRows } from "../../../src/store/driver/wire.ts";
+
+const insert: RowsTarget = { table: "person", columns: ["id", "photo"], bytes: ["photo"] };
 
 const batch = (n: number): Statement[] => [
   statement("INSERT INTO person VALUES (?, ?)", [n, "Ada"]),
   statement("DELETE FROM person"),
   statement(`SELECT ${n}, ?`, [new Uint8Array([n]).slice()]),
   statement("INSERT INTO person VALUES (?, ?)", [null, true]),
+  { insert, rows: JSON.stringify([[n, "00FF"]]) },
 ];
 
-test("statements arrive as they were, and a text is sent once", () => {
+test("statements arrive as they were, and a text or a target is sent once", () => {
   const packer = createPacker();
   const unpack = createUnpacker();
   const sent = [1, 2, 3].map((n) => packer.pack(batch(n)));
   expect(sent.map(unpack)).toEqual([1, 2, 3].map(batch));
-  expect(sent.map(({ texts }) => texts.length)).toEqual([3, 1, 1]);
+  expect(sent.map(({ texts }) => texts.length)).toEqual([4, 1, 1]);
 });
 
 test("ever new texts do not fill the memory, and all still arrive", () => {

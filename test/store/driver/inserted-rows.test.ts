@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { blockRows, boundForms, insertOfRows } from "../../../src/store/driver/bulk.ts";
-import type { Driver } from "../../../src/store/driver/driver.ts";
+import { blockRows } from "../../../src/store/driver/connection.ts";
+import type { Driver, RowsTarget } from "../../../src/store/driver/driver.ts";
 import { rejection } from "../../rejection.ts";
 import { driverKinds } from "../drivers.ts";
 
 const columns = ["k", "n", "b", "t"] as const;
-const insert = insertOfRows("bulk", columns, ["b"]);
+const insert: RowsTarget = { table: "bulk", columns, bytes: ["b"] };
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`an insert of many rows: ${kind.name}`, () => {
@@ -39,7 +39,7 @@ for (const kind of driverKinds) {
           n % 2 === 0 ? null : "00FF1A",
           `it's "é" \u{1F600} ${n}`,
         ]);
-        await driver.batch([{ sql: insert, args: [JSON.stringify(rows)] }]);
+        await driver.batch([{ insert, rows: JSON.stringify(rows) }]);
         const expected = rows.map(([k, n, b, t]) => [k, n, b ?? "", t]);
         expect((await stored(first)).slice(0, count)).toEqual(expected);
       },
@@ -47,14 +47,9 @@ for (const kind of driverKinds) {
 
     test("all of them or none", async () => {
       const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
-      const twice = driver.batch([{ sql: insert, args: [JSON.stringify(rows)] }]);
+      const twice = driver.batch([{ insert, rows: JSON.stringify(rows) }]);
       expect(await rejection(twice)).toMatchObject({ code: "STORE_CONSTRAINT" });
       expect(await stored(99_999)).toEqual([]);
     });
   });
 }
-
-test("no other statement is taken for one", () => {
-  expect(boundForms("INSERT INTO bulk (k) SELECT value ->> 0 FROM json_each(?)")).toBeNull();
-  expect(boundForms(insert)?.one).toBe("INSERT INTO bulk (k, n, b, t) VALUES (?, ?, unhex(?), ?)");
-});
