@@ -13,8 +13,8 @@ import { isIssuerTold, readSettings, type Settings, type SettingsStore } from ".
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota.ts";
-import type { TeacherStore } from "../src/domain/register.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
+import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookStore } from "../src/domain/webhooks.ts";
 import { createAttestationUpkeep } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";

@@ -3,10 +3,10 @@ import type { Attestation, AttestationStore, AttestationUpkeep } from "./attesta
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { TeacherStore } from "./register.ts";
 import { ninPattern } from "./search-term.ts";
 import { teacherHistory } from "./teacher-changes.ts";
 import { describeHistoryLine, describeStored } from "./teacher-record.ts";
+import type { TeacherStore } from "./teacher-store.ts";
 
 export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 

@@ -1,7 +1,8 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Live } from "./live.ts";
-import { planWrite, type StoredTeacher, type TeacherStore, type TeacherWrite } from "./register.ts";
+import { planWrite, type TeacherStore, type TeacherWrite } from "./teacher-store.ts";
+import type { StoredTeacher } from "./teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;

@@ -3,16 +3,15 @@ import { TvsError } from "./errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "./events.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
+import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
+import { type HistoryEntry, planWrite, type TeacherStore, type TeacherWrite } from "./teacher-store.ts";
 import {
-  type HistoryEntry,
-  planWrite,
+  canonicalRegNo,
+  maxTId,
   type StoredTeacher,
   type TeacherContent,
-  type TeacherStore,
-  type TeacherWrite,
-} from "./register.ts";
-import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
-import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
+  type TeacherKey,
+} from "./teachers.ts";
 
 /** How often a change is computed anew because another one of the same record came between. */
 const maxAttempts = 10;

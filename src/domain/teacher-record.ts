@@ -1,9 +1,9 @@
 import type { AttestationStore } from "./attestations.ts";
 import { type Calendar, type Clock, isoTime } from "./clock.ts";
 import type { TeacherEvent } from "./events.ts";
-import type { StoredTeacher, TeacherStore } from "./register.ts";
 import type { HistoryLine } from "./teacher-changes.ts";
-import { licenseOn, licenseStatusOn } from "./teachers.ts";
+import type { TeacherStore } from "./teacher-store.ts";
+import { licenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
 /** Every stored field. Of the NIN and the contacts only keyed hashes are stored: here, whether there are any. */
 export function describeStored(teacher: StoredTeacher) {

@@ -33,6 +33,21 @@ export type Teacher = {
   readonly announcedStatus: LicenseStatus;
 };
 
+/** A record with what only writers need: its version, who revoked the licence, and its blind indexes. */
+export type StoredTeacher = Teacher & {
+  readonly version: number;
+  /** Who made the revocation: a command, or an extract. Null when there is none. */
+  readonly licenseRevokedBy: "operator" | "extract" | null;
+  readonly ninIndex: Uint8Array | null;
+  readonly emailIndex: Uint8Array | null;
+  readonly phoneIndex: Uint8Array | null;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+};
+
+/** The content of a record: what an import or a command may set. */
+export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
+
 /** How a teacher is looked up; contacts and NINs only by their blind index. */
 export type TeacherKey =
   | { readonly by: "regNo"; readonly value: string }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import type { StoredTeacher, TeacherStore, TeacherWrite } from "../domain/register.ts";
-import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
+import type { TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
+import type { StoredTeacher, Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
 import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
@@ -96,19 +96,19 @@ export function createTeacherStore(driver: Driver): TeacherStore {
     find: (key) => (isUnique(key) ? findSoon(key) : findNow(key)),
     findEach,
     findStored,
-    async findMany(_by, values) {
+    async findMany(regNos) {
       const sql = `SELECT ${columns} FROM teachers WHERE reg_no IN (SELECT value FROM json_each(?))`;
-      return (await driver.query(sql, [JSON.stringify(values)])).map(storedTeacher);
+      return (await driver.query(sql, [JSON.stringify(regNos)])).map(storedTeacher);
     },
-    async owners(_by, values) {
+    async ownersOfTIds(tIds) {
       const sql = "SELECT t_id, reg_no FROM teachers WHERE t_id IN (SELECT value FROM json_each(?))";
-      const rows = await driver.query(sql, [JSON.stringify(values)]);
+      const rows = await driver.query(sql, [JSON.stringify(tIds)]);
       return rows.map((row) => ({ value: integer(row, "t_id"), regNo: text(row, "reg_no") }));
     },
-    async ownersOfNin(values) {
+    async ownersOfNins(ninIndexes) {
       const sql =
         "SELECT nin_index, reg_no FROM teachers WHERE nin_index IN (SELECT unhex(value) FROM json_each(?))";
-      const hex = values.map((value) => Buffer.from(value).toString("hex"));
+      const hex = ninIndexes.map((index) => Buffer.from(index).toString("hex"));
       const rows = await driver.query(sql, [JSON.stringify(hex)]);
       return rows.map((row) => ({ value: bytes(row, "nin_index"), regNo: text(row, "reg_no") }));
     },

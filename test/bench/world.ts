@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Operator, openOperator } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
-import { planWrite } from "../../src/domain/register.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
 import { type Service, startService } from "../blackbox/program.ts";
 import { anApiKey, aPartner, aTeacher } from "../store/samples.ts";

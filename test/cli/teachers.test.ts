@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Operator } from "../../cli/open.ts";
 import type { Attestation } from "../../src/domain/attestations.ts";
-import { planWrite, type TeacherContent } from "../../src/domain/register.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherContent } from "../../src/domain/teachers.ts";
 import { makeRegister, withTempDir, withTestOperator } from "../harness.ts";
 import { aTeacher } from "../store/samples.ts";
 import { runTvs } from "./run.ts";

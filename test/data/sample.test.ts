@@ -20,7 +20,7 @@ describe("the sample extract", () => {
       expect({ rejected, warnings }).toEqual({ rejected: 0, warnings: 0 });
       expect(inserted).toBe(rows);
       const regNos = (await driver.query("SELECT reg_no FROM teachers")).map((one) => String(one.reg_no));
-      const teachers = await store.findMany("regNo", regNos);
+      const teachers = await store.findMany(regNos);
       const seen = (of: (teacher: (typeof teachers)[number]) => string | boolean) =>
         new Set(teachers.map(of));
       expect(seen((one) => licenseStatusOn(one, "2026-03-10"))).toEqual(

@@ -6,12 +6,8 @@ import { type Sender, type SenderDependencies, startSender } from "../../src/del
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Outbox } from "../../src/domain/deliveries.ts";
 import type { SettingsStore } from "../../src/domain/live.ts";
-import {
-  planWrite,
-  type StoredTeacher,
-  type TeacherContent,
-  type TeacherStore,
-} from "../../src/domain/register.ts";
+import { planWrite, type TeacherStore } from "../../src/domain/teacher-store.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
 import { setWebhook, type WebhookDependencies } from "../../src/domain/webhooks.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver, Value } from "../../src/store/driver/driver.ts";

@@ -1,10 +1,6 @@
 import { createCalendar } from "../../src/domain/clock.ts";
-import {
-  planWrite,
-  type StoredTeacher,
-  type TeacherContent,
-  type TeacherStore,
-} from "../../src/domain/register.ts";
+import { planWrite, type TeacherStore } from "../../src/domain/teacher-store.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";

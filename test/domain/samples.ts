@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
-import type { StoredTeacher } from "../../src/domain/register.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { StoredTeacher } from "../../src/domain/teachers.ts";
 import { aTeacher } from "../store/samples.ts";
 
 /** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */

@@ -5,7 +5,7 @@ import { importKey, type KeyStore, type SigningKey } from "../../src/domain/keys
 import type { SettingsStore } from "../../src/domain/live.ts";
 import type { PartnerStore } from "../../src/domain/partners.ts";
 import type { QuotaStore } from "../../src/domain/quota.ts";
-import type { TeacherStore } from "../../src/domain/register.ts";
+import type { TeacherStore } from "../../src/domain/teacher-store.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Live } from "../../src/domain/live.ts";
-import type { TeacherStore, TeacherWrite } from "../../src/domain/register.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
+import type { TeacherStore, TeacherWrite } from "../../src/domain/teacher-store.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, withRegister } from "./register-world.ts";
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import type { TeacherStore } from "../../src/domain/register.ts";
 import {
   changeTeacher,
   checkReason,
@@ -7,6 +6,7 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../../src/domain/teacher-changes.ts";
+import type { TeacherStore } from "../../src/domain/teacher-store.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, type World, withRegister } from "./register-world.ts";
 

@@ -12,8 +12,8 @@ import { createLive } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import { planWrite, type TeacherContent } from "../../src/domain/register.ts";
-import type { TeacherReader } from "../../src/domain/teachers.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
 import {
   type Answer,
   createVerification,

@@ -7,7 +7,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
-import type { TeacherStore } from "../../src/domain/register.ts";
+import type { TeacherStore } from "../../src/domain/teacher-store.ts";
 import { createBloom } from "../../src/store/bloom.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";

@@ -1,7 +1,8 @@
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
-import { planWrite, type TeacherContent, type TeacherWrite } from "../../src/domain/register.ts";
+import { planWrite, type TeacherWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherContent } from "../../src/domain/teachers.ts";
 
 /** Records with everything filled in, of which a test changes what it is about. */
 

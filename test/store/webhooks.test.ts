@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { planWrite } from "../../src/domain/register.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import { changeTeacher } from "../../src/domain/teacher-changes.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Statement } from "../../src/store/driver/driver.ts";

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { planWrite, type StoredTeacher, type TeacherStore } from "../register.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
+import { planWrite, type TeacherStore } from "../teacher-store.ts";
+import type { StoredTeacher } from "../teachers.ts";
 import { createPace, type Pace } from "./batch-size.ts";
 import { duplicateIssue, findKnown, findTaken } from "./check.ts";
 import type { ImportIssue } from "./codes.ts";

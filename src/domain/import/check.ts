@@ -1,6 +1,7 @@
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
-import type { Holdings, StoredTeacher, TeacherStore } from "../register.ts";
+import type { Holdings, TeacherStore } from "../teacher-store.ts";
+import type { StoredTeacher } from "../teachers.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./codes.ts";
 import { applyPatch, changedFields, checkContent, losesRevocation, type RowEffect } from "./content.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
@@ -166,7 +167,7 @@ export async function findKnown(
   regNos: readonly string[],
 ): Promise<Map<string, StoredTeacher>> {
   if (regNos.length === 0) return new Map();
-  return new Map((await teachers.findMany("regNo", regNos)).map((teacher) => [teacher.regNo, teacher]));
+  return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
 type Claim = Pick<RowEffect, "before" | "content">;
@@ -180,10 +181,7 @@ export async function findTaken<T extends Claim>(
   const note = (claim: T, of: "tId" | "nin") => taken.set(claim, [...(taken.get(claim) ?? []), of]);
   const newTIds = claims.filter(({ before, content }) => content.tId !== null && content.tId !== before?.tId);
   if (newTIds.length > 0) {
-    const owners = await teachers.owners(
-      "tId",
-      newTIds.map(({ content }) => content.tId as number),
-    );
+    const owners = await teachers.ownersOfTIds(newTIds.map(({ content }) => content.tId as number));
     const byTId = new Map(owners.map(({ value, regNo }) => [value, regNo]));
     for (const claim of newTIds) {
       const owner = byTId.get(claim.content.tId as number);
@@ -195,7 +193,7 @@ export async function findTaken<T extends Claim>(
       content.ninIndex !== null && hexOf(content.ninIndex) !== hexOf(before?.ninIndex ?? null),
   );
   if (newNins.length > 0) {
-    const owners = await teachers.ownersOfNin(newNins.map(({ content }) => content.ninIndex as Uint8Array));
+    const owners = await teachers.ownersOfNins(newNins.map(({ content }) => content.ninIndex as Uint8Array));
     const byNin = new Map(owners.map(({ value, regNo }) => [hexOf(value), regNo]));
     for (const claim of newNins) {
       const owner = byNin.get(hexOf(claim.content.ninIndex));

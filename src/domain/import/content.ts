@@ -1,5 +1,5 @@
 import type { CalendarDate } from "../clock.ts";
-import type { StoredTeacher, TeacherContent } from "../register.ts";
+import type { StoredTeacher, TeacherContent } from "../teachers.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./codes.ts";
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { TeacherPatch } from "./rows.ts";

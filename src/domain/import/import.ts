@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
-import type { Holdings, TeacherStore } from "../register.ts";
+import type { Holdings, TeacherStore } from "../teacher-store.ts";
 import { applyStaged } from "./apply.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import type { ImportInput } from "./file.ts";

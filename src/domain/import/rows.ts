@@ -1,7 +1,6 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { digitsOf } from "../personal-data.ts";
-import type { TeacherContent } from "../register.ts";
-import { canonicalRegNo } from "../teachers.ts";
+import { canonicalRegNo, type TeacherContent } from "../teachers.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./codes.ts";
 import { fieldLabel, type ImportField, importFields, type RawRow, requiredFields } from "./fields.ts";
 import { readProfile } from "./profile.ts";

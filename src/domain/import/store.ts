@@ -1,4 +1,5 @@
-import type { TeacherContent, TeacherWrite } from "../register.ts";
+import type { TeacherWrite } from "../teacher-store.ts";
+import type { TeacherContent } from "../teachers.ts";
 import type { Company } from "./batch-size.ts";
 import type { ImportIssue } from "./codes.ts";
 import type { TeacherPatch } from "./rows.ts";

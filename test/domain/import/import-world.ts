@@ -5,7 +5,8 @@ import { type BlindIndex, createBlindIndex } from "../../../src/domain/blind-ind
 import { createCalendar } from "../../../src/domain/clock.ts";
 import { type ImportOptions, type ImportResult, importRegister } from "../../../src/domain/import/import.ts";
 import type { ImportStore } from "../../../src/domain/import/store.ts";
-import type { StoredTeacher, TeacherStore } from "../../../src/domain/register.ts";
+import type { TeacherStore } from "../../../src/domain/teacher-store.ts";
+import type { StoredTeacher } from "../../../src/domain/teachers.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";

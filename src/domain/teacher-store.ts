@@ -1,22 +1,7 @@
 import type { Calendar } from "./clock.ts";
 import type { Statuses, TeacherEvent } from "./events.ts";
 import { createEvents, statusesBefore, statusesOn } from "./events.ts";
-import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
-
-/** A record with what only writers need: its version, who revoked the licence, and its blind indexes. */
-export type StoredTeacher = Teacher & {
-  readonly version: number;
-  /** Who made the revocation: a command, or an extract. Null when there is none. */
-  readonly licenseRevokedBy: "operator" | "extract" | null;
-  readonly ninIndex: Uint8Array | null;
-  readonly emailIndex: Uint8Array | null;
-  readonly phoneIndex: Uint8Array | null;
-  /** Milliseconds since the epoch. */
-  readonly updatedAt: number;
-};
-
-/** The content of a record: what an import or a command may set. */
-export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
+import type { StoredTeacher, Teacher, TeacherContent, TeacherKey, TeacherReader } from "./teachers.ts";
 
 /** How much the register holds of what an import must not lose unnoticed, on a date. */
 export type Holdings = {
@@ -48,11 +33,12 @@ export type TeacherWrite = {
 
 export type TeacherStore = TeacherReader & {
   findStored(key: TeacherKey): Promise<StoredTeacher | null>;
-  /** Records by registration number, t_id or NIN index, in one read: what an import compares with. */
-  findMany(by: "regNo", values: readonly string[]): Promise<StoredTeacher[]>;
-  /** Which records hold these teacher ids or NIN indexes. */
-  owners(by: "tId", values: readonly number[]): Promise<{ value: number; regNo: string }[]>;
-  ownersOfNin(values: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
+  /** Records by registration number, in one read: what an import compares with. */
+  findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
+  /** Which records hold these teacher ids. */
+  ownersOfTIds(tIds: readonly number[]): Promise<{ value: number; regNo: string }[]>;
+  /** Which records hold these NIN indexes. */
+  ownersOfNins(ninIndexes: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
   /**
    * Applies changes, each with its history and events, in one commit.
    * @returns for each change whether it took effect; not when the record has moved on since it was read,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
-import { planWrite, type TeacherContent } from "../../src/domain/register.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherContent } from "../../src/domain/teachers.ts";
 import { aTeacher } from "../store/samples.ts";
 import { aStoredTeacher } from "./samples.ts";
 
