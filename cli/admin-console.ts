@@ -67,7 +67,11 @@ export async function openAdminConsole(
   { port, serve }: ConsolePort,
 ): Promise<AdminConsole> {
   const { operator } = open;
-  const { secrets, settings, clock } = operator;
+  const {
+    stores: { settings },
+    secrets,
+    clock,
+  } = operator;
   const run = newRun();
   const history = startHistory({ ...open.metrics, clock });
   serve(createAdmin(open, config, { run, history, port }));
@@ -78,7 +82,7 @@ export async function openAdminConsole(
 
 /** A service without a console takes the place of one that had it. */
 export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
-  return rememberConsole(operator.settings, null);
+  return rememberConsole(operator.stores.settings, null);
 }
 
 type Parts = { run: string; history: ReturnType<typeof startHistory>; port: number };
@@ -86,13 +90,17 @@ type Parts = { run: string; history: ReturnType<typeof startHistory>; port: numb
 function createAdmin(open: OpenService, config: Config, { run, history, port }: Parts) {
   const { operator, service, metrics } = open;
   const { live, quotaStore } = service;
-  const { secrets, clock } = operator;
+  const {
+    stores: { partners, webhooks },
+    secrets,
+    clock,
+  } = operator;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(operator.driver);
   const shared = {
     ...metrics,
     history,
-    readings: createReadings({ ...operator, quotaStore, imports, onError }),
+    readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
     clock,
     startedAt: clock.now(),
     signingEngine: open.signingEngine,

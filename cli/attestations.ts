@@ -62,7 +62,7 @@ const listCommand = command({
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
     const since = args.since === undefined ? undefined : parseTime("--since", args.since);
-    await withOperator(configOf(args), async ({ attestations, partners, upkeep, settings }) => {
+    await withOperator(configOf(args), async ({ stores: { attestations, partners, upkeep, settings } }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await attestations.list({
         limit,
@@ -106,7 +106,7 @@ const showCommand = command({
     },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ attestations, upkeep, settings, config }) => {
+    await withOperator(configOf(args), async ({ stores: { attestations, upkeep, settings }, config }) => {
       const id = args.id.trim().toLowerCase();
       const one = await attestations.find(id);
       if (one !== null) return print(args, describe(one), () => describeInWords(one));
@@ -159,7 +159,7 @@ const checkCommand = command({
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ attestations, upkeep, settings }) => {
+    await withOperator(configOf(args), async ({ stores: { attestations, upkeep, settings } }) => {
       const kept = await keptLog(upkeep, settings);
       const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
       const results = await checkFile(args.file, check);

@@ -72,7 +72,7 @@ function missing(dropped: number): string {
 
 /** An empty list must not hide a mistyped id. @throws TvsError NOT_KNOWN */
 async function requireKnown(config: Config, partnerId: string): Promise<void> {
-  await withOperator(config, ({ partners }) => requirePartner(partners, partnerId));
+  await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
 }
 
 function callTable(calls: readonly ReturnType<typeof describe>[]): string {

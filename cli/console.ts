@@ -12,7 +12,7 @@ export const consoleCommand = command({
     "the service's own machine; the console itself is opened by `tvs serve --admin-port`",
   example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ driver, settings, secrets, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { settings }, driver, secrets, clock }) => {
       if (!(await driver.serviceRunning())) {
         throw new TvsError("REFUSED", "no service runs on this data; start `tvs serve --admin-port 9464`");
       }

@@ -15,8 +15,9 @@ export const exportSubjectCommand = command({
   async run({ args }) {
     if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
     const nin = await readLine();
-    await withOperator(configOf(args), async (operator) => {
-      const held = await exportSubject(operator, nin);
+    await withOperator(configOf(args), async ({ stores, blindIndex, clock }) => {
+      const { teachers, attestations, upkeep } = stores;
+      const held = await exportSubject({ teachers, attestations, upkeep, blindIndex, clock }, nin);
       print(args, held, () => exportText(held));
     });
   },

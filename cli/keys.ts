@@ -44,7 +44,7 @@ const listCommand = command({
   description: "Show every signing key with its state and its times",
   example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys }) => {
+    await withOperator(configOf(args), async ({ stores: { keys } }) => {
       const all = await keys.list();
       print(args, all.map(describeKey), () => keyTable(all));
     });
@@ -62,7 +62,7 @@ const rotateCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { keys }, secrets, clock }) => {
       const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
       const { active, pending } = keyRing(await keys.list());
       requireRotatable(pending, options);
@@ -102,7 +102,7 @@ const compromiseCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { keys }, secrets, clock }) => {
       const since = parseTime("--since", args.since);
       await confirm(
         args,
@@ -124,7 +124,7 @@ const jwksCommand = command({
   description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
   example: "tvs keys jwks > jwks.json",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys }) => {
+    await withOperator(configOf(args), async ({ stores: { keys } }) => {
       const document = jwks(keyRing(await keys.list()));
       print(args, document, () => JSON.stringify(document, null, 2));
     });
@@ -136,14 +136,17 @@ const historyCommand = command({
   description: "Print the signed key history, for verifying envelopes offline years later",
   example: "tvs keys history > key-history.jose",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ keys, secrets, clock, settingsInForce, issuerTold }) => {
-      const { issuer } = settingsInForce;
-      if (!issuerTold)
-        hint(args, `nobody chose the issuer of this history, ${issuer}; tvs serve --issuer does`);
-      const options = { issuer, secrets, now: clock.now() };
-      const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
-      print(args, { keyHistory }, () => keyHistory);
-    });
+    await withOperator(
+      configOf(args),
+      async ({ stores: { keys }, secrets, clock, settingsInForce, issuerTold }) => {
+        const { issuer } = settingsInForce;
+        if (!issuerTold)
+          hint(args, `nobody chose the issuer of this history, ${issuer}; tvs serve --issuer does`);
+        const options = { issuer, secrets, now: clock.now() };
+        const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
+        print(args, { keyHistory }, () => keyHistory);
+      },
+    );
   },
 });
 
@@ -160,7 +163,7 @@ const importCommand = command({
     const pem = readSmallFile(args.file).toString("utf8");
     // A wrong key is told before anything is made on the disk.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    const act = async ({ keys, secrets, clock, isNew }: Operator) => {
+    const act = async ({ stores: { keys }, secrets, clock, isNew }: Operator) => {
       const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;

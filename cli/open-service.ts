@@ -2,10 +2,11 @@ import { Worker } from "node:worker_threads";
 import packageJson from "../package.json" with { type: "json" };
 import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
-import { type Sender, startSender } from "../src/delivery/sender.ts";
+import { type Sender, type SenderDependencies, startSender } from "../src/delivery/sender.ts";
 import type { AccessLogFigures } from "../src/domain/calls.ts";
 import type { Clock } from "../src/domain/clock.ts";
 import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import type { KeyRing } from "../src/domain/keys.ts";
 import { createLive, issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
@@ -23,11 +24,11 @@ import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
 import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
 import { createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
-import { openSigner } from "../src/signing/signer.ts";
+import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
 import { createCallWriter } from "../src/store/call-writer.ts";
-import { createEvidenceDisk } from "../src/store/driver/evidence-disk.ts";
-import { type OpenOptions, type Operator, openOperator } from "./open.ts";
+import { createEvidenceDisk, type EvidenceDisk } from "../src/store/driver/evidence-disk.ts";
+import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
 import { signingThreads } from "./signing-threads.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
@@ -72,83 +73,124 @@ export async function openService(
   const work = createWorkCounters();
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, { whenMade, ...options, onGroup: work.committed });
-  const { driver, clock, secrets, blindIndex } = operator;
-  const refusals = createRefusals(clock);
-  let calls: CallLog | undefined;
-  const metrics = {
-    requests: createRequestCounters(),
-    work,
-    refusals,
-    accessLog: () => calls?.figures() ?? null,
-  };
-  let closeSigner = async () => {};
+  const closers: (() => Promise<unknown>)[] = [];
+  const closeParts = () => Promise.all(closers.map((close) => close())).then(() => operator.driver.close());
   try {
-    await driver.claimService();
-    if (config.accessLog === true) calls = openCallLog(config.callsFile, options.workerEntry);
-    // What a killed service had in hand is sent now, and not when its leases would have ended.
-    await operator.outbox.releaseAll(clock.now());
-    await operator.settings.write({
-      ...storedSettings(operator.settingsInForce),
-      [issuerToldName]: String(operator.issuerTold),
-    });
-    if (config.keepAttestations !== undefined)
-      await operator.settings.write({ [retentionSetting]: config.keepAttestations });
+    await takeOver(operator, config);
+    const calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
+    if (calls !== undefined) closers.push(calls.close);
     const start = signingThreads(options.workerEntry);
-    const signer = await openSigner({ secrets, engine: config.signingEngine, start, chooseAfterMs });
-    closeSigner = signer.close;
-    const live = await createLive({
-      ...operator,
-      settings: operator.settings,
-      defaults: operator.settingsInForce,
-      onKeys: (ring) => signer.load(ring),
-    });
-    const idempotency = createIdempotency(operator.idempotency, secrets, clock);
-    const shared = { live, teachers: operator.teachers, blindIndex, clock };
-    const sign = () => signer.sign(live.current().keys.active.kid, "probe");
-    const disk = createEvidenceDisk(driver);
-    const probe = createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()]));
-    const service: Service = {
-      live,
-      verification: createVerification({
-        ...shared,
-        attestations: countedAttestations(disk.watch(operator.attestations), work),
-        idempotency,
-        signer: countedSigner(signer, work),
-      }),
-      publicLookup: countedPublicLookup(createPublicLookup(shared), work),
-      quota: createQuota(clock, await operator.quota.windows()),
-      quotaStore: operator.quota,
-      secrets,
-      keyKind: operator.keyKind,
-      clock,
-      probe,
-      onCall(call) {
-        metrics.requests.observe(call.route, call.method, call.status, call.ms);
-        refusals.observe(call);
-        calls?.observe(call);
-      },
+    const { signingEngine: engine } = config;
+    const signer = await openSigner({ secrets: operator.secrets, engine, start, chooseAfterMs });
+    closers.push(signer.close);
+    const disk = createEvidenceDisk(operator.driver);
+    const metrics: OpenService["metrics"] = {
+      requests: createRequestCounters(),
+      work,
+      refusals: createRefusals(operator.clock),
+      accessLog: () => calls?.figures() ?? null,
     };
-    const stop = keepFresh(operator, service);
-    const onError = (error: unknown) => log.error("sweep failed", { detail: String(error) });
-    const stopSweeping = startSweeping({ ...operator, live, onError });
-    const stopUpkeep = startUpkeep({
-      ...operator,
-      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
-      onError: (error) => log.error("upkeep of the attestations failed", { detail: String(error) }),
-    });
-    const stopSending = startSending({ ...operator, outbox: countedOutbox(operator.outbox, work) }, live);
-    const close = () =>
-      Promise.all([stop(), stopSweeping(), stopUpkeep(), stopSending()])
-        .then(() => Promise.all([closeSigner(), calls?.close()]))
-        .then(() => driver.close());
-    const signingEngine = () => signer.engine().description;
-    const isDiskRefusing = disk.isRefusing;
-    return { operator, service, metrics, signingEngine, isDiskRefusing, stopSending, close };
+    const service = await createService(operator, { signer, disk, metrics, calls });
+    const jobs = startJobs(operator, { service, work });
+    return {
+      operator,
+      service,
+      metrics,
+      signingEngine: () => signer.engine().description,
+      isDiskRefusing: disk.isRefusing,
+      stopSending: jobs.stopSending,
+      close: () => jobs.stop().then(closeParts),
+    };
   } catch (error) {
-    await Promise.all([closeSigner(), calls?.close()]);
-    await driver.close();
+    await closeParts();
     throw error;
   }
+}
+
+/**
+ * Makes this process the one that serves the database, and tells the commands how it does.
+ * @throws TvsError DATABASE_IN_USE
+ */
+async function takeOver(operator: Operator, { keepAttestations }: Config): Promise<void> {
+  const { driver, stores, clock, settingsInForce, issuerTold } = operator;
+  await driver.claimService();
+  // What a killed service had in hand is sent now, and not when its leases would have ended.
+  await stores.outbox.releaseAll(clock.now());
+  await stores.settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
+  if (keepAttestations !== undefined) await stores.settings.write({ [retentionSetting]: keepAttestations });
+}
+
+type ServiceParts = {
+  readonly signer: ChosenSigner;
+  readonly disk: EvidenceDisk;
+  readonly metrics: OpenService["metrics"];
+  readonly calls: CallLog | undefined;
+};
+
+async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
+  const { stores, settingsInForce, blindIndex, secrets, keyKind, clock } = operator;
+  const { settings, partners, keys, teachers, quotaStore } = stores;
+  const { signer, disk, metrics, calls } = parts;
+  const onKeys = (ring: KeyRing) => signer.load(ring);
+  const live = await createLive({
+    settings,
+    partners,
+    keys,
+    secrets,
+    clock,
+    defaults: settingsInForce,
+    onKeys,
+  });
+  const shared = { live, teachers, blindIndex, clock };
+  const sign = () => signer.sign(live.current().keys.active.kid, "probe");
+  return {
+    live,
+    verification: createVerification({
+      ...shared,
+      attestations: countedAttestations(disk.watch(stores.attestations), metrics.work),
+      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+      signer: countedSigner(signer, metrics.work),
+    }),
+    publicLookup: countedPublicLookup(createPublicLookup(shared), metrics.work),
+    quota: createQuota(clock, await quotaStore.windows()),
+    quotaStore,
+    secrets,
+    keyKind,
+    clock,
+    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()])),
+    onCall(call) {
+      metrics.requests.observe(call.route, call.method, call.status, call.ms);
+      metrics.refusals.observe(call);
+      calls?.observe(call);
+    },
+  };
+}
+
+/** What a service does besides answering; each ends when what it has in hand is done. */
+type Jobs = { stopSending(): Promise<void>; stop(): Promise<unknown> };
+
+function startJobs(operator: Operator, { service, work }: { service: Service; work: WorkCounters }): Jobs {
+  const { stores, clock, secrets } = operator;
+  const { live } = service;
+  const stops = [
+    keepFresh(stores, service),
+    startSweeping({
+      teachers: stores.teachers,
+      live,
+      clock,
+      onError: (error) => log.error("sweep failed", { detail: String(error) }),
+    }),
+    startUpkeep({
+      upkeep: stores.upkeep,
+      settings: stores.settings,
+      clock,
+      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
+      onError: (error) => log.error("upkeep of the attestations failed", { detail: String(error) }),
+    }),
+  ];
+  const outbox = countedOutbox(stores.outbox, work);
+  const stopSending = startSending({ outbox, secrets, clock }, live);
+  return { stopSending, stop: () => Promise.all([...stops.map((stop) => stop()), stopSending()]) };
 }
 
 /** Opens the access log; a service that has no entry to start a thread from writes it in place. */
@@ -170,7 +212,10 @@ function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<v
 }
 
 /** Starts the webhook sender. @returns stops it, once */
-function startSending({ outbox, secrets, clock }: Operator, live: Live): () => Promise<void> {
+function startSending(
+  { outbox, secrets, clock }: Pick<SenderDependencies, "outbox" | "secrets" | "clock">,
+  live: Live,
+): () => Promise<void> {
   const exchange = createExchange({ clock });
   const sender: Sender = startSender({
     outbox,
@@ -189,8 +234,7 @@ function startSending({ outbox, secrets, clock }: Operator, live: Live): () => P
 }
 
 /** Re-reads what commands have changed, and forgets idempotency records and quota windows that are over. */
-function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<void> {
-  const { idempotency, quota } = operator;
+function keepFresh({ idempotencyStore, quotaStore }: Stores, { live, clock }: Service): () => Promise<void> {
   let last: Promise<unknown> = Promise.resolve();
   let failure = "";
   const refresh = () => {
@@ -206,8 +250,8 @@ function keepFresh(operator: Operator, { live, clock }: Service): () => Promise<
   const prune = () => {
     const now = clock.now();
     last = Promise.all([
-      quota.prune(forgottenWindows(now)),
-      pruneIdempotency(idempotency, now - keepIdempotencyMs),
+      quotaStore.prune(forgottenWindows(now)),
+      pruneIdempotency(idempotencyStore, now - keepIdempotencyMs),
     ]).catch(() => {});
   };
   const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];

@@ -8,6 +8,7 @@ import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
+import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
@@ -15,7 +16,7 @@ import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { TeacherStore } from "../src/domain/teacher-store.ts";
-import type { WebhookStore } from "../src/domain/webhooks.ts";
+import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
 import { createAttestationUpkeep } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
 import { createCommits } from "../src/store/driver/commits.ts";
@@ -25,6 +26,7 @@ import { migrate } from "../src/store/driver/migrations.ts";
 import { openRemote } from "../src/store/driver/remote.ts";
 import { holdsRegister } from "../src/store/driver/whole.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
+import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
@@ -38,21 +40,22 @@ import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
 export type Stores = {
-  readonly driver: Driver;
   readonly settings: SettingsStore;
   readonly keys: KeyStore;
   readonly partners: PartnerStore;
   readonly teachers: TeacherStore;
   readonly attestations: AttestationStore;
   readonly upkeep: AttestationUpkeep;
-  readonly idempotency: IdempotencyStore;
-  readonly quota: QuotaStore;
+  readonly idempotencyStore: IdempotencyStore;
+  readonly quotaStore: QuotaStore;
   readonly webhooks: WebhookStore;
   readonly outbox: Outbox;
 };
 
 /** What the operator's commands work with. */
-export type Operator = Stores & {
+export type Operator = {
+  readonly driver: Driver;
+  readonly stores: Stores;
   readonly config: Config;
   readonly clock: Clock;
   readonly secrets: Secrets;
@@ -109,7 +112,8 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const stored = await stores.settings.read();
     const settingsInForce = settingsOf(stored, config, defaultIssuer);
     return {
-      ...stores,
+      driver,
+      stores,
       config,
       clock,
       secrets,
@@ -175,18 +179,17 @@ async function openDriver(config: Config, { workerEntry, onLost }: OpenOptions):
   return openEmbedded({ file, startWriter, onLost });
 }
 
-function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores {
+export function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores {
   const commit = createCommits(driver, { onGroup });
   return {
-    driver,
     settings: createSettingsStore(driver),
     keys: createKeyStore(driver),
     partners: createPartnerStore(driver),
     teachers: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
     upkeep: createAttestationUpkeep(driver),
-    idempotency: createIdempotencyStore(driver),
-    quota: createQuotaStore(driver, commit),
+    idempotencyStore: createIdempotencyStore(driver),
+    quotaStore: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver),
     outbox: createOutbox(driver, commit),
   };
@@ -242,6 +245,19 @@ export function settingsOf(
 /** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 export function readPolicyFile(file: string) {
   return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
+}
+
+/** What the acts over webhook endpoints take of an operator. */
+export function webhookDependencies({ stores, secrets, clock }: Operator): WebhookDependencies {
+  const { webhooks, partners } = stores;
+  return { webhooks, partners, secrets, clock };
+}
+
+/** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
+export function importDependencies(operator: Operator): ImportDependencies {
+  const { driver, stores, blindIndex, calendar, clock, actor, dataDir } = operator;
+  const imports = createImportStore(driver, dataDir);
+  return { teachers: stores.teachers, imports, blindIndex, calendar, clock, actor };
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */

@@ -29,7 +29,7 @@ const addCommand = command({
   },
   async run({ args }) {
     const file = readSmallFile(args.file);
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       await requirePartner(partners, args.id);
       const certificate = readClientCertificate(file, args.id, { now: clock.now() });
       await partners.addCertificate(certificate);
@@ -55,7 +55,7 @@ const removeCommand = command({
   },
   async run({ args }) {
     const fingerprint = parseFingerprint(args.fingerprint);
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       await requirePartner(partners, args.id);
       if (!(await partners.removeCertificate(args.id, fingerprint))) {
         const message = `partner "${args.id}" has no certificate with this fingerprint; \`tvs partners cert list ${args.id}\` shows them`;
@@ -72,7 +72,7 @@ const listCommand = command({
   example: "tvs partners cert list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       await requirePartner(partners, args.id);
       const all = await partners.certificates();
       const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);

@@ -33,7 +33,7 @@ const issueCommand = command({
   },
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
-    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, secrets, keyKind, clock }) => {
       await requirePartner(partners, args.id);
       const options = { kind: keyKind, secrets, now: clock.now(), overlapMs };
       const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
@@ -67,7 +67,7 @@ const revokeCommand = command({
     },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       const now = clock.now();
       await confirm(
         args,
@@ -87,7 +87,7 @@ const listCommand = command({
   example: "tvs partners key list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       await requirePartner(partners, args.id);
       const keys = (await partners.apiKeys())
         .filter((key) => key.partnerId === args.id)

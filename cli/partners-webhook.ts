@@ -11,12 +11,13 @@ import {
   rotateWebhookSecret,
   setWebhook,
   testWebhook,
+  type WebhookDependencies,
   type WebhookEndpoint,
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { disabledWords, noteWithoutService } from "./delivery-words.ts";
-import { type Operator, withOperator } from "./open.ts";
+import { type Operator, webhookDependencies, withOperator } from "./open.ts";
 import { partnerIdArg } from "./partner-keys.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
@@ -62,8 +63,8 @@ const setCommand = command({
       const check = (url: string) => resolveEndpoint(url, { allowPrivate });
       const given = { partnerId: args.id, url: args.url, events, teachers, check };
       // From then on every event asks whom the partner has verified: that must not be a search of the whole log.
-      if (teachers === "verified") while (await operator.upkeep.noteVerified());
-      const { endpoint, secret } = await setWebhook(operator, given);
+      if (teachers === "verified") while (await operator.stores.upkeep.noteVerified());
+      const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
       const { partnerId, url } = endpoint;
       print(args, { partnerId, url, secret }, () =>
         record({ partnerId, url, secret, events: endpoint.events.join(", "), teachers: endpoint.teachers }),
@@ -76,7 +77,7 @@ const setCommand = command({
 });
 
 /** What this command was allowed, the service that sends may refuse: it goes by what it was told itself. */
-async function noteServiceSetting({ settings }: Operator): Promise<void> {
+async function noteServiceSetting({ stores: { settings } }: Operator): Promise<void> {
   if ((await settings.read()).get("allow_private_webhooks") === "true") return;
   note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
 }
@@ -106,9 +107,11 @@ const rotateCommand = command({
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
     await withOperator(configOf(args), async (operator) => {
-      await requireEndpoint(operator, args.id);
+      await requireEndpoint(operator.stores, args.id);
       if (overlapMs === 0) await confirm(args, lostSecret(args.id));
-      const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs });
+      const { endpoint, secret } = await rotateWebhookSecret(webhookDependencies(operator), args.id, {
+        overlapMs,
+      });
       const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
       const shown = { partnerId, url, secret, previousSecretUntil };
       print(args, shown, () => record(shown));
@@ -124,9 +127,9 @@ const showCommand = command({
   args: partnerIdArg,
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const endpoint = await requireEndpoint(operator, args.id);
-      const partner = await requirePartner(operator.partners, args.id);
-      const backlog = await operator.webhooks.backlog(operator.clock.now());
+      const endpoint = await requireEndpoint(operator.stores, args.id);
+      const partner = await requirePartner(operator.stores.partners, args.id);
+      const backlog = await operator.stores.webhooks.backlog(operator.clock.now());
       const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
       const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
       print(args, shown, () => endpointText(shown));
@@ -151,7 +154,7 @@ function stateCommand(definition: {
   name: string;
   description: string;
   done: string;
-  act: (operator: Operator, partnerId: string) => Promise<WebhookEndpoint>;
+  act: (dependencies: WebhookDependencies, partnerId: string) => Promise<WebhookEndpoint>;
 }) {
   const { name, description, done, act } = definition;
   return command({
@@ -161,8 +164,8 @@ function stateCommand(definition: {
     args: partnerIdArg,
     async run({ args }) {
       await withOperator(configOf(args), async (operator) => {
-        const endpoint = await act(operator, args.id);
-        const partner = await requirePartner(operator.partners, args.id);
+        const endpoint = await act(webhookDependencies(operator), args.id);
+        const partner = await requirePartner(operator.stores.partners, args.id);
         print(args, describeEndpoint(endpoint, partner), () => `the endpoint of ${args.id} is ${done}`);
       });
     },
@@ -191,12 +194,12 @@ const removeCommand = command({
   args: { ...partnerIdArg, ...yesArg },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      await requireEndpoint(operator, args.id);
+      await requireEndpoint(operator.stores, args.id);
       await confirm(
         args,
         `The endpoint of ${args.id} and its secret are deleted, and what was still to go to it is dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
       );
-      const dead = await removeWebhook(operator, args.id);
+      const dead = await removeWebhook(webhookDependencies(operator), args.id);
       print(args, { partnerId: args.id, removed: true, dead }, () => {
         return `the endpoint of ${args.id} is removed; of what was still to go to it ${dead} became dead`;
       });
@@ -213,7 +216,7 @@ const testCommand = command({
   args: partnerIdArg,
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const { deliveryId, event } = await testWebhook(operator, args.id);
+      const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);
       const { eventId, eventType } = event;
       const shown = { partnerId: args.id, deliveryId, eventId, eventType };
       print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));

@@ -99,7 +99,7 @@ const addCommand = command({
       });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
-    const add = async ({ partners, secrets, keyKind, clock, settingsInForce }: Operator) => {
+    const add = async ({ stores: { partners }, secrets, keyKind, clock, settingsInForce }: Operator) => {
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
       await partners.add(added, key.record);
@@ -125,7 +125,7 @@ const listCommand = command({
   description: "Show every partner",
   example: "tvs partners list",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       const all = await partners.partners();
       const rows = all.map((one) => [
         one.partnerId,
@@ -144,13 +144,13 @@ const listCommand = command({
 });
 
 /** All that is kept on a partner, except what opens the service. */
-async function readWhole({ partners, quota, clock }: Operator, partnerId: string) {
+async function readWhole({ stores: { partners, quotaStore }, clock }: Operator, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const now = clock.now();
   const [keys, certificates, windows] = await Promise.all([
     partners.apiKeys(),
     partners.certificates(),
-    quota.windows(openWindows(now)),
+    quotaStore.windows(openWindows(now)),
   ]);
   return {
     partner,
@@ -197,7 +197,7 @@ const setCommand = command({
   async run({ args }) {
     const change = readTerms(args);
     checkPartnerChange(change);
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       const partner = await partners.update({ partnerId: args.id, ...change });
       print(args, describePartner(partner), () => partnerText(partner));
     });
@@ -210,7 +210,7 @@ const disableCommand = command({
   example: "tvs partners disable exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       const partner = await partners.disable(args.id, clock.now());
       print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
       hint(args, `every call of it is 401 now; tvs partners enable ${partner.partnerId} takes that back`);
@@ -224,7 +224,7 @@ const enableCommand = command({
   example: "tvs partners enable exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       const partner = await partners.disable(args.id, null);
       print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
     });

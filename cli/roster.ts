@@ -57,21 +57,24 @@ export const rosterCommand = command({
       args.out === undefined
         ? undefined
         : planOutput({ flag: "--out", path: args.out, force, config, inputs });
-    await withOperator(config, async ({ teachers, blindIndex, settingsInForce, calendar, clock }) => {
-      const today = calendar.dateAt(clock.now());
-      const { policy } = settingsInForce;
-      const results = await judgeFile(file, { teachers: teachers, blindIndex, purpose, policy, today });
-      if (results.length === 0)
-        throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
-      await out?.write(rowsText(results));
-      const eligible = results.filter((row) => row.eligible).length;
-      const percentage = percentageOf(eligible, results.length);
-      print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
-        const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)`;
-        return out === undefined ? `${rosterTable(results)}\n${summary}` : summary;
-      });
-      if (eligible < results.length) process.exitCode = exitCodes.refused;
-    });
+    await withOperator(
+      config,
+      async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
+        const today = calendar.dateAt(clock.now());
+        const { policy } = settingsInForce;
+        const results = await judgeFile(file, { teachers: teachers, blindIndex, purpose, policy, today });
+        if (results.length === 0)
+          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
+        await out?.write(rowsText(results));
+        const eligible = results.filter((row) => row.eligible).length;
+        const percentage = percentageOf(eligible, results.length);
+        print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)`;
+          return out === undefined ? `${rosterTable(results)}\n${summary}` : summary;
+        });
+        if (eligible < results.length) process.exitCode = exitCodes.refused;
+      },
+    );
   },
 });
 

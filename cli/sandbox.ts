@@ -7,8 +7,7 @@ import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { purposes } from "../src/partner/contract.ts";
 import type { Demo } from "../src/server/demo-offer.ts";
-import { createImportStore } from "../src/store/imports.ts";
-import type { Operator } from "./open.ts";
+import { importDependencies, type Operator } from "./open.ts";
 
 const demoPartner = "demo";
 /** Under this name the sandbox keeps its demo key, sealed, so that it is the same at every start. */
@@ -32,10 +31,9 @@ export async function prepareSandbox(
 async function importSample(operator: Operator): Promise<void> {
   const [last] = sample.trimEnd().split("\n").slice(-1);
   const regNo = last?.split(",")[0] ?? "";
-  if ((await operator.teachers.find({ by: "regNo", value: regNo })) !== null) return;
-  const imports = createImportStore(operator.driver, operator.dataDir);
+  if ((await operator.stores.teachers.find({ by: "regNo", value: regNo })) !== null) return;
   const input = { name: "sample-registry.csv", bytes: inOnePiece(sample) };
-  await importRegister(input, { ...operator, imports }, { baseline: true, allowChange: true });
+  await importRegister(input, importDependencies(operator), { baseline: true, allowChange: true });
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
@@ -43,7 +41,12 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /** The key is kept before the partner is made: a kill between the two leaves a key that the next start uses. */
-async function demoKey({ settings, partners, secrets, clock, keyKind: kind }: Operator): Promise<string> {
+async function demoKey({
+  stores: { settings, partners },
+  secrets,
+  clock,
+  keyKind: kind,
+}: Operator): Promise<string> {
   const options = { kind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
   const text = stored === undefined ? mintApiKey(demoPartner, options).text : unsealed(stored, secrets);

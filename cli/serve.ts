@@ -222,7 +222,7 @@ async function announce(
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
-  if (await operator.teachers.isEmpty()) {
+  if (await operator.stores.teachers.isEmpty()) {
     // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
     log.warn("the register is empty: every teacher will be answered as not found", {});
   }

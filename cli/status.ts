@@ -40,7 +40,14 @@ export const statusCommand = command({
 });
 
 async function readStatus(operator: Operator) {
-  const { driver, keys, keyKind, settingsInForce, calendar, clock, webhooks } = operator;
+  const {
+    stores: { keys, webhooks },
+    driver,
+    keyKind,
+    settingsInForce,
+    calendar,
+    clock,
+  } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, timeZone, policy } = settingsInForce;

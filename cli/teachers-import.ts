@@ -8,12 +8,11 @@ import {
   type Loss,
   maxLostPercent,
 } from "../src/domain/import/import.ts";
-import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
-import { openOperator } from "./open.ts";
+import { importDependencies, openOperator } from "./open.ts";
 import { planOutput } from "./output-file.ts";
 import { hasDatabase } from "./register.ts";
 import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
@@ -80,12 +79,11 @@ export const importCommand = command({
     giveWay();
     let result: ImportResult;
     try {
-      const imports = createImportStore(operator.driver, operator.dataDir);
       const name = basename(file);
       const { blindIndexKey } = operator.secrets;
       result = await importRegister(
         { name, pieces: readInThread(entry, { file, name, blindIndexKey }) },
-        { ...operator, imports },
+        importDependencies(operator),
         {
           dryRun,
           allowChange: args["allow-change"] === true,

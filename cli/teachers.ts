@@ -53,10 +53,10 @@ const showCommand = command({
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
     await withOperator(configOf(args), async (operator) => {
-      const teacher = await requireTeacher(operator.teachers, key);
+      const teacher = await requireTeacher(operator.stores.teachers, key);
       const described = {
         ...describeTeacher(teacher, operator),
-        ...(await teacherActivity(operator, teacher.id)),
+        ...(await teacherActivity(operator.stores, teacher.id)),
       };
       print(args, described, () => teacherText(described));
     });
@@ -122,11 +122,17 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
   const key = teacherKeyOf(args.ref);
   const reason = args.reason === undefined ? null : checkReason(args.reason);
   await withOperator(configOf(args), async (operator) => {
-    const { regNo, name } = await requireTeacher(operator.teachers, key);
+    const {
+      stores: { teachers },
+      calendar,
+      clock,
+      actor,
+    } = operator;
+    const { regNo, name } = await requireTeacher(teachers, key);
     // What takes a licence away can be taken back, but not what partners were told meanwhile.
     if (action === "revoke" || action === "deactivate")
       await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
-    const changed = await changeTeacher(operator, key, { action, reason });
+    const changed = await changeTeacher({ teachers, calendar, clock, actor }, key, { action, reason });
     const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
     const value = {
       ...describeTeacher(changed.teacher, operator),
@@ -140,7 +146,10 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
 type ToldValid = { partnerId: string; times: number; lastAt: string }[];
 
 /** Asked after the change, so that an answer which left just before it is not missed. */
-async function toldValid({ attestations, clock }: Operator, teacherId: number): Promise<ToldValid> {
+async function toldValid(
+  { stores: { attestations }, clock }: Operator,
+  teacherId: number,
+): Promise<ToldValid> {
   const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
@@ -200,7 +209,7 @@ const historyCommand = command({
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
-    await withOperator(configOf(args), async ({ teachers }) => {
+    await withOperator(configOf(args), async ({ stores: { teachers } }) => {
       const teacher = await requireTeacher(teachers, key);
       const lines = await teacherHistory(teachers, teacher.id);
       print(args, lines.map(describeHistoryLine), () => historyTable(lines));
@@ -238,7 +247,7 @@ const sweepCommand = command({
     "Announce the licences that ended or began by the calendar; a running service does it after midnight",
   example: "tvs teachers sweep",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ teachers, calendar, clock, actor }) => {
+    await withOperator(configOf(args), async ({ stores: { teachers }, calendar, clock, actor }) => {
       const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
       const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
       const onProgress = (announced: number) => bar.show(announced, rate(announced));

@@ -33,7 +33,7 @@ const listCommand = command({
     const state = args.state === undefined ? undefined : parseState(args.state);
     const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
     if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
-    await withOperator(configOf(args), async ({ webhooks, partners }) => {
+    await withOperator(configOf(args), async ({ stores: { webhooks, partners } }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await webhooks.deliveries({ state, partnerId: args.partner, limit });
       const shown = found.map(describeDelivery);
@@ -87,14 +87,14 @@ const showCommand = command({
   args: { delivery: { ...deliveryArg, required: true } },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
+      const delivery = await requireDelivery(operator.stores.webhooks, args.delivery.toLowerCase());
       const shown = await describeWhole(operator, delivery);
       print(args, shown, () => wholeText(shown));
     });
   },
 });
 
-async function describeWhole({ webhooks, driver, clock }: Operator, delivery: DeliveryDetail) {
+async function describeWhole({ stores: { webhooks }, driver, clock }: Operator, delivery: DeliveryDetail) {
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const situation = { endpoint, serviceRunning: await driver.serviceRunning(), now: clock.now() };
   return {
@@ -186,16 +186,16 @@ function checkRetry(args: {
   }
 }
 
-async function retryOne(operator: Operator, deliveryId: string): Promise<number> {
-  const delivery = await retryDelivery(operator, deliveryId);
-  const endpoint = await operator.webhooks.endpoint(delivery.partnerId);
+async function retryOne({ stores: { webhooks }, clock }: Operator, deliveryId: string): Promise<number> {
+  const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
+  const endpoint = await webhooks.endpoint(delivery.partnerId);
   const held = heldWords(delivery, { endpoint });
   if (held !== null) note(held);
   return 1;
 }
 
 async function retryDead(
-  { webhooks, partners, clock }: Operator,
+  { stores: { webhooks, partners }, clock }: Operator,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
@@ -219,7 +219,7 @@ const releaseCommand = command({
   example: "tvs webhooks release",
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const released = await releaseWebhooks(operator.settings);
+      const released = await releaseWebhooks(operator.stores.settings);
       print(args, { released }, () => (released ? "webhooks go again" : "there was no hold"));
       if (released) await noteWithoutService(operator);
     });

@@ -26,20 +26,20 @@ type Ids = (operator: Operator) => Promise<readonly (readonly [id: string, meani
 const ids: Readonly<Record<string, Ids>> = {
   id: partnerIds,
   partner: partnerIds,
-  kid: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]),
-  keyid: async ({ partners, clock }) =>
+  kid: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]),
+  keyid: async ({ stores: { partners }, clock }) =>
     (await partners.apiKeys()).map((key) => {
       const { keyId, state, partnerId } = { ...describeApiKey(key, clock.now()), partnerId: key.partnerId };
       return [keyId, `${partnerId}, ${state}`];
     }),
-  delivery: async ({ webhooks }) =>
+  delivery: async ({ stores: { webhooks } }) =>
     (await webhooks.deliveries({ state: undefined, partnerId: undefined, limit: maxIds })).map((one) => [
       one.deliveryId,
       `${one.state}, ${one.partnerId}, ${one.eventType}`,
     ]),
 };
 
-async function partnerIds({ partners }: Operator) {
+async function partnerIds({ stores: { partners } }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 

@@ -1,8 +1,8 @@
 import { hexOf } from "../domain/import/patch.ts";
 import type { ImportWrite } from "../domain/import/store.ts";
-import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
 import type { HistoryEntry } from "../domain/teacher-store.ts";
 import type { TeacherContent } from "../domain/teachers.ts";
+import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
 import { contentColumns, contentValues } from "./teachers.ts";
 
 type Column = (typeof contentColumns)[number];

@@ -56,7 +56,7 @@ async function fillUp(operator: Operator, pending: number): Promise<void> {
 
 /** Claims as a sender makes them, for one endpoint and for all of them at once; each is given back after it. */
 async function measureClaims(
-  { outbox }: Operator,
+  { stores: { outbox } }: Operator,
   pending: number,
   { figures }: BenchOptions,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Operator, openOperator } from "../../cli/open.ts";
+import { type Operator, openOperator, webhookDependencies } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
@@ -64,8 +64,8 @@ export async function startReceiver(cleanup: Cleanup): Promise<string> {
 export async function subscribe(operator: Operator, urls: readonly string[]): Promise<void> {
   for (const [index, url] of urls.entries()) {
     const partnerId = `hook-${index}`;
-    await operator.partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${index}`));
-    await setWebhook(operator, { partnerId, url, check: async () => {} });
+    await operator.stores.partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${index}`));
+    await setWebhook(webhookDependencies(operator), { partnerId, url, check: async () => {} });
   }
 }
 
@@ -73,7 +73,7 @@ const writesInCommit = 200;
 let teachersMade = 0;
 
 /** New teachers, each of whom is one event for every endpoint. */
-export async function makeEvents({ teachers, calendar }: Operator, count: number): Promise<void> {
+export async function makeEvents({ stores: { teachers }, calendar }: Operator, count: number): Promise<void> {
   for (let made = 0; made < count; made += writesInCommit) {
     const length = Math.min(writesInCommit, count - made);
     const changes = { certificateStatus: "NOT_FOUND" } as const;
@@ -92,7 +92,7 @@ export async function makeEvents({ teachers, calendar }: Operator, count: number
 export const noticeMs = 400;
 
 /** Holds all webhooks back, as a restored database does, or lets them go. */
-export function hold({ settings }: Operator, isHeld: boolean): Promise<void> {
+export function hold({ stores: { settings } }: Operator, isHeld: boolean): Promise<void> {
   return settings.write({ hold_webhooks: String(isHeld) });
 }
 

@@ -26,8 +26,8 @@ afterAll(() => rm(dataDir, { recursive: true, force: true }));
 async function attest(folder: string) {
   const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
-  await operator.partners.add(partner, anApiKey("agency", "k1"));
-  await operator.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
+  await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
+  await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
   const caller = () => {
     const quota = service.quota.open(partner);
     if (!("takeWork" in quota)) throw new Error("quota");
@@ -249,8 +249,8 @@ describe("a log whose older end was deleted", () => {
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
     const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
-    while (await operator.upkeep.build());
-    await pruneAttestations(operator, { clock: later });
+    while (await operator.stores.upkeep.build());
+    await pruneAttestations(operator.stores, { clock: later });
     await close();
   });
 

@@ -28,7 +28,7 @@ async function issuerOf(dataDir: string, ...args: string[]) {
 }
 
 const remember = (dataDir: string, values: Record<string, string>) =>
-  withTestOperator(dataDir, ({ settings }) => settings.write(values));
+  withTestOperator(dataDir, ({ stores: { settings } }) => settings.write(values));
 
 async function doctor(dataDir: string): Promise<(name: string) => Check | undefined> {
   const { stdout } = await runTvs(["doctor", "--json"], { dataDir });

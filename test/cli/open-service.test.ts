@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { webhookDependencies } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
@@ -25,10 +26,13 @@ test("what a killed service had in hand is sent at the next start, not when its 
     await withSender(world.dataDir, async () => {});
     await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
     const { deliveryId } = await withTestOperator(world.dataDir, async (operator) => {
-      const sent = await testWebhook(operator, "agency");
+      const sent = await testWebhook(webhookDependencies(operator), "agency");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
-      const claims = await operator.outbox.claim([{ partnerId: "agency", limit: 8, except: [] }], lease);
+      const claims = await operator.stores.outbox.claim(
+        [{ partnerId: "agency", limit: 8, except: [] }],
+        lease,
+      );
       expect(claims).toHaveLength(1);
       return sent;
     });
@@ -54,7 +58,7 @@ test("health is 503 from the first evidence that the disk refuses until there is
       const { keyKind: kind, secrets } = operator;
       const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
       const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
-      await operator.partners.add(partner, record);
+      await operator.stores.partners.add(partner, record);
       await service.live.refresh();
       const { hono } = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
       const ask = async (path: string) => {

@@ -47,7 +47,7 @@ describe("tvs openapi", () => {
 
   test("names the issuer that the database remembers", async () => {
     await withTempDir(async (data) => {
-      await withTestOperator(data, ({ settings }) =>
+      await withTestOperator(data, ({ stores: { settings } }) =>
         settings.write({ issuer: "https://remembered.example" }),
       );
       const { out } = await tvs("openapi", "--data", data, "--json");

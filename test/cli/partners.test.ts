@@ -133,9 +133,9 @@ describe("tvs partners set, disable, enable", () => {
 describe("tvs partners show", () => {
   test("shows keys, certificates and what is used of the windows that are open", async () => {
     await json("add", "counted", ...terms);
-    await withTestOperator(dataDir, async ({ quota, clock }) => {
+    await withTestOperator(dataDir, async ({ stores: { quotaStore }, clock }) => {
       const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
-      await quota.charge([
+      await quotaStore.charge([
         { partnerId: "counted", kind: "day", startsAt: startsAt(86_400_000), used: 12 },
         { partnerId: "counted", kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 },
       ]);
@@ -168,7 +168,7 @@ describe("tvs partners key", () => {
   });
 
   test("a key that was to end anyway does not live longer through an overlap", async () => {
-    await withTestOperator(dataDir, async ({ partners, secrets, keyKind, clock }) => {
+    await withTestOperator(dataDir, async ({ stores: { partners }, secrets, keyKind, clock }) => {
       const now = clock.now();
       const key = mintApiKey("ending", { kind: keyKind, secrets, now });
       await partners.add(aPartner("ending"), { ...key.record, expiresAt: now + 1000 });

@@ -11,7 +11,9 @@ test("show prints the policy in force; with --json the document, which check acc
       version: "2027-01",
       purposes: { GENERAL_PUBLIC_VERIFICATION: rule({ categories: ["A"] }) },
     };
-    await withTestOperator(dataDir, ({ settings }) => settings.write({ policy: JSON.stringify(policy) }));
+    await withTestOperator(dataDir, ({ stores: { settings } }) =>
+      settings.write({ policy: JSON.stringify(policy) }),
+    );
     const shown = await runTvs(["policy", "show", "--json"], { dataDir });
     expect(JSON.parse(shown.stdout)).toEqual(policy);
     const text = (await runTvs(["policy", "show"], { dataDir })).stdout;

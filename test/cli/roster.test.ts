@@ -13,7 +13,7 @@ let outDir: string;
 beforeAll(async () => {
   outDir = await mkdtemp(join(tmpdir(), "tvs-roster-"));
   dataDir = join(outDir, "data");
-  await withTestOperator(dataDir, async ({ teachers, blindIndex }) => {
+  await withTestOperator(dataDir, async ({ stores: { teachers }, blindIndex }) => {
     await teachers.apply([
       aTeacherWrite("A/B/C/1", { tId: 11, name: "=Ada, the First" }),
       aTeacherWrite("A/B/C/2", { tId: 12, ninIndex: blindIndex.nin(nin), certificateStatus: "CLAIMED" }),

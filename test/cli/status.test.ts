@@ -10,8 +10,8 @@ test("shows the figures, and whether a service holds the database now", () =>
     const { operator, close } = await openService(
       readConfig({ data: dataDir, issuer: "https://verify.example" }, {}),
     );
-    await operator.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
-    await operator.teachers.apply([aTeacherWrite("A/B/C/1")]);
+    await operator.stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
+    await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1")]);
 
     const during = await runTvs(["status", "--json"], { dataDir });
     expect(during).toMatchObject({ code: 0, stderr: "" });

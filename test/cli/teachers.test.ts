@@ -11,7 +11,12 @@ const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
 async function put(operator: Operator, changes: Partial<TeacherContent> = {}): Promise<number> {
-  const { teachers, blindIndex, calendar, clock } = operator;
+  const {
+    stores: { teachers },
+    blindIndex,
+    calendar,
+    clock,
+  } = operator;
   const content = aTeacher(regNo, {
     tId: 100123,
     ninIndex: blindIndex.nin(nin),
@@ -26,7 +31,7 @@ async function put(operator: Operator, changes: Partial<TeacherContent> = {}): P
 
 /** A row of the evidence log as a partner's call leaves it; the signature is not looked at here. */
 async function attest(operator: Operator, changes: Partial<Attestation>): Promise<void> {
-  const active = (await operator.keys.list()).find(({ state }) => state === "active");
+  const active = (await operator.stores.keys.list()).find(({ state }) => state === "active");
   const result = Buffer.from(JSON.stringify({ result: { found: true, status: "VALID" } })).toString(
     "base64url",
   );
@@ -50,7 +55,12 @@ async function attest(operator: Operator, changes: Partial<Attestation>): Promis
     ...changes,
   };
   expect(
-    await operator.attestations.record({ kid: row.kid, attestations: [row], charges: [], idempotency: null }),
+    await operator.stores.attestations.record({
+      kid: row.kid,
+      attestations: [row],
+      charges: [],
+      idempotency: null,
+    }),
   ).toBe(true);
 }
 

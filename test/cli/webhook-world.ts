@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { webhookDependencies } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { testWebhook } from "../../src/domain/webhooks.ts";
@@ -40,7 +41,7 @@ export async function makeWebhookWorld(): Promise<WebhookWorld> {
       return JSON.parse(stdout);
     },
     addPartner: (partnerId) =>
-      withTestOperator(dataDir, ({ partners }) =>
+      withTestOperator(dataDir, ({ stores: { partners } }) =>
         partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
       ),
     addFailed: (partnerId, failure) => addFailed(dataDir, partnerId, failure),
@@ -50,8 +51,10 @@ export async function makeWebhookWorld(): Promise<WebhookWorld> {
 
 function addFailed(dataDir: string, partnerId: string, failure: Failure): Promise<string> {
   return withTestOperator(dataDir, async (operator) => {
-    const { outbox, webhooks } = operator;
-    const { deliveryId } = await testWebhook(operator, partnerId);
+    const {
+      stores: { outbox, webhooks },
+    } = operator;
+    const { deliveryId } = await testWebhook(webhookDependencies(operator), partnerId);
     const { error, status, at, retryAt } = failure;
     const lease = { token: `of ${deliveryId}`, now: at, until: at + 60_000 };
     const [claim] = await outbox.claim([{ partnerId, limit: 1, except: [] }], lease);

@@ -157,7 +157,9 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
     await held.addPartner("agency");
     await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
     const { deliveryId } = await held.json("partners webhook test agency");
-    await withTestOperator(held.dataDir, ({ settings }) => settings.write({ hold_webhooks: "true" }));
+    await withTestOperator(held.dataDir, ({ stores: { settings } }) =>
+      settings.write({ hold_webhooks: "true" }),
+    );
     await held.json("partners webhook enable agency");
     const shown = await held.json(`webhooks show ${deliveryId}`);
     expect(shown).toMatchObject({ heldBy: "restore" });

@@ -12,7 +12,7 @@ test("what looks like a contact or a NIN is taken out of the context, which stay
     const body = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION", context };
     const answer = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body });
     expect(answer.status).toBe(200);
-    const [row] = await world.operator.attestations.list({ limit: 1 });
+    const [row] = await world.operator.stores.attestations.list({ limit: 1 });
     expect(JSON.parse(row?.context ?? "")).toEqual({
       examBatch: 'batch "[removed]"z" \\',
       employerName: "call [removed], NIN [removed]",

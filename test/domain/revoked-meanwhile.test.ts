@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
+import { importDependencies } from "../../cli/open.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
@@ -18,13 +19,19 @@ function importWhile(action: TeacherAction, options: ImportOptions = {}) {
       const add = (text: string, imports: typeof store) =>
         importRegister(
           { name: "extract.csv", bytes: Readable.from([Buffer.from(text)]) },
-          { ...operator, imports },
+          { ...importDependencies(operator), imports },
           options,
         );
       await add(extract("2090-01-01"), store);
+      const {
+        stores: { teachers },
+        calendar,
+        clock,
+        actor,
+      } = operator;
       const act = () =>
         changeTeacher(
-          operator,
+          { teachers, calendar, clock, actor },
           { by: "regNo", value: "TR/2019/LA/1" },
           { action, reason: "decision of the board" },
         );
@@ -34,7 +41,7 @@ function importWhile(action: TeacherAction, options: ImportOptions = {}) {
       };
       const result = await add(extract("2091-01-01"), { ...store, begin });
       const again = await add(extract("2091-01-01"), store);
-      const teacher = await operator.teachers.findStored({ by: "regNo", value: "TR/2019/LA/1" });
+      const teacher = await teachers.findStored({ by: "regNo", value: "TR/2019/LA/1" });
       return { result, again, teacher };
     }),
   );

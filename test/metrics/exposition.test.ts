@@ -16,13 +16,13 @@ beforeAll(async () => {
   world = await openAdminWorld();
   const { operator } = world;
   const key = { keyId: "key-1", partnerId: "exam-body-a", mac: new Uint8Array(32) };
-  await operator.partners.add(aPartner("exam-body-a"), {
+  await operator.stores.partners.add(aPartner("exam-body-a"), {
     ...key,
     createdAt: 1,
     expiresAt: null,
     revokedAt: null,
   });
-  await operator.webhooks.set({
+  await operator.stores.webhooks.set({
     partnerId: "exam-body-a",
     url: "https://hooks.example/",
     events: null,

@@ -11,8 +11,8 @@ beforeAll(async () => {
   const { operator } = world;
   for (const partnerId of ["exam-body-a", "ministry-of-education"]) {
     const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
-    await operator.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
-    await operator.webhooks.set({
+    await operator.stores.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
+    await operator.stores.webhooks.set({
       partnerId,
       url: "https://hooks.example/",
       events: null,

@@ -44,7 +44,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
     { clock, defaultIssuer: "https://teachers.example" },
   );
   const { operator, service } = opened;
-  await operator.teachers.apply([
+  await operator.stores.teachers.apply([
     aTeacherWrite(known.regNo, {
       tId: known.tId,
       ninIndex: operator.blindIndex.nin(known.nin),
@@ -59,7 +59,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
       secrets: operator.secrets,
       now: clock.now(),
     });
-    await operator.partners.add({ ...aPartner(name), ...changes }, record);
+    await operator.stores.partners.add({ ...aPartner(name), ...changes }, record);
     keys.set(name, text);
   }
   await service.live.refresh();

@@ -27,7 +27,9 @@ test("a call that is answered after the turn of its minute tells of the minute, 
     expect(response.status).toBe(200);
     expect(response.headers.get("X-RateLimit-Remaining")).toBe("4999");
     expect(response.headers.get("X-RateLimit-Reset")).toBe(String(Date.parse("2026-03-02T00:00:00Z") / 1000));
-    const stored = (await world.operator.quota.windows()).sort((a, b) => (a.kind < b.kind ? 1 : -1));
+    const stored = (await world.operator.stores.quotaStore.windows()).sort((a, b) =>
+      a.kind < b.kind ? 1 : -1,
+    );
     expect(stored).toEqual([
       { partnerId: "full", kind: "minute", startsAt: Date.parse("2026-03-01T23:59:00Z"), used: 1 },
       { partnerId: "full", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 1 },

@@ -25,7 +25,7 @@ export async function openAdminWorld() {
 
   /** What `tvs console` prints. */
   async function newLink(): Promise<string> {
-    return mintLink(operator.secrets, await findConsole(operator.settings), clock.now()).url;
+    return mintLink(operator.secrets, await findConsole(operator.stores.settings), clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
 

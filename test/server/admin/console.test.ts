@@ -8,7 +8,7 @@ let world: AdminWorld;
 beforeAll(async () => {
   world = await openAdminWorld();
   const key = { keyId: "key-1", mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
-  await world.operator.partners.add(
+  await world.operator.stores.partners.add(
     { ...aPartner("exam-body-a"), perMinute: 600, perDay: 1_000 },
     { ...key, partnerId: "exam-body-a" },
   );
@@ -34,7 +34,7 @@ describe("the console", () => {
   test("shows quotas, keys and imports, and the commands to paste", async () => {
     const { operator } = world;
     const at = operator.clock.now();
-    await operator.quota.charge([
+    await operator.stores.quotaStore.charge([
       {
         partnerId: "exam-body-a",
         kind: "day",
@@ -64,7 +64,7 @@ describe("the console", () => {
 
   test("shows an endpoint by its host alone, and what it failed with", async () => {
     const { operator } = world;
-    await operator.webhooks.set({
+    await operator.stores.webhooks.set({
       partnerId: "exam-body-a",
       url: "https://hooks.example/secret-path?key=swordfish",
       events: null,
@@ -95,7 +95,7 @@ describe("the console", () => {
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {
-    await world.operator.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
+    await world.operator.stores.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
     const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
     for (const term of asked) {
       await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
@@ -123,7 +123,7 @@ describe("the console", () => {
       secrets: world.operator.secrets,
       now: world.operator.clock.now(),
     });
-    await world.operator.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
+    await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
     await world.service.live.refresh();
     const call = (path: string, credential: string) =>
       world.ask(`/v1/inter-agency/${path}`, {

@@ -67,7 +67,7 @@ async function openExampleWorld() {
   async function addPartner(partnerId: string, changes: object): Promise<string> {
     const { text, record } = mintApiKey(partnerId, { kind: "live", secrets: operator.secrets, now });
     const allowed = purposes.filter((purpose) => purpose !== "EMPLOYER_BACKGROUND_CHECK");
-    await operator.partners.add(
+    await operator.stores.partners.add(
       { ...aPartner(partnerId), scopes, purposes: allowed, perMinute: 600, perDay: 600, ...changes },
       record,
     );
@@ -75,10 +75,10 @@ async function openExampleWorld() {
   }
 
   async function put(changes: Partial<TeacherContent>): Promise<void> {
-    const before = await operator.teachers.findStored({ by: "regNo", value: regNo });
+    const before = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
     const { calendar } = service.live.current();
     const facts = { action: "import", actor: "test", calendar, at: now } as const;
-    await operator.teachers.apply([planWrite(before, aTeacher(regNo, changes), facts)]);
+    await operator.stores.teachers.apply([planWrite(before, aTeacher(regNo, changes), facts)]);
   }
 
   const keys = {
@@ -186,15 +186,15 @@ describe("the app answers as the document shows", () => {
     const other = await openExampleWorld();
     other.setTime(examples.webhookEvent.occurredAt);
     const { operator, service } = other;
-    const stored = await operator.teachers.findStored({ by: "regNo", value: regNo });
+    const stored = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
     const { clock } = service;
     const { calendar } = service.live.current();
     await changeTeacher(
-      { teachers: operator.teachers, clock, calendar, actor: "test" },
+      { teachers: operator.stores.teachers, clock, calendar, actor: "test" },
       { by: "regNo", value: regNo },
       { action: "revoke", reason: "x" },
     );
-    const last = (await operator.teachers.events(stored?.id ?? 0)).at(-1);
+    const last = (await operator.stores.teachers.events(stored?.id ?? 0)).at(-1);
     expect(JSON.parse(last?.body ?? "")).toEqual({ ...examples.webhookEvent, eventId: expect.any(String) });
     await other.close();
   });
@@ -280,7 +280,7 @@ describe("the app refuses as the document shows", () => {
   /** Two seconds of real time: that is how long a duplicate waits for the call that is still running. */
   test("a key whose first call is still running", async () => {
     const { operator, service } = world;
-    const calls = createIdempotency(operator.idempotency, service.secrets, service.clock);
+    const calls = createIdempotency(operator.stores.idempotencyStore, service.secrets, service.clock);
     const held = Promise.withResolvers<StoredAnswer>();
     const call = { partnerId: examples.audience, endpoint: eligibility, key: "held", body: {} };
     const first = calls.run(call, () => held.promise);

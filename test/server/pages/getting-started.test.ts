@@ -20,7 +20,7 @@ describe("the getting-started page of a live service", () => {
     const html = await (await world.call(path)).text();
     expect(html).toContain("curl --fail-with-body -sS https://teachers.example/v1/inter-agency/health");
     expect(html).toContain("--issuer https://teachers.example ");
-    await world.operator.settings.write({ issuer: "https://moved.example" });
+    await world.operator.stores.settings.write({ issuer: "https://moved.example" });
     await world.service.live.refresh();
     expect(await (await world.call(path)).text()).toContain(
       "curl --fail-with-body -sS https://moved.example/v1/",

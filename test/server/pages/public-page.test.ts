@@ -11,7 +11,7 @@ const photoNo = "LA/2019/PRI/00888";
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
-  await world.operator.teachers.apply([
+  await world.operator.stores.teachers.apply([
     aTeacherWrite(revokedNo, {
       tId: 666,
       licenseRevokedOn: "2025-11-05",

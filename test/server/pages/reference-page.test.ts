@@ -114,7 +114,7 @@ describe("the served document", () => {
 
   test("names the issuer that is in force, without a restart", async () => {
     expect(await serverOf()).toBe("https://teachers.example");
-    await world.operator.settings.write({ issuer: "https://moved.example" });
+    await world.operator.stores.settings.write({ issuer: "https://moved.example" });
     await world.service.live.refresh();
     expect(await serverOf()).toBe("https://moved.example");
   });

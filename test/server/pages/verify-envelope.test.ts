@@ -44,10 +44,10 @@ describe("the envelope page", () => {
 
   test("begins with the issuer in force", async () => {
     expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
-    await world.operator.settings.write({ issuer: 'https://moved.example/"x' });
+    await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
     await world.service.live.refresh();
     expect(await (await world.call(path)).text()).toContain('value="https://moved.example/&quot;x"');
-    await world.operator.settings.write({ issuer: "https://teachers.example" });
+    await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
     await world.service.live.refresh();
   });
 
