@@ -48,6 +48,68 @@ export type StoredTeacher = Teacher & {
 /** The content of a record: what an import or a command may set. */
 export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
 
+type KindOf<T> = T extends string
+  ? "text"
+  : T extends number
+    ? "integer"
+    : T extends boolean
+      ? "flag"
+      : T extends Uint8Array
+        ? "bytes"
+        : "json";
+
+/** One field of a record: how it is stored, and how an extract names it. */
+type FieldOf<F extends keyof StoredTeacher> = {
+  readonly column: string;
+  readonly kind: KindOf<NonNullable<StoredTeacher[F]>>;
+  readonly nullable: null extends StoredTeacher[F] ? true : false;
+  /** Whether a look-up reads it; the others are for writers alone. */
+  readonly inLookups: F extends keyof Teacher ? true : false;
+  /** Whether an import or a command sets it; the others the register keeps itself. */
+  readonly isContent: F extends keyof TeacherContent ? true : false;
+  /** The column of an extract in CSV; of what is stored as a blind index, the column of what it is made from. */
+  readonly csv: string | null;
+};
+
+/**
+ * The fields of a record, the one list of them: the columns of the database, every reader and writer of them, and the
+ * columns of an extract follow from it, in this order. The compiler holds it to the types above.
+ */
+// biome-ignore format: a table reads better in rows
+export const teacherFields = {
+  id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
+  version: { column: "version", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
+  regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
+  tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
+  name: { column: "name", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "name" },
+  ninIndex: { column: "nin_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "nin" },
+  ninVerified: { column: "nin_verified", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "nin_verified" },
+  emailIndex: { column: "email_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "email" },
+  phoneIndex: { column: "phone_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "phone" },
+  state: { column: "state", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "state" },
+  category: { column: "category", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "category" },
+  source: { column: "source", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "source" },
+  active: { column: "active", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "active" },
+  certificateStatus: { column: "certificate_status", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "certificate_status" },
+  certificateIssueDate: { column: "certificate_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "certificate_issue_date" },
+  licenseIssueDate: { column: "license_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_issue_date" },
+  licenseExpiryDate: { column: "license_expiry_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_expiry_date" },
+  licenseRevokedOn: { column: "license_revoked_on", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_on" },
+  licenseRevokedReason: { column: "license_revoked_reason", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_reason" },
+  licenseRevokedBy: { column: "license_revoked_by", kind: "text", nullable: true, inLookups: false, isContent: true, csv: null },
+  photoUrl: { column: "photo_url", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "photo_url" },
+  profile: { column: "profile", kind: "json", nullable: true, inLookups: true, isContent: true, csv: null },
+  announcedStatus: { column: "announced_status", kind: "text", nullable: false, inLookups: true, isContent: false, csv: null },
+  updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
+} as const satisfies { [F in keyof StoredTeacher]: FieldOf<F> };
+
+export type TeacherField = { [F in keyof StoredTeacher]: FieldOf<F> }[keyof StoredTeacher];
+
+/** The fields that an import or a command sets. */
+export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(
+  (field): field is keyof TeacherContent => teacherFields[field].isContent,
+);
+
 /** How a teacher is looked up; contacts and NINs only by their blind index. */
 export type TeacherKey =
   | { readonly by: "regNo"; readonly value: string }

@@ -1,36 +1,8 @@
 import { hexOf } from "../domain/import/patch.ts";
 import type { ImportWrite } from "../domain/import/store.ts";
 import type { HistoryEntry } from "../domain/teacher-store.ts";
-import type { TeacherContent } from "../domain/teachers.ts";
 import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
-import { contentColumns, contentValues } from "./teachers.ts";
-
-type Column = (typeof contentColumns)[number];
-
-const columnOf: Readonly<Record<Exclude<keyof TeacherContent, "regNo">, Column>> = {
-  tId: "t_id",
-  name: "name",
-  ninIndex: "nin_index",
-  ninVerified: "nin_verified",
-  emailIndex: "email_index",
-  phoneIndex: "phone_index",
-  state: "state",
-  category: "category",
-  source: "source",
-  active: "active",
-  certificateStatus: "certificate_status",
-  certificateIssueDate: "certificate_issue_date",
-  licenseIssueDate: "license_issue_date",
-  licenseExpiryDate: "license_expiry_date",
-  licenseRevokedOn: "license_revoked_on",
-  licenseRevokedReason: "license_revoked_reason",
-  licenseRevokedBy: "license_revoked_by",
-  photoUrl: "photo_url",
-  profile: "profile",
-};
-
-/** Columns that hold bytes travel through JSON as hex. */
-const byteColumns: readonly Column[] = ["nin_index", "email_index", "phone_index"];
+import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
@@ -67,14 +39,18 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
 
 const teachersTarget: RowsTarget = {
   table: "teachers",
-  columns: ["id", ...contentColumns, "version"],
+  columns: ["id", ...writtenFields.map(columnOf), "version"],
   bytes: byteColumns,
 };
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return rowsStatement(
     teachersTarget,
-    writes.map((write) => [write.id, ...contentValues(write).map(jsonable), 1]),
+    writes.map((write) => [
+      write.id,
+      ...writtenFields.map((field) => jsonable(writtenValue(write, field))),
+      1,
+    ]),
   );
 }
 
@@ -88,16 +64,15 @@ function rowsStatement(insert: RowsTarget, rows: readonly (readonly unknown[])[]
  */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
-  const changed = new Set<Column>(["announced_status", "updated_at"]);
-  for (const write of writes)
-    for (const field of write.changed ?? []) changed.add(columnOf[field as keyof typeof columnOf]);
-  const columns = contentColumns.filter((column) => changed.has(column));
-  const places = columns.map((column) => contentColumns.indexOf(column));
-  const rows = writes.map((write) => {
-    const values = contentValues(write);
-    return [write.id, write.replaces?.version, ...places.map((place) => jsonable(values[place] ?? null))];
-  });
-  const sql = `UPDATE teachers SET ${columns.map((column, index) => `${column} = ${valueAt(column, index + 2)}`).join(", ")},
+  const changed = new Set<string>(["announcedStatus", "updatedAt"]);
+  for (const write of writes) for (const field of write.changed ?? []) changed.add(field);
+  const fields = writtenFields.filter((field) => changed.has(field));
+  const rows = writes.map((write) => [
+    write.id,
+    write.replaces?.version,
+    ...fields.map((field) => jsonable(writtenValue(write, field))),
+  ]);
+  const sql = `UPDATE teachers SET ${fields.map((field, index) => `${columnOf(field)} = ${valueAt(columnOf(field), index + 2)}`).join(", ")},
     version = CASE WHEN version = value ->> 1 THEN version + 1 END
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
   return [{ sql, args: [JSON.stringify(rows)] }];
@@ -157,7 +132,7 @@ function insertEvents(writes: readonly IdentifiedWrite[]): Statement[] {
   return rowsStatement(eventsTarget, rows);
 }
 
-function valueAt(column: Column, place: number): string {
+function valueAt(column: string, place: number): string {
   return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
 }
 

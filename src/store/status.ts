@@ -3,17 +3,12 @@ import type { ImportFigures, LicenseCounts, StatusStore } from "../domain/status
 import { lastIdBefore } from "./attestations.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, integerOrNull, text } from "./driver/rows.ts";
-
-/** The same rule as domain/teachers.ts, licenseStatusOn, here over many rows without reading them out. */
-const licenseStatus = `CASE WHEN active = 0 THEN 'NOT_FOUND'
-  WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
-  WHEN license_expiry_date IS NULL OR license_issue_date > ?1 THEN 'NOT_FOUND'
-  WHEN license_expiry_date >= ?1 THEN 'VALID' ELSE 'EXPIRED' END`;
+import { licenseStatusOn } from "./teacher-columns.ts";
 
 const sampledStatuses = `WITH RECURSIVE sample (id) AS (
     SELECT 1 WHERE EXISTS (SELECT 1 FROM teachers)
     UNION ALL SELECT id + ?2 FROM sample WHERE id + ?2 <= (SELECT max(id) FROM teachers))
-  SELECT ${licenseStatus} AS status, count(*) AS n FROM sample CROSS JOIN teachers USING (id) GROUP BY 1`;
+  SELECT ${licenseStatusOn("?1")} AS status, count(*) AS n FROM sample CROSS JOIN teachers USING (id) GROUP BY 1`;
 
 /**
  * Figures of the running data. Rows of teachers and events are never deleted, so their highest id is their number;

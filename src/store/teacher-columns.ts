@@ -1,0 +1,92 @@
+import { Buffer } from "node:buffer";
+import type { TeacherWrite } from "../domain/teacher-store.ts";
+import { type StoredTeacher, teacherFields } from "../domain/teachers.ts";
+import type { Value } from "./driver/driver.ts";
+
+/**
+ * The columns of a teacher, and the rules of the domain that are also needed in SQL. Names, values and readers follow
+ * from the domain's list of fields: no value is told apart by where it stands.
+ */
+
+type FieldName = keyof StoredTeacher;
+
+const allFields = Object.keys(teacherFields) as FieldName[];
+const byteFields = allFields.filter((field) => teacherFields[field].kind === "bytes");
+
+/** The fields that a write sets; the id is the database's, and the version moves by itself. */
+export const writtenFields = allFields.filter((field) => field !== "id" && field !== "version");
+
+export function columnOf(field: FieldName): string {
+  return teacherFields[field].column;
+}
+
+/** The columns that hold bytes: through JSON they travel as hex. */
+export const byteColumns = byteFields.map(columnOf);
+
+/** What a write puts into a field's column. */
+export function writtenValue({ content, announcedStatus, at }: TeacherWrite, field: FieldName): Value {
+  const record: Partial<Record<FieldName, unknown>> = content;
+  const value = field === "announcedStatus" ? announcedStatus : field === "updatedAt" ? at : record[field];
+  if (value === null || teacherFields[field].kind !== "json") return value as Value;
+  return JSON.stringify(value);
+}
+
+/**
+ * A teacher as one JSON text, an object of its fields: each further column that comes out of the native driver costs
+ * as much as reading the row did. The order of the members means nothing.
+ */
+function packed(fields: readonly FieldName[]): string {
+  return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
+}
+
+/** A field's value as JSON has it; bytes, which it does not have, as hex. */
+function packedValue(field: FieldName): string {
+  const column = `teachers.${columnOf(field)}`;
+  switch (teacherFields[field].kind) {
+    case "flag":
+      return `json(iif(${column}, 'true', 'false'))`;
+    case "json":
+      return `json(${column})`;
+    case "bytes":
+      return `hex(${column})`;
+    default:
+      return column;
+  }
+}
+
+/** A teacher as look-ups read it: parsed, it is a `Teacher`. */
+export const packedTeacher = packed(allFields.filter((field) => teacherFields[field].inLookups));
+
+/** A teacher as writers read it, with every field: {@link unpackStoredTeacher} makes a record of it. */
+export const packedStoredTeacher = packed(allFields);
+
+export function unpackStoredTeacher(json: string): StoredTeacher {
+  const record = JSON.parse(json) as Record<FieldName, unknown>;
+  for (const field of byteFields) {
+    const hex = String(record[field]);
+    record[field] = hex === "" ? null : new Uint8Array(Buffer.from(hex, "hex"));
+  }
+  // A revocation of which nobody knows who made it is kept as the operator's.
+  if (record.licenseRevokedOn === null) record.licenseRevokedBy = null;
+  else record.licenseRevokedBy ??= "operator";
+  return record as StoredTeacher;
+}
+
+/**
+ * The rule `licenseStatusOn` of the domain, over rows that are counted and not read.
+ * @param today the parameter that holds the date; it stands there more than once
+ */
+export function licenseStatusOn(today: `?${number}`): string {
+  return `CASE WHEN active = 0 THEN 'NOT_FOUND'
+    WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
+    WHEN license_expiry_date IS NULL OR license_issue_date > ${today} THEN 'NOT_FOUND'
+    WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
+}
+
+/**
+ * The rule `isDueByCalendar` of the domain, in its two halves: licences that ended and licences that began by a date,
+ * and partners were not told. Each half is written so that an index of its own serves it.
+ */
+export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
+export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL
+  AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

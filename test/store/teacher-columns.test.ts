@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isDueByCalendar } from "../../src/domain/sweep.ts";
+import type { TeacherStore } from "../../src/domain/teacher-store.ts";
+import {
+  contentFields,
+  licenseStatusOn,
+  type StoredTeacher,
+  type TeacherContent,
+  teacherFields,
+} from "../../src/domain/teachers.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
+import { createImportStore } from "../../src/store/imports.ts";
+import { createStatusStore } from "../../src/store/status.ts";
+import * as columns from "../../src/store/teacher-columns.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { driverKinds } from "./drivers.ts";
+import { aTeacherWrite } from "./samples.ts";
+
+/** A record in which no two fields of one type have the same value: whatever is swapped shows. */
+function distinct(regNo: string, n: number): TeacherContent {
+  return {
+    regNo,
+    tId: 1000 + n,
+    name: `name ${n}`,
+    ninIndex: new Uint8Array(16).fill(n),
+    ninVerified: n % 2 === 0,
+    emailIndex: new Uint8Array(16).fill(n + 1),
+    phoneIndex: new Uint8Array(16).fill(n + 2),
+    state: `state ${n}`,
+    category: `category ${n}`,
+    source: "legacy",
+    active: n % 2 === 1,
+    certificateStatus: "CLAIMED",
+    certificateIssueDate: `2001-01-0${n}`,
+    licenseIssueDate: `2002-02-0${n}`,
+    licenseExpiryDate: `2003-03-0${n}`,
+    licenseRevokedOn: `2004-04-0${n}`,
+    licenseRevokedReason: `reason ${n}`,
+    licenseRevokedBy: "extract",
+    photoUrl: `https://photos.example.org/${n}.jpg`,
+    profile: { qualifications: [{ title: `title ${n}`, institution: null, year: 2000 + n }], employment: [] },
+  };
+}
+
+/** Nothing that can be left out. */
+function bare(regNo: string): TeacherContent {
+  const content: Record<string, unknown> = { ...distinct(regNo, 1), ninVerified: false };
+  for (const field of contentFields) if (teacherFields[field].nullable) content[field] = null;
+  return content as TeacherContent;
+}
+
+const writeOf = (content: TeacherContent) => ({
+  ...aTeacherWrite(content.regNo, content),
+  announcedStatus: "EXPIRED" as const,
+  at: 1_800_000_000_123,
+});
+
+function lookedUp(stored: StoredTeacher): Record<string, unknown> {
+  const fields = Object.entries(stored).filter(([field]) => teacherFields[field as "id"].inLookups);
+  return Object.fromEntries(fields);
+}
+
+/** Numbers that look random and are the same in every run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`a teacher's columns: ${kind.name}`, () => {
+    let database: Awaited<ReturnType<typeof kind.create>>;
+    let driver: Driver;
+    let teachers: TeacherStore;
+    let folder: string;
+
+    beforeAll(async () => {
+      database = await kind.create();
+      driver = await database.open();
+      await migrate(driver, 1);
+      teachers = createTeacherStore(driver);
+      folder = await mkdtemp(join(tmpdir(), "tvs-columns-"));
+    });
+    afterAll(async () => {
+      await driver.close();
+      await database.destroy();
+      await rm(folder, { recursive: true });
+    });
+
+    async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
+      const stored = await teachers.findStored({ by: "regNo", value: content.regNo });
+      if (stored === null) throw new TypeError("the record was not written");
+      const { id } = stored;
+      expect(stored).toEqual({
+        ...content,
+        id,
+        version,
+        announcedStatus: "EXPIRED",
+        updatedAt: 1_800_000_000_123,
+      });
+      expect(await teachers.findMany([content.regNo])).toEqual([stored]);
+      const shown = lookedUp(stored) as never;
+      const key = { by: "regNo", value: content.regNo } as const;
+      expect(await teachers.find(key)).toEqual(shown);
+      expect(await teachers.findEach([{ by: "tId", value: 1 }, key])).toEqual([null, shown]);
+      if (content.emailIndex !== null)
+        expect(await teachers.find({ by: "email", value: content.emailIndex })).toEqual(shown);
+      if (content.phoneIndex !== null)
+        expect(await teachers.find({ by: "phone", value: content.phoneIndex })).toEqual(shown);
+      if (content.ninIndex !== null)
+        expect(await teachers.find({ by: "nin", value: content.ninIndex })).toEqual(shown);
+      return stored;
+    }
+
+    test("hold each field of a record, and every reader finds it there", async () => {
+      expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
+        true,
+        true,
+      ]);
+      const { id } = await expectEverywhere(distinct("C/1/1/1", 1), 1);
+      await expectEverywhere(bare("C/1/1/2"), 1);
+      await teachers.apply([{ ...writeOf(distinct("C/1/1/1", 4)), replaces: { id, version: 1 } }]);
+      await expectEverywhere(distinct("C/1/1/1", 4), 2);
+    });
+
+    test("are written the same by an import, a record's as a whole and a single field's", async () => {
+      const imports = createImportStore(driver, folder);
+      let run = await imports.begin({ file: "columns", sha256: "", options: "{}", at: 1 });
+      const commit = async (write: Parameters<typeof imports.commit>[1][number]) => {
+        const next = { ...run, applied: run.applied + 1 };
+        expect(await imports.commit(run, [write], next)).toMatchObject({ outcome: "applied" });
+        run = next;
+      };
+      let content = distinct("C/2/1/1", 5);
+      await commit({ ...writeOf(content), changed: null });
+      const { id } = await expectEverywhere(content, 1);
+      const after = distinct("C/2/1/1", 8);
+      let version = 1;
+      for (const field of contentFields) {
+        if (field === "regNo") continue;
+        content = { ...content, [field]: after[field] };
+        await commit({ ...writeOf(content), replaces: { id, version }, changed: [field] });
+        version++;
+        await expectEverywhere(content, version);
+      }
+      expect(content).toEqual(after);
+    });
+
+    test("and the rules in SQL say of a licence what the domain says, on every date", async () => {
+      const pick = numbers(7);
+      const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
+      const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));
+      const statuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
+      const writes = Array.from({ length: 400 }, (_, n) => ({
+        ...aTeacherWrite(`D/1/1/${n}`, {
+          active: pick(4) !== 0,
+          licenseIssueDate: date(),
+          licenseExpiryDate: date(),
+          licenseRevokedOn: pick(3) === 0 ? date() : null,
+          certificateStatus: pick(2) === 0 ? "VERIFIED" : "CLAIMED",
+        }),
+        announcedStatus: statuses[pick(4)] ?? "VALID",
+      }));
+      await teachers.apply(writes);
+      const all = await teachers.findMany(
+        (await driver.query("SELECT reg_no FROM teachers")).map((row) => String(row.reg_no)),
+      );
+      for (const today of dates) {
+        const sql = `SELECT reg_no, ${columns.licenseStatusOn("?1")} AS status FROM teachers`;
+        const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));
+        for (const teacher of all) expect(found.get(teacher.regNo)).toBe(licenseStatusOn(teacher, today));
+        const due = all.filter((teacher) => isDueByCalendar(teacher, today)).map(({ regNo }) => regNo);
+        const listed = (await teachers.dueByCalendar(today, 1000)).map(({ regNo }) => regNo);
+        expect(listed.sort()).toEqual(due.sort());
+        expect(await teachers.countDue(today)).toBe(due.length);
+        const count = (is: (teacher: StoredTeacher) => boolean) => all.filter(is).length;
+        expect(await teachers.countHoldings(today)).toEqual({
+          validLicenses: count((teacher) => licenseStatusOn(teacher, today) === "VALID"),
+          verifiedCertificates: count(({ certificateStatus }) => certificateStatus === "VERIFIED"),
+          revocations: count(({ licenseRevokedOn }) => licenseRevokedOn !== null),
+        });
+        const byStatus = await createStatusStore(driver).licenses(today, 1);
+        for (const status of statuses)
+          expect(byStatus[status]).toBe(count((teacher) => licenseStatusOn(teacher, today) === status));
+      }
+    });
+  });
+}
