@@ -17,7 +17,7 @@ import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 const chunkRows = 1_000;
 
 /** Wakes the senders, if the statement before it changed a row. */
-export const touch: Statement = statement(
+export const bumpRevision: Statement = statement(
   "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
 );
 
@@ -71,7 +71,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
   async function inChunks(sql: string, args: (string | number | null)[]): Promise<number> {
     let total = 0;
     for (;;) {
-      const [rows = []] = await driver.batch([{ sql, args: [...args, chunkRows] }, touch]);
+      const [rows = []] = await driver.batch([{ sql, args: [...args, chunkRows] }, bumpRevision]);
       total += rows.length;
       if (rows.length < chunkRows) return total;
     }
@@ -95,7 +95,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
     async retry(deliveryId, now) {
       const rows = await driver.batch([
         { sql: retry, args: [deliveryId, now] },
-        touch,
+        bumpRevision,
         { sql: lookAfterRetry, args: [deliveryId] },
       ]);
       return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[2]?.[0]);
@@ -110,7 +110,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
           (row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1,
         );
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: hasten, args: [now, ids] }, touch]);
+        const [rows = []] = await driver.batch([{ sql: hasten, args: [now, ids] }, bumpRevision]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;

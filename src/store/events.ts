@@ -1,13 +1,83 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import type { Statement } from "./driver/driver.ts";
+import { bumpRevision } from "./deliveries.ts";
+import type { RowsTarget, SqlStatement, Statement } from "./driver/driver.ts";
 
-const insert = `INSERT INTO events (event_id, teacher_id, event_type, occurred_at, body)
+/** Events, each with the deliveries of all who are told of it. Nothing else inserts into the table of events. */
+
+const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "body"] as const;
+const rowsTarget: RowsTarget = { table: "events", columns };
+
+const insertOfChange = `INSERT INTO events (${columns.join(", ")})
   SELECT ?, (SELECT id FROM teachers WHERE reg_no = ?), ?, ?, ? WHERE changes() = 1`;
 
+const insertTestEvent = `INSERT INTO events (${columns.join(", ")})
+  SELECT ?1, NULL, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint JOIN partners USING (partner_id)
+    WHERE partner_id = ?5 AND endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL)`;
+const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
+  SELECT ?, id, ?, occurred_at FROM events WHERE event_id = ? AND changes() = 1 RETURNING id`;
+
+/** A UUID of version 7 with the time of the event's. */
+const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblob(2))), 2) || '-'
+  || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
+
+/** Noted by the maintenance of the log, or too new for it to have come by. */
+const hasVerified = `EXISTS (SELECT 1 FROM verified_teachers WHERE partner_id = endpoint.partner_id
+    AND block = teacher_id / 62 AND (mask >> (teacher_id % 62)) & 1)
+  OR EXISTS (SELECT 1 FROM attestations WHERE id > (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
+    AND attestations.teacher_id = events.teacher_id AND partner_id = endpoint.partner_id)`;
+
+/** The rule of isTold (domain/webhooks.ts), over many events. */
+const isTold = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
+  AND instr(endpoint.events, '"' || event_type || '"') > 0 AND (endpoint.teachers = 'all' OR ${hasVerified})`;
+
+/** Events are never deleted, so those that were inserted last have the highest ids. */
+const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
+  SELECT ${deliveryId}, events.id, endpoint.partner_id,
+    coalesce((SELECT updated_at FROM teachers WHERE id = teacher_id), occurred_at)
+  FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partners USING (partner_id)
+  WHERE changes() > 0 AND EXISTS (SELECT 1 FROM webhook_endpoints)
+    AND events.id > (SELECT max(id) FROM events) - ? AND ${isTold}`;
+
 /**
- * The event of a change. It stands right after the statement that makes the change, or after another that
- * depends on it in the same way, and is stored only if that one changed its row.
+ * The deliveries of the events that the statement before it has stored, in the same transaction: each event has exactly
+ * those of the endpoints that this transaction sees. It counts in changes(), so it stands behind all that belongs to
+ * the change.
+ * @param count how many events were to be stored; nothing happens when the last of them was not
  */
-export function insertEvent(regNo: string, event: TeacherEvent): Statement {
-  return { sql: insert, args: [event.eventId, regNo, event.eventType, event.occurredAt, event.body] };
+function fanOut(count: number): Statement[] {
+  return [{ sql: insertDeliveries, args: [count] }, bumpRevision];
+}
+
+/**
+ * The events of a change. They stand right behind the statement that makes the change, or behind another that depends
+ * on it in the same way, and are stored only if that one changed its row.
+ */
+export function changeEvents(regNo: string, events: readonly TeacherEvent[]): Statement[] {
+  if (events.length === 0) return [];
+  const inserts = events.map(
+    ({ eventId, eventType, occurredAt, body }): SqlStatement => ({
+      sql: insertOfChange,
+      args: [eventId, regNo, eventType, occurredAt, body],
+    }),
+  );
+  return [...inserts, ...fanOut(events.length)];
+}
+
+/** The events of many teachers, unconditionally. */
+export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]): Statement[] {
+  const rows = teachers.flatMap(({ id, events }) =>
+    events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
+  );
+  if (rows.length === 0) return [];
+  return [{ insert: rowsTarget, rows: JSON.stringify(rows) }, ...fanOut(rows.length)];
+}
+
+/** An event that names nobody and its delivery to one partner, which the second statement returns if it was made. */
+export function testEvent(event: TeacherEvent, to: { deliveryId: string; partnerId: string }): Statement[] {
+  const facts = [event.eventId, event.eventType, event.occurredAt, event.body, to.partnerId];
+  return [
+    { sql: insertTestEvent, args: facts },
+    { sql: insertTestDelivery, args: [to.deliveryId, to.partnerId, event.eventId] },
+    bumpRevision,
+  ];
 }

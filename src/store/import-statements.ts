@@ -2,6 +2,7 @@ import { hexOf } from "../domain/import/patch.ts";
 import type { ImportWrite } from "../domain/import/store.ts";
 import type { HistoryEntry } from "../domain/teacher-store.ts";
 import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
+import { eventsOf } from "./events.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
@@ -33,7 +34,7 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
     ...insertHistory(writes),
-    ...insertEvents(writes),
+    ...eventsOf(writes),
   ];
 }
 
@@ -116,20 +117,6 @@ function historyValues({ id, entry }: { id: number; entry: HistoryEntry }): unkn
     [before?.active, after.active],
   ];
   return [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))];
-}
-
-const eventsTarget: RowsTarget = {
-  table: "events",
-  columns: ["event_id", "teacher_id", "event_type", "occurred_at", "body"],
-};
-
-function insertEvents(writes: readonly IdentifiedWrite[]): Statement[] {
-  const rows: unknown[][] = [];
-  for (const { id, events } of writes) {
-    for (const { eventId, eventType, occurredAt, body } of events)
-      rows.push([eventId, id, eventType, occurredAt, body]);
-  }
-  return rowsStatement(eventsTarget, rows);
 }
 
 function valueAt(column: string, place: number): string {

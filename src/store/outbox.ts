@@ -8,7 +8,7 @@ import type {
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
-import { touch } from "./deliveries.ts";
+import { bumpRevision } from "./deliveries.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
@@ -89,10 +89,12 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
     },
     async release(claims, now) {
       if (claims.length === 0) return;
-      await commit(claims.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, touch]));
+      await commit(
+        claims.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
+      );
     },
     async releaseAll(now) {
-      await commit([{ sql: releaseAll, args: [now] }, touch]);
+      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
     },
   };
 }

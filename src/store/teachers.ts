@@ -1,10 +1,11 @@
 import { Buffer } from "node:buffer";
+import type { StoredTeacher, TeacherStore, TeacherWrite } from "../domain/register.ts";
 import type { TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
 import type { StoredTeacher, Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
-import type { EventType } from "../partner/contract.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
-import { bytes, integer, text } from "./driver/rows.ts";
-import { insertEvent } from "./events.ts";
+import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { changeEvents, insertEvent } from "./events.ts";
 import {
   begunBy,
   byteColumns,
@@ -216,5 +217,5 @@ function writeStatements(write: TeacherWrite): Statement[] {
       ? { sql: insertTeacher, args: values }
       : { sql: updateTeacher, args: [...values, replaces.id, replaces.version] };
   const entry = history === null ? [] : [historyStatement(content.regNo, history)];
-  return [change, ...entry, ...events.map((event) => insertEvent(content.regNo, event))];
+  return [change, ...entry, ...changeEvents(content.regNo, events)];
 }

@@ -1,8 +1,9 @@
 import type { DisabledReason, TeacherChoice, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { type EventType, eventTypes } from "../partner/contract.ts";
-import { createDeliveryStore, touch } from "./deliveries.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import { createDeliveryStore } from "./deliveries.ts";
+import type { Driver, Row, Value } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { testEvent } from "./events.ts";
 
 const set = `INSERT INTO webhook_endpoints (partner_id, url, events, teachers, secret, created_at)
   VALUES (?1, ?2, coalesce(?3, ?7), coalesce(?4, 'all'), ?5, ?6)
@@ -16,12 +17,6 @@ const disable = `UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at
   disabled_reason = coalesce(disabled_reason, 'operator') WHERE partner_id = ?2 RETURNING *`;
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
   last_error = NULL WHERE partner_id = ? RETURNING *`;
-
-const insertTestEvent = `INSERT INTO events (event_id, teacher_id, event_type, occurred_at, body)
-  SELECT ?1, NULL, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint JOIN partners USING (partner_id)
-    WHERE partner_id = ?5 AND endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL)`;
-const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
-  SELECT ?, id, ?, occurred_at FROM events WHERE event_id = ? AND changes() = 1 RETURNING id`;
 
 /** Webhook endpoints, and the deliveries to them as an operator sees them. */
 export function createWebhookStore(driver: Driver): WebhookStore {
@@ -63,14 +58,8 @@ export function createWebhookStore(driver: Driver): WebhookStore {
       const [rows] = await driver.batch([{ sql, args: [partnerId] }]);
       return rows?.length === 1;
     },
-    async addTest({ event, deliveryId, partnerId }) {
-      const facts = [event.eventId, event.eventType, event.occurredAt, event.body, partnerId];
-      const statements: Statement[] = [
-        { sql: insertTestEvent, args: facts },
-        { sql: insertTestDelivery, args: [deliveryId, partnerId, event.eventId] },
-        touch,
-      ];
-      return (await driver.batch(statements))[1]?.length === 1;
+    async addTest({ event, ...to }) {
+      return (await driver.batch(testEvent(event, to)))[1]?.length === 1;
     },
   };
 }

@@ -7,6 +7,7 @@ import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text"
 import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text" };
 import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "text" };
 import revocationOrigin from "./migrations/006_revocation_origin.sql" with { type: "text" };
+import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
 import { objectsMadeBy, readObjects, schemaDifference } from "./schema.ts";
 
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
@@ -17,6 +18,7 @@ const migrations: readonly string[] = [
   quotaWindows,
   idempotencyKid,
   revocationOrigin,
+  fanOut,
 ];
 
 /** The schema that this program makes. */
