@@ -152,7 +152,7 @@ async function createService(operator: Operator, parts: ServiceParts): Promise<S
       signer: countedSigner(signer, metrics.work),
     }),
     publicLookup: countedPublicLookup(createPublicLookup(shared), metrics.work),
-    quota: createQuota(clock, await quotaStore.windows()),
+    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     quotaStore,
     secrets,
     keyKind,

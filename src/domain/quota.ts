@@ -1,4 +1,5 @@
 import { type Clock, isoTime } from "./clock.ts";
+import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 
 export type WindowKind = "minute" | "day";
@@ -46,6 +47,19 @@ export type QuotaState = { readonly limit: number; readonly remaining: number; r
 /** A call that may not run now: which window blocks, and for how many seconds. */
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
+/** A quota that is spent, as an error: the HTTP layer turns its figures into headers. */
+export class QuotaExceeded extends TvsError {
+  readonly refusal: QuotaRefusal;
+
+  constructor(refusal: QuotaRefusal) {
+    super(
+      "QUOTA_EXCEEDED",
+      `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
+    );
+    this.refusal = refusal;
+  }
+}
+
 /**
  * One call that has paid its minute token. It belongs to the minute and the day in which it came, whenever it is
  * answered: they are what it is charged to and what its headers tell.
@@ -55,17 +69,32 @@ export type QuotaCall = {
   /**
    * Pays for the work: a day token for each, and what the minute token already paid does not cover.
    * @param calls how many calls the work counts as
+   * @throws QuotaExceeded having taken nothing
    */
-  takeWork(calls: number): QuotaRefusal | null;
+  takeWork(calls: number): void;
   /** What this call used and is not yet durable; taking it makes the caller responsible for it. */
   takeCharges(): QuotaWindow[];
+  /**
+   * Makes durable what nobody has taken: nothing is answered before what it cost is. Work commits its own charges
+   * with its evidence; all else (a refused body, a replay) is charged here.
+   */
+  settle(): Promise<void>;
   state(): QuotaState;
 };
 
 export type Quota = {
-  /** Takes a minute token. */
-  open(partner: Partner): QuotaCall | QuotaRefusal;
+  /**
+   * Takes a minute token.
+   * @throws QuotaExceeded
+   */
+  open(partner: Partner): QuotaCall;
   state(partner: Partner): QuotaState;
+};
+
+export type QuotaDependencies = {
+  readonly clock: Clock;
+  readonly store: Pick<QuotaStore, "charge">;
+  readonly stored: readonly QuotaWindow[];
 };
 
 /**
@@ -76,8 +105,10 @@ export type Quota = {
  * `stored`, because every answer leaves only after what it cost is durable. Each window is an account of its own:
  * neither a call that is answered after the turn of the minute nor a clock that is nudged back can take anything
  * out of another one.
+ * @param dependencies `stored` is what {@link QuotaStore.windows} gave at the start
  */
-export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota {
+export function createQuota(dependencies: QuotaDependencies): Quota {
+  const { clock, stored } = dependencies;
   /** By kind, beginning and partner. */
   const windows = {
     minute: new Map<number, Map<string, QuotaWindow>>(),
@@ -116,7 +147,8 @@ export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota
   return {
     open(partner) {
       const account = accountOf(partner);
-      return left(account).minute < 1 ? refusal(account, 1, clock.now()) : createCall(account, clock);
+      if (left(account).minute < 1) throw exceeded(account, 1, clock.now());
+      return createCall(account, dependencies);
     },
     state: (partner) => stateOf(accountOf(partner)),
   };
@@ -125,7 +157,7 @@ export function createQuota(clock: Clock, stored: readonly QuotaWindow[]): Quota
 /** A partner's two windows, of one moment. */
 type Account = { readonly partner: Partner; readonly minute: QuotaWindow; readonly day: QuotaWindow };
 
-function createCall(account: Account, clock: Clock): QuotaCall {
+function createCall(account: Account, { clock, store }: QuotaDependencies): QuotaCall {
   const { partner, minute, day } = account;
   let charges: QuotaWindow[] = [];
 
@@ -135,20 +167,25 @@ function createCall(account: Account, clock: Clock): QuotaCall {
     charges.push({ ...window, used: count });
   }
 
+  function takeCharges(): QuotaWindow[] {
+    const taken = charges;
+    charges = [];
+    return taken;
+  }
+
   use(minute, 1);
   return {
     partner,
     takeWork(calls) {
       const tokens = left(account);
-      if (tokens.day < calls || tokens.minute < calls - 1) return refusal(account, calls, clock.now());
+      if (tokens.day < calls || tokens.minute < calls - 1) throw exceeded(account, calls, clock.now());
       use(minute, calls - 1);
       use(day, calls);
-      return null;
     },
-    takeCharges() {
-      const taken = charges;
-      charges = [];
-      return taken;
+    takeCharges,
+    async settle() {
+      const rest = takeCharges();
+      if (rest.length > 0) await store.charge(rest);
     },
     state: () => stateOf(account),
   };
@@ -174,11 +211,11 @@ function stateOf(account: Account): QuotaState {
  * With both windows spent, the longer wait counts. A batch that costs more than is left is refused while smaller calls
  * still pass.
  */
-function refusal(account: Account, calls: number, now: number): QuotaRefusal {
+function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const window = left(account).day < calls ? account.day : account.minute;
   const resetAt = endOf(window);
   const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
-  return { ...stateOf(account), resetAt, window: window.kind, retryAfterSeconds };
+  return new QuotaExceeded({ ...stateOf(account), resetAt, window: window.kind, retryAfterSeconds });
 }
 
 /** Unix epoch seconds at which the window ends. */

@@ -1,6 +1,7 @@
+import pMap from "p-map";
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
-import type { Attestation, AttestationStore, AttestedOperation } from "./attestations.ts";
+import type { AnsweredCall, Attestation, AttestationStore, AttestedOperation } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { eligibilityResult, type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
@@ -9,7 +10,7 @@ import { askedFor, contextForEvidence } from "./evidence.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
-import type { QuotaCall, QuotaRefusal } from "./quota.ts";
+import type { QuotaCall } from "./quota.ts";
 import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "./teachers.ts";
 
 /** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
@@ -30,24 +31,11 @@ export type Caller = {
 
 export type Answer = StoredAnswer & { readonly replayed: boolean };
 
-/** A quota that is spent, as an error: the HTTP layer turns its figures into headers. */
-export class QuotaExceeded extends TvsError {
-  readonly refusal: QuotaRefusal;
-
-  constructor(refusal: QuotaRefusal) {
-    super(
-      "QUOTA_EXCEEDED",
-      `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
-    );
-    this.refusal = refusal;
-  }
-}
-
 export type Verification = {
   /** One question, one envelope. Without a key the call is not idempotent. */
   answer(
     caller: Caller,
-    endpoint: AttestedOperation,
+    operation: AttestedOperation,
     asked: { question: Question; idempotency?: IdempotentBody | undefined },
   ): Promise<Answer>;
   /** Up to a hundred questions, an envelope each, all or none. */
@@ -58,7 +46,8 @@ export type Verification = {
 };
 
 export type IdempotentBody = {
-  readonly key: string /** The parsed body as it was sent. */;
+  readonly key: string;
+  /** The parsed body as it was sent. */
   readonly body: unknown;
 };
 
@@ -80,6 +69,20 @@ const batchWidth = 32;
 /** A key rotation can come between signing and committing; two in a row are a fault. */
 const maxAttempts = 3;
 
+/** One call of a partner, and what it asks. */
+type PartnerCall = {
+  readonly caller: Caller;
+  readonly operation: AttestedOperation;
+  readonly questions: readonly Question[];
+  readonly idempotency: IdempotentBody | undefined;
+};
+
+/** The teacher that a question names, or nobody. */
+type Subject = { readonly key: TeacherKey; readonly teacher: Teacher | null };
+
+/** A signed envelope, and the evidence of it. */
+type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation };
+
 /**
  * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves.
  *
@@ -89,141 +92,131 @@ const maxAttempts = 3;
 export function createVerification(dependencies: VerificationDependencies): Verification {
   const { live, attestations, idempotency, clock, signer, teachers, blindIndex } = dependencies;
   const bulkSigner: Signer = { sign: (kid, input) => signer.sign(kid, input, { bulk: true }) };
-  const inBulk = { ...dependencies, signer: bulkSigner };
 
-  async function run(
-    caller: Caller,
-    asked: { endpoint: AttestedOperation; cost: number; idempotency?: IdempotentBody | undefined },
-    work: (snapshot: Snapshot) => Promise<{ attestations: Attestation[]; answer: StoredAnswer }>,
-  ): Promise<Answer> {
-    async function perform(reservation: Reservation | null): Promise<StoredAnswer> {
-      const refusal = caller.quota.takeWork(asked.cost);
-      if (refusal !== null) throw new QuotaExceeded(refusal);
-      return commit(caller, reservation, work);
-    }
-    if (asked.idempotency === undefined) return { ...(await perform(null)), replayed: false };
-    const request = { partnerId: caller.partner.partnerId, endpoint: asked.endpoint, ...asked.idempotency };
-    const { answer, replayed } = await idempotency.run(request, perform);
+  /** Idempotency comes first: a replay costs no work. */
+  async function respond(call: PartnerCall): Promise<Answer> {
+    if (call.idempotency === undefined) return { ...(await perform(call, null)), replayed: false };
+    const { partnerId } = call.caller.partner;
+    const request = { partnerId, endpoint: call.operation, ...call.idempotency };
+    const { answer, replayed } = await idempotency.run(request, (reservation) => perform(call, reservation));
     return { ...answer, replayed };
   }
 
-  async function commit(
-    caller: Caller,
-    reservation: Reservation | null,
-    work: (snapshot: Snapshot) => Promise<{ attestations: Attestation[]; answer: StoredAnswer }>,
-  ): Promise<StoredAnswer> {
-    const charges = caller.quota.takeCharges();
+  /** Pays for the work, does it, and commits the evidence, what it cost and the answer to be replayed. */
+  async function perform(call: PartnerCall, reservation: Reservation | null): Promise<StoredAnswer> {
+    const { quota } = call.caller;
+    quota.takeWork(costOf(call));
+    const charges = quota.takeCharges();
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const snapshot = live.current();
-      const kid = snapshot.keys.active.kid;
-      const worked = await work(snapshot).catch(async (error) => {
-        // A rotation takes the old key from the signer a moment before it replaces the snapshot that names it.
-        const isRotation =
-          isTvsError(error, "SIGNER_UNAVAILABLE") && (await live.refresh()).keys.active.kid !== kid;
-        if (!isRotation) throw error;
-        return null;
-      });
-      if (worked === null) continue;
-      const { attestations: rows, answer } = worked;
-      const record = reservation === null ? null : { ...reservation, ...answer };
-      if (await attestations.record({ kid, attestations: rows, charges, idempotency: record })) return answer;
+      const attested = await attestUnlessRotated(call, snapshot);
+      if (attested === null) continue;
+      const answer = call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested);
+      const answered: AnsweredCall = {
+        kid: snapshot.keys.active.kid,
+        attestations: attested.map(({ row }) => row),
+        charges,
+        idempotency: reservation === null ? null : { ...reservation, ...answer },
+      };
+      if (await attestations.record(answered)) return answer;
       await live.refresh();
     }
     throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is being changed; try again");
   }
 
-  return {
-    answer: (caller, endpoint, { question, idempotency: body }) =>
-      run(caller, { endpoint, cost: 1, idempotency: body }, async (snapshot) => {
-        const at = Math.floor(clock.now() / 1000);
-        const asked = { caller, endpoint, question, snapshot, at };
-        const key = teacherKey(question.identifier, blindIndex);
-        const { envelope, row } = await attest(dependencies, asked, {
-          key,
-          teacher: await teachers.find(key),
-        });
-        const headers = { "X-Verification-Id": row.verificationId, "X-Signature-Kid": row.kid };
-        return { attestations: [row], answer: { headers, body: envelope.json } };
-      }),
+  /**
+   * The envelopes of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the
+   * signer a moment before it replaces the snapshot that names it.
+   */
+  async function attestUnlessRotated(call: PartnerCall, snapshot: Snapshot): Promise<Attested[] | null> {
+    try {
+      return await attestAll(call, snapshot);
+    } catch (error) {
+      if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
+      const { kid } = snapshot.keys.active;
+      if ((await live.refresh()).keys.active.kid === kid) throw error;
+      return null;
+    }
+  }
 
-    answerBatch: (caller, { questions, idempotency: body }) => {
-      const cost = caller.partner.batchCost === "item" ? questions.length : 1;
-      return run(caller, { endpoint: "batch", cost, idempotency: body }, async (snapshot) => {
-        const at = Math.floor(clock.now() / 1000);
-        const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
-        const found = await teachers.findEach(keys);
-        const subjects = keys.map((key, place) => ({ key, teacher: found[place] ?? null }));
-        const sealed = await mapInOrder(subjects, batchWidth, (subject, place) => {
-          const question = questions[place] as Question;
-          return attest(inBulk, { caller, endpoint: "batch", question, snapshot, at }, subject);
-        });
-        const body = `{"count":${sealed.length},"results":[${sealed.map(({ envelope }) => envelope.json).join(",")}]}`;
-        return { attestations: sealed.map(({ row }) => row), answer: { headers: {}, body } };
-      });
-    },
+  async function attestAll(call: PartnerCall, snapshot: Snapshot): Promise<Attested[]> {
+    const at = Math.floor(clock.now() / 1000);
+    const subjects = await findSubjects(call);
+    const options = { call, snapshot, at };
+    return pMap(call.questions, (question, i) => attest(question, subjects[i] as Subject, options), {
+      concurrency: batchWidth,
+    });
+  }
+
+  async function findSubjects({ operation, questions }: PartnerCall): Promise<Subject[]> {
+    const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
+    const found =
+      operation === "batch"
+        ? await teachers.findEach(keys)
+        : await Promise.all(keys.map((key) => teachers.find(key)));
+    return keys.map((key, place) => ({ key, teacher: found[place] ?? null }));
+  }
+
+  async function attest(
+    question: Question,
+    { key, teacher }: Subject,
+    { call, snapshot, at }: { call: PartnerCall; snapshot: Snapshot; at: number },
+  ): Promise<Attested> {
+    const { caller, operation } = call;
+    const { policy, issuer } = snapshot.settings;
+    const today = snapshot.calendar.dateAt(at * 1000);
+    const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
+    const audience = caller.partner.partnerId;
+    const verificationId = uuidv7();
+    const claims = { verificationId, issuer, audience, issuedAt: at, result };
+    const { kid } = snapshot.keys.active;
+    const envelope = await sealEnvelope(claims, kid, operation === "batch" ? bulkSigner : signer);
+    const row: Attestation = {
+      verificationId,
+      partnerId: audience,
+      issuedAt: at,
+      kid: envelope.kid,
+      endpoint: operation,
+      purpose: question.purpose,
+      policyVersion: policy.version,
+      teacherId: teacher?.id ?? null,
+      ...askedFor(key, teacher, blindIndex),
+      status: result.status,
+      eligible: result.eligible,
+      context: contextForEvidence(question.context),
+      credential: caller.credential,
+      requestId: caller.requestId,
+      jws: envelope.jws,
+    };
+    return { envelope, row };
+  }
+
+  return {
+    answer: (caller, operation, { question, idempotency: body }) =>
+      respond({ caller, operation, questions: [question], idempotency: body }),
+    answerBatch: (caller, { questions, idempotency: body }) =>
+      respond({ caller, operation: "batch", questions, idempotency: body }),
   };
 }
 
-type Asked = {
-  caller: Caller;
-  endpoint: AttestedOperation;
-  question: Question;
-  snapshot: Snapshot;
-  at: number;
-};
+/** How many calls the work counts as. */
+function costOf({ caller, operation, questions }: PartnerCall): number {
+  return operation === "batch" && caller.partner.batchCost === "item" ? questions.length : 1;
+}
 
-/** The teacher that a question names, or nobody. */
-type Subject = { readonly key: TeacherKey; readonly teacher: Teacher | null };
+function singleAnswer(attested: readonly Attested[]): StoredAnswer {
+  const [{ envelope, row }] = attested as [Attested];
+  const headers = { "X-Verification-Id": row.verificationId, "X-Signature-Kid": row.kid };
+  return { headers, body: envelope.json };
+}
 
-async function attest(
-  { blindIndex, signer }: VerificationDependencies,
-  { caller, endpoint, question, snapshot, at }: Asked,
-  { key, teacher }: Subject,
-): Promise<{ envelope: SealedEnvelope; row: Attestation }> {
-  const { policy, issuer } = snapshot.settings;
-  const today = snapshot.calendar.dateAt(at * 1000);
-  const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
-  const audience = caller.partner.partnerId;
-  const verificationId = uuidv7();
-  const claims = { verificationId, issuer, audience, issuedAt: at, result };
-  const envelope = await sealEnvelope(claims, snapshot.keys.active.kid, signer);
-  const row: Attestation = {
-    verificationId,
-    partnerId: audience,
-    issuedAt: at,
-    kid: envelope.kid,
-    endpoint,
-    purpose: question.purpose,
-    policyVersion: policy.version,
-    teacherId: teacher?.id ?? null,
-    ...askedFor(key, teacher, blindIndex),
-    status: result.status,
-    eligible: result.eligible,
-    context: contextForEvidence(question.context),
-    credential: caller.credential,
-    requestId: caller.requestId,
-    jws: envelope.jws,
-  };
-  return { envelope, row };
+function batchAnswer(attested: readonly Attested[]): StoredAnswer {
+  const results = attested.map(({ envelope }) => envelope.json).join(",");
+  return { headers: {}, body: `{"count":${attested.length},"results":[${results}]}` };
 }
 
 function teacherKey(identifier: Identifier, index: BlindIndex): UniqueKey {
   if ("regNo" in identifier) return { by: "regNo", value: identifier.regNo };
   if ("tId" in identifier) return { by: "tId", value: identifier.tId };
   return { by: "nin", value: index.nin(identifier.nin) };
-}
-
-/** Maps with at most `width` promises under way, results in the order of the items. */
-async function mapInOrder<T, R>(
-  items: readonly T[],
-  width: number,
-  act: (item: T, place: number) => Promise<R>,
-): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  let next = 0;
-  async function lane(): Promise<void> {
-    for (let i = next++; i < items.length; i = next++) results[i] = await act(items[i] as T, i);
-  }
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
-  return results;
 }

@@ -8,8 +8,8 @@ import {
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import type { QuotaCall } from "../domain/quota.ts";
-import { type Caller, QuotaExceeded } from "../domain/verification.ts";
+import { QuotaExceeded } from "../domain/quota.ts";
+import type { Caller } from "../domain/verification.ts";
 import { parseClientCertHeader } from "./http/client-certificate.ts";
 import type { Endpoint, HttpCall } from "./http/http-call.ts";
 import { type Reply, setRateLimitHeaders } from "./http/reply.ts";
@@ -29,7 +29,7 @@ export function partnerEndpoint(
   service: Service,
   options: { forwardsCertificates: PeerTest; scope: Scope; work: Work },
 ): Endpoint {
-  const { quota, quotaStore } = service;
+  const { quota } = service;
   return async (call) => {
     const authenticated = authenticateCall(service, call, options.forwardsCertificates);
     const { partner } = authenticated;
@@ -41,13 +41,12 @@ export function partnerEndpoint(
       if (!partner.scopes.includes(options.scope))
         throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${options.scope}`);
       const opened = quota.open(partner);
-      if ("retryAfterSeconds" in opened) throw new QuotaExceeded(opened);
       state = opened.state;
       try {
         const { requestId } = call.trace;
         return await options.work(call, { ...authenticated, requestId, quota: opened });
       } finally {
-        await chargeRest(quotaStore, opened);
+        await opened.settle();
       }
     }
 
@@ -76,15 +75,6 @@ function authenticateCall(
     throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
   }
   return caller;
-}
-
-/**
- * Sees to it that nothing is answered before what it cost is durable: work commits its own charges, all else (a
- * refused body, a replay) is charged here.
- */
-async function chargeRest(store: Service["quotaStore"], quota: QuotaCall): Promise<void> {
-  const charges = quota.takeCharges();
-  if (charges.length > 0) await store.charge(charges);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
-import { QuotaExceeded } from "../domain/verification.ts";
+import { QuotaExceeded } from "../domain/quota.ts";
 import { log } from "../log.ts";
 import type { CallTrace } from "./http/call-trace.ts";
 import { jsonReply, type Reply } from "./http/reply.ts";

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
-import type { StoredTeacher, TeacherStore, TeacherWrite } from "../domain/register.ts";
+
 import type { TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
 import type { StoredTeacher, Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
-import type { CertificateStatus, EventType, LicenseStatus, Source } from "../partner/contract.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
-import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { changeEvents, insertEvent } from "./events.ts";
+import type { EventType } from "../partner/contract.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { bytes, integer, text } from "./driver/rows.ts";
+import { changeEvents } from "./events.ts";
 import {
   begunBy,
   byteColumns,

@@ -30,7 +30,6 @@ async function attest(folder: string) {
   await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
   const caller = () => {
     const quota = service.quota.open(partner);
-    if (!("takeWork" in quota)) throw new Error("quota");
     return { partner, credential: "k1", requestId: "request-1", quota };
   };
   const purpose = "EMPLOYER_BACKGROUND_CHECK";

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import {
   createQuota,
   type Quota,
-  type QuotaCall,
+  QuotaExceeded,
   type QuotaRefusal,
+  type QuotaWindow,
   quotaUse,
 } from "../../src/domain/quota.ts";
 import { aPartner } from "../store/samples.ts";
@@ -24,26 +26,40 @@ const partner = (changes: Partial<Partner> = {}): Partner => ({
   ...changes,
 });
 
-function opened(quota: Quota, of: Partner): QuotaCall {
-  const call = quota.open(of);
-  if ("retryAfterSeconds" in call) throw new Error("refused");
-  return call;
+/** What was made durable of the calls that were settled. */
+const charged: QuotaWindow[] = [];
+const store = { charge: async (charges: readonly QuotaWindow[]) => void charged.push(...charges) };
+
+function aQuota(clock: Clock, stored: readonly QuotaWindow[] = []): Quota {
+  return createQuota({ clock, store, stored });
+}
+
+/** What an act is refused with; null when it is not. */
+function refusalOf(act: () => void): QuotaRefusal | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof QuotaExceeded) return error.refusal;
+    throw error;
+  }
 }
 
 function refused(quota: Quota, of: Partner): QuotaRefusal {
-  const call = quota.open(of);
-  if (!("retryAfterSeconds" in call)) throw new Error("not refused");
-  return call;
+  const refusal = refusalOf(() => quota.open(of));
+  if (refusal === null) throw new Error("not refused");
+  return refusal;
 }
 
 /** One call that does its work. */
 function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
-  return opened(quota, of).takeWork(calls);
+  const call = quota.open(of);
+  return refusalOf(() => call.takeWork(calls));
 }
 
 describe("what is left", () => {
   test("goes down by one a call, to none, and then the minute blocks", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     const states = [3, 2, 1, 0].map((remaining) => ({ limit: 3, remaining, resetAt: minuteEnd }));
     const seen = [quota.state(partner())];
     for (let i = 0; i < 3; i++) {
@@ -62,15 +78,15 @@ describe("what is left", () => {
 
   test("a refused call costs nothing", () => {
     const clock = aClock(start);
-    const quota = createQuota(clock, []);
-    for (let i = 0; i < 3; i++) opened(quota, partner());
+    const quota = aQuota(clock);
+    for (let i = 0; i < 3; i++) quota.open(partner());
     for (let i = 0; i < 100; i++) refused(quota, partner());
     clock.add(minuteMs);
     expect(quota.state(partner()).remaining).toBe(3);
   });
 
   test("is the lesser of minute and day", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     const tight = partner({ perMinute: 10, perDay: 2 });
     expect(quota.state(tight).remaining).toBe(2);
     work(quota, tight);
@@ -78,14 +94,14 @@ describe("what is left", () => {
   });
 
   test("belongs to each partner alone", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, partner());
     expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
     expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
   });
 
   test("a quota of nothing lets nobody in", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     expect(refused(quota, partner({ perMinute: 0 })).window).toBe("minute");
     expect(work(quota, partner({ perDay: 0 }))).toMatchObject({ window: "day", remaining: 0 });
   });
@@ -94,7 +110,7 @@ describe("what is left", () => {
 describe("the windows of the clock", () => {
   test("the minute is whole again in its first millisecond, not before", () => {
     const clock = aClock("2026-03-01T12:00:59.999Z");
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     for (let i = 0; i < 3; i++) work(quota, partner());
     expect(refused(quota, partner())).toMatchObject({ resetAt: minuteEnd, retryAfterSeconds: 1 });
     clock.add(1);
@@ -110,13 +126,13 @@ describe("the windows of the clock", () => {
     ["12:00:59.000", 1],
     ["12:00:59.999", 1],
   ])("at %s the wait is %d s", (time, seconds) => {
-    const quota = createQuota(aClock(`2026-03-01T${time}Z`), []);
+    const quota = aQuota(aClock(`2026-03-01T${time}Z`));
     expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
   });
 
   test("the day is the day of UTC", () => {
     const clock = aClock("2026-03-01T23:59:59.999Z");
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     const daily = partner({ perDay: 1 });
     expect(work(quota, daily)).toBeNull();
     expect(work(quota, daily)).toEqual({
@@ -133,7 +149,7 @@ describe("the windows of the clock", () => {
 
   test("a new minute gives nothing back to the day", () => {
     const clock = aClock(start);
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     const few = partner({ perDay: 2 });
     for (let i = 0; i < 2; i++) {
       work(quota, few);
@@ -148,9 +164,9 @@ describe("a spent day", () => {
   const spent = partner({ perDay: 1 });
 
   test("blocks work and not the call: a replay still costs a minute token only", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     work(quota, spent);
-    const replay = opened(quota, spent);
+    const replay = quota.open(spent);
     expect(replay.takeCharges()).toMatchObject([{ kind: "minute", used: 1 }]);
     expect(work(quota, spent)).toMatchObject({
       window: "day",
@@ -161,7 +177,7 @@ describe("a spent day", () => {
   });
 
   test("with the minute spent too, the longer wait counts", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, spent);
     expect(refused(quota, spent)).toMatchObject({
       window: "day",
@@ -179,7 +195,7 @@ describe("a spent day", () => {
 
 describe("a quota that was changed", () => {
   test("counts at once, in the current window, raised or lowered", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, partner());
     refused(quota, partner());
     const raised = partner({ perMinute: 5 });
@@ -191,7 +207,7 @@ describe("a quota that was changed", () => {
   });
 
   test("of the day likewise", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     work(quota, partner({ perDay: 1 }));
     expect(work(quota, partner({ perDay: 1 }))).toMatchObject({ window: "day" });
     expect(work(quota, partner({ perDay: 2 }))).toBeNull();
@@ -203,19 +219,31 @@ describe("what a call costs", () => {
   const day = { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z") };
 
   test("a minute token when it comes, a day token when it works; each is charged once", () => {
-    const call = opened(createQuota(aClock(start), []), partner());
+    const call = aQuota(aClock(start)).open(partner());
     expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
     expect(call.takeCharges()).toEqual([]);
-    expect(call.takeWork(1)).toBeNull();
+    expect(refusalOf(() => call.takeWork(1))).toBeNull();
     expect(call.takeCharges()).toEqual([{ ...day, used: 1 }] as never);
     expect(call.takeCharges()).toEqual([]);
   });
 
+  test("that no work has committed is made durable when the call is settled, once", async () => {
+    charged.length = 0;
+    const call = aQuota(aClock(start)).open(partner());
+    await call.settle();
+    await call.settle();
+    expect(charged).toEqual([{ ...minute, used: 1 }] as never);
+    call.takeWork(1);
+    call.takeCharges();
+    await call.settle();
+    expect(charged).toHaveLength(1);
+  });
+
   test("a batch by item: a token of both windows for each", () => {
-    const quota = createQuota(aClock(start), []);
+    const quota = aQuota(aClock(start));
     const large = partner({ perMinute: 5, perDay: 6 });
-    const call = opened(quota, large);
-    expect(call.takeWork(4)).toBeNull();
+    const call = quota.open(large);
+    expect(refusalOf(() => call.takeWork(4))).toBeNull();
     expect(call.takeCharges()).toEqual([
       { ...minute, used: 1 },
       { ...minute, used: 3 },
@@ -225,22 +253,27 @@ describe("what a call costs", () => {
   });
 
   test("a batch that fits exactly passes, one item more does not", () => {
-    const fitting = createQuota(aClock(start), []);
+    const fitting = aQuota(aClock(start));
     expect(work(fitting, partner(), 3)).toBeNull();
     expect(fitting.state(partner()).remaining).toBe(0);
-    expect(work(createQuota(aClock(start), []), partner(), 4)).toMatchObject({
+    expect(work(aQuota(aClock(start)), partner(), 4)).toMatchObject({
       window: "minute",
       retryAfterSeconds: 60,
     });
-    expect(work(createQuota(aClock(start), []), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({
+    expect(work(aQuota(aClock(start)), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({
       window: "day",
     });
   });
 
   test("a batch that is refused takes only the token it came with, and what is left is told exactly", () => {
-    const quota = createQuota(aClock(start), []);
-    const call = opened(quota, partner({ perMinute: 5 }));
-    expect(call.takeWork(6)).toMatchObject({ window: "minute", limit: 5, remaining: 4, resetAt: minuteEnd });
+    const quota = aQuota(aClock(start));
+    const call = quota.open(partner({ perMinute: 5 }));
+    expect(refusalOf(() => call.takeWork(6))).toMatchObject({
+      window: "minute",
+      limit: 5,
+      remaining: 4,
+      resetAt: minuteEnd,
+    });
     expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
     expect(quota.state(partner({ perMinute: 5 })).remaining).toBe(4);
     expect(work(quota, partner({ perMinute: 5 }), 4)).toBeNull();
@@ -248,10 +281,10 @@ describe("what a call costs", () => {
 
   test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
     const clock = aClock("2026-03-01T23:59:59.999Z");
-    const quota = createQuota(clock, []);
-    const call = opened(quota, partner());
+    const quota = aQuota(clock);
+    const call = quota.open(partner());
     clock.add(1);
-    expect(call.takeWork(2)).toBeNull();
+    expect(refusalOf(() => call.takeWork(2))).toBeNull();
     const lastMinute = { ...minute, startsAt: Date.parse("2026-03-01T23:59:00Z"), used: 1 };
     expect(call.takeCharges()).toEqual([lastMinute, lastMinute, { ...day, used: 2 }] as never);
     expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd });
@@ -262,7 +295,7 @@ describe("what a call costs", () => {
 describe("a clock that is moved", () => {
   test("back over the turn of a minute: each minute keeps what was used of it", () => {
     const clock = aClock(start);
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     for (let i = 0; i < 3; i++) work(quota, partner());
     clock.add(minuteMs);
     for (let i = 0; i < 2; i++) work(quota, partner());
@@ -275,7 +308,7 @@ describe("a clock that is moved", () => {
 
   test("far back: a partner is not shut out until the old time comes again", () => {
     const clock = aClock(start);
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     for (let i = 0; i < 3; i++) work(quota, partner());
     clock.add(-2 * minuteMs);
     expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
@@ -283,7 +316,7 @@ describe("a clock that is moved", () => {
 
   test("forward and back again, as a mistake that is mended", () => {
     const clock = aClock(start);
-    const quota = createQuota(clock, []);
+    const quota = aQuota(clock);
     work(quota, partner({ perDay: 1 }));
     clock.add(400 * dayMs);
     expect(work(quota, partner({ perDay: 1 }))).toBeNull();
@@ -300,7 +333,7 @@ describe("after a restart", () => {
   ] as const;
 
   test("what was charged is still used, and what was stored is not altered", () => {
-    const quota = createQuota(aClock(start), stored);
+    const quota = aQuota(aClock(start), stored);
     expect(quota.state(partner())).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
     expect(work(quota, partner({ perMinute: 9 }))).toBeNull();
     expect(work(quota, partner({ perMinute: 9 }))).toMatchObject({ window: "day" });
@@ -308,7 +341,7 @@ describe("after a restart", () => {
   });
 
   test("windows that are over are forgotten", () => {
-    const quota = createQuota(aClock("2026-03-02T00:00:00Z"), stored);
+    const quota = aQuota(aClock("2026-03-02T00:00:00Z"), stored);
     expect(quota.state(partner()).remaining).toBe(3);
   });
 

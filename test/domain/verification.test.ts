@@ -11,15 +11,11 @@ import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createLive } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import { createQuota } from "../../src/domain/quota.ts";
+import { createQuota, QuotaExceeded } from "../../src/domain/quota.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
-import {
-  type Answer,
-  createVerification,
-  type Question,
-  QuotaExceeded,
-} from "../../src/domain/verification.ts";
+import { type Answer, createVerification, type Question } from "../../src/domain/verification.ts";
+
 import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
 import { rejection } from "../rejection.ts";
 import { aPartner, aTeacher } from "../store/samples.ts";
@@ -74,11 +70,10 @@ async function open(stores: StoreWorld, around: Around) {
     clock,
   });
   const partner = { ...aPartner("agency"), ...around.partner };
-  const quota = createQuota(clock, []);
+  const quota = createQuota({ clock, store: stores.quota, stored: [] });
 
   function caller() {
     const call = quota.open(partner);
-    if ("retryAfterSeconds" in call) throw new Error("the minute is spent");
     return { partner, credential: "KeyId0000000", requestId: "request-1", quota: call };
   }
   const one = (question: Question, idempotency?: { key: string; body: unknown }) =>
