@@ -11,6 +11,7 @@ import { createLive, issuerToldName, type Live, storedSettings } from "../src/do
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
 import { retentionSetting, startUpkeep } from "../src/domain/retention.ts";
+import { repeat } from "../src/domain/serial.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
 import { log } from "../src/log.ts";
@@ -235,29 +236,29 @@ function startSending(
 
 /** Re-reads what commands have changed, and forgets idempotency records and quota windows that are over. */
 function keepFresh({ idempotencyStore, quotaStore }: Stores, { live, clock }: Service): () => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve();
   let failure = "";
-  const refresh = () => {
-    // A failure shows itself in the health probe and in the calls too; the next turn tries again.
-    const told = (error: unknown) => {
-      if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
-      failure = String(error);
-    };
-    last = live.refresh().then(() => {
-      failure = "";
-    }, told);
-  };
-  const prune = () => {
+  async function refresh(): Promise<void> {
+    await live.refresh();
+    failure = "";
+  }
+  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+  function told(error: unknown): void {
+    if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+    failure = String(error);
+  }
+  async function prune(): Promise<void> {
     const now = clock.now();
-    last = Promise.all([
+    await Promise.all([
       quotaStore.prune(forgottenWindows(now)),
       pruneIdempotency(idempotencyStore, now - keepIdempotencyMs),
-    ]).catch(() => {});
-  };
-  const timers = [setInterval(refresh, refreshMs), setInterval(prune, pruneMs)];
+    ]);
+  }
+  const ends = [
+    repeat(refresh, { everyMs: refreshMs, onError: told }),
+    repeat(prune, { everyMs: pruneMs, onError: () => {} }),
+  ];
   return async () => {
-    for (const timer of timers) clearInterval(timer);
-    await last;
+    await Promise.all(ends.map((end) => end()));
   };
 }
 

@@ -2,6 +2,7 @@ import type { AttestationUpkeep } from "./attestations.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
+import { repeat } from "./serial.ts";
 import { timeOfUuid } from "./uuid-time.ts";
 
 const dayMs = 86_400_000;
@@ -135,29 +136,5 @@ export function startUpkeep(dependencies: {
   return async () => {
     stopped = true;
     await Promise.all(ends.map((end) => end()));
-  };
-}
-
-/** Acts now and again, never twice at once. @returns ends it, when the act that is under way is over */
-function repeat(
-  act: () => Promise<void>,
-  { everyMs, onError }: { everyMs: number; onError: (error: unknown) => void },
-): () => Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let ended = false;
-  let last = turn();
-
-  async function turn(): Promise<void> {
-    await act().catch(onError);
-    if (ended) return;
-    timer = setTimeout(() => {
-      last = turn();
-    }, everyMs);
-  }
-
-  return async () => {
-    ended = true;
-    clearTimeout(timer);
-    await last;
   };
 }

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { TvsError } from "../domain/errors.ts";
 import { pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
+import { createSerial } from "../domain/serial.ts";
 import type { Engine } from "./engine.ts";
 import { createLanes, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
@@ -48,14 +49,8 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   let threads: Thread[] = [];
   let deaths: number[] = [];
   let state: "starting" | "open" | "broken" | "closed" = "starting";
-  let last: Promise<unknown> = Promise.resolve();
-
   /** The keys change one ring at a time, and a new thread is given them in between. */
-  function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const turn = last.then(act);
-    last = turn.catch(() => {});
-    return turn;
-  }
+  const inTurn = createSerial();
 
   const lanes = createLanes((job: Job) => {
     const known = keys.get(job.kid);
@@ -188,7 +183,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     async close() {
       state = "closed";
       const waiting = lanes.takeAll();
-      await last;
+      await inTurn(async () => {});
       for (const job of [...waiting, ...(await closeThreads())]) {
         job.reject(new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped"));
       }

@@ -2,6 +2,7 @@ import type { SigningEngine } from "../config.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
+import { createSerial } from "../domain/serial.ts";
 import { log } from "../log.ts";
 import type { Engine, LoadedSigner } from "./engine.ts";
 import type { Job } from "./job-queue.ts";
@@ -46,14 +47,8 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
   let ring: KeyRing | undefined;
   let reason: string | null = null;
   let closed = false;
-  let last: Promise<unknown> = Promise.resolve();
-
   /** Loading keys and changing the engine come one after the other, so that no engine misses a ring. */
-  function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const turn = last.then(act);
-    last = turn.catch(() => {});
-    return turn;
-  }
+  const inTurn = createSerial();
 
   /** The pool has given up: WebCrypto does what comes from now on. */
   function onBroken(detail: string): void {
@@ -146,7 +141,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       clearTimeout(timer);
       begin.resolve();
       await chosen;
-      await last;
+      await inTurn(async () => {});
       await engine.close();
     },
   };

@@ -1,4 +1,5 @@
 import { parentPort } from "node:worker_threads";
+import { createSerial } from "../../domain/serial.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { createUnpacker, type PackedBatch, type PackedRows, packRows } from "./wire.ts";
 
@@ -29,10 +30,10 @@ export async function runWriter(file: string): Promise<void> {
     return [];
   }
 
-  // Requests are chained, because the first one awaits the loading of the native driver.
-  let last: Promise<void> = Promise.resolve();
+  // Requests run in turn, because the first one awaits the loading of the native driver.
+  const inTurn = createSerial();
   port.on("message", (request: Request) => {
-    last = last.then(async () => {
+    void inTurn(async () => {
       try {
         const rows = await act(request);
         port.postMessage({ id: request.id, rows, heldMs: connection?.heldMs() ?? 0 });

@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { createSerial, repeat } from "../../src/domain/serial.ts";
+
+test("acts run one after the other, in the order in which they were asked for", async () => {
+  const inTurn = createSerial();
+  const seen: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const slow = inTurn(async () => {
+    seen.push("first begins");
+    await first.promise;
+    seen.push("first ends");
+    return 1;
+  });
+  const quick = inTurn(async () => {
+    seen.push("second");
+    return 2;
+  });
+  first.resolve();
+  expect(await Promise.all([slow, quick])).toEqual([1, 2]);
+  expect(seen).toEqual(["first begins", "first ends", "second"]);
+});
+
+test("an act that fails tells its own caller, and stands in nobody's way", async () => {
+  const inTurn = createSerial();
+  const failing = inTurn(() => Promise.reject(new Error("no")));
+  const next = inTurn(async () => "next");
+  expect(await failing.catch((error: Error) => error.message)).toBe("no");
+  expect(await next).toBe("next");
+});
+
+test("what is repeated goes on after a failure, and its end waits for the act that is under way", async () => {
+  const errors: unknown[] = [];
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const second = Promise.withResolvers<void>();
+  let acts = 0;
+  let isOver = false;
+  const end = repeat(
+    async () => {
+      acts++;
+      begun[acts - 1]?.resolve();
+      if (acts === 1) throw new Error("the first time");
+      await second.promise;
+      isOver = true;
+    },
+    { everyMs: 1, onError: (error) => errors.push(String(error)) },
+  );
+  await begun[1]?.promise;
+  const ended = end();
+  expect(isOver).toBe(false);
+  second.resolve();
+  await ended;
+  expect({ isOver, acts, errors }).toEqual({ isOver: true, acts: 2, errors: ["Error: the first time"] });
+});
