@@ -1,4 +1,5 @@
 /** The word that was probably meant, for messages about a word that is none. */
+import { distance } from "fastest-levenshtein";
 
 /** Longer words are not typed by hand, and comparing them all would cost for nothing. */
 const maxLength = 64;
@@ -12,9 +13,9 @@ export function didYouMean(given: string, known: readonly string[]): string | nu
   const folded = fold(given);
   const allowed = Math.max(1, Math.floor(folded.length / 3));
   const [best] = known
-    .map((word) => ({ word, distance: distanceOf(folded, fold(word)) }))
-    .sort((one, other) => one.distance - other.distance);
-  if (best !== undefined && best.distance <= allowed) return best.word;
+    .map((word) => ({ word, slips: slipsBetween(folded, fold(word)) }))
+    .sort((one, other) => one.slips - other.slips);
+  if (best !== undefined && best.slips <= allowed) return best.word;
   // A beginning that only one word has is meant as that word, however much is missing.
   const begun = folded.length < 3 ? [] : known.filter((word) => fold(word).startsWith(folded));
   return begun.length === 1 ? (begun[0] ?? null) : null;
@@ -31,25 +32,13 @@ function fold(word: string): string {
 }
 
 /**
- * How many letters must be added, left out, replaced or swapped with their neighbour (optimal string alignment):
- * the slips of a hand on a keyboard.
+ * How many slips of a hand make one word of the other. Two neighbours swapped are the commonest slip and count as one,
+ * where the plain distance counts two.
  */
-export function distanceOf(one: string, other: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: other.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= one.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= other.length; column++) {
-      const isSame = one[row - 1] === other[column - 1];
-      const isSwapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
-      current[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
-        isSwapped && row > 1 && column > 1 ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    [beforeLast, last] = [last, current];
-  }
-  return last[other.length] ?? 0;
+function slipsBetween(one: string, other: string): number {
+  const swapped = Array.from(
+    { length: Math.max(0, one.length - 1) },
+    (_, at) => one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2),
+  );
+  return Math.min(distance(one, other), ...swapped.map((word) => 1 + distance(word, other)));
 }
