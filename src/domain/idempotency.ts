@@ -109,7 +109,9 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
 const maxDepth = 64;
 
 /**
- * JSON with the members of every object in order, so that spelling makes no difference (RFC 8785, in kind).
+ * JSON with the members of every object in order, so that spelling makes no difference: RFC 8785, but for half a
+ * character and a number beyond all bounds. `JSON.parse` lets both through, such bodies have been answered, and their
+ * repetition must be known; what implements the RFC throws at them.
  * @throws TvsError REQUEST_INVALID for a value that is nested without end
  */
 export function canonicalJson(value: unknown, depth = 0): string {
