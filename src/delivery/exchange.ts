@@ -5,8 +5,7 @@ import { isIP } from "node:net";
 import { type Clock, systemClock } from "../domain/clock.ts";
 import { classifyAddress, hostOf } from "./address-guard.ts";
 import type { AttemptResult } from "./outcome.ts";
-import { parseRetryAfter } from "./retry-after.ts";
-import { type Answer, readAnswer } from "./webhook-response.ts";
+import { parseRetryAfter, readResponse, type WebhookResponse } from "./webhook-response.ts";
 
 export type DeliverRequest = {
   /** From `resolveEndpoint`, as is `address`. */
@@ -45,7 +44,8 @@ export type Exchange = {
 };
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
-type Flight = { readonly request: DeliverRequest; abort: (error: "TIMEOUT" | "ABORTED") => void };
+/** A request that waits for its response. */
+type PendingRequest = { readonly request: DeliverRequest; abort: (error: "TIMEOUT" | "ABORTED") => void };
 
 const defaultDeadlineMs = 15_000;
 const defaultMaxResponseBytes = 16 * 1024;
@@ -68,9 +68,9 @@ export function createExchange(options: ExchangeOptions = {}): Exchange {
 
   async function deliver(request: DeliverRequest): Promise<AttemptResult> {
     const startedMs = performance.now();
-    const answer = isRefused(request) ? refusedAnswer : await post(request, [kept, single]);
-    const { error, status } = answer;
-    const retryAfterSeconds = error === null ? null : parseRetryAfter(answer.retryAfter, clock.now());
+    const response = isRefused(request) ? refusedResponse : await post(request, [kept, single]);
+    const { error, status } = response;
+    const retryAfterSeconds = error === null ? null : parseRetryAfter(response.retryAfter, clock.now());
     const durationMs = Math.round(performance.now() - startedMs);
     return {
       outcome: error === null ? "acknowledged" : "failed",
@@ -88,7 +88,7 @@ export function createExchange(options: ExchangeOptions = {}): Exchange {
   return { deliver, close };
 }
 
-const refusedAnswer: Answer = {
+const refusedResponse: WebhookResponse = {
   status: null,
   error: "ADDRESS_REFUSED",
   retryAfter: undefined,
@@ -106,27 +106,27 @@ function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
  * the request is sent once more on a new one, within the same deadline. At worst it arrives twice, which
  * at-least-once delivery allows and the delivery id shows.
  */
-async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): Promise<Answer> {
-  const flight: Flight = { request, abort: () => {} };
-  const timer = setTimeout(() => flight.abort("TIMEOUT"), request.deadlineMs ?? defaultDeadlineMs);
-  const onAbort = () => flight.abort("ABORTED");
+async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
+  const pending: PendingRequest = { request, abort: () => {} };
+  const timer = setTimeout(() => pending.abort("TIMEOUT"), request.deadlineMs ?? defaultDeadlineMs);
+  const onAbort = () => pending.abort("ABORTED");
   request.signal?.addEventListener("abort", onAbort);
   try {
-    const first = await postOnce(flight, kept);
-    return first.isStale ? await postOnce(flight, single) : first;
+    const first = await postOnce(pending, kept);
+    return first.isStale ? await postOnce(pending, single) : first;
   } finally {
     clearTimeout(timer);
     request.signal?.removeEventListener("abort", onAbort);
   }
 }
 
-function postOnce(flight: Flight, agents: Agents): Promise<Answer> {
-  const { request } = flight;
-  const { promise, abort } = readAnswer(
+function postOnce(pending: PendingRequest, agents: Agents): Promise<WebhookResponse> {
+  const { request } = pending;
+  const { promise, abort } = readResponse(
     send(request, agents),
     request.maxResponseBytes ?? defaultMaxResponseBytes,
   );
-  flight.abort = abort;
+  pending.abort = abort;
   if (request.signal?.aborted) abort("ABORTED");
   return promise;
 }
