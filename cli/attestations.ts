@@ -62,19 +62,22 @@ const listCommand = command({
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
     const since = args.since === undefined ? undefined : parseTime("--since", args.since);
-    await withOperator(configOf(args), async ({ stores: { attestations, partners, upkeep, settings } }) => {
-      if (args.partner !== undefined) await requirePartner(partners, args.partner);
-      const found = await attestations.list({
-        limit,
-        ...(args.partner === undefined ? {} : { partnerId: args.partner }),
-        ...(since === undefined ? {} : { since }),
-      });
-      const shown = found.map(summarize);
-      print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
-      const kept = await keptLog(upkeep, settings);
-      if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-        note(`older ones may be missing: ${describeKeptLog(kept)}`);
-    });
+    await withOperator(
+      configOf(args),
+      async ({ stores: { attestations, partners, maintenance, settings } }) => {
+        if (args.partner !== undefined) await requirePartner(partners, args.partner);
+        const found = await attestations.list({
+          limit,
+          ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+          ...(since === undefined ? {} : { since }),
+        });
+        const shown = found.map(summarize);
+        print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
+        const kept = await keptLog(maintenance, settings);
+        if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
+          note(`older ones may be missing: ${describeKeptLog(kept)}`);
+      },
+    );
   },
 });
 
@@ -106,18 +109,21 @@ const showCommand = command({
     },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { attestations, upkeep, settings }, config }) => {
-      const id = args.id.trim().toLowerCase();
-      const one = await attestations.find(id);
-      if (one !== null) return print(args, describe(one), () => describeInWords(one));
-      const made = await attestations.ofRequest(id);
-      const [first] = made;
-      if (first === undefined) throw await notFound(id, config, await keptLog(upkeep, settings));
-      print(args, made.map(describe), () =>
-        made.length === 1 ? describeInWords(first) : listTable(made.map(summarize)),
-      );
-      if (made.length > 1) hint(args, "the whole of one: tvs attestations show VERIFICATION");
-    });
+    await withOperator(
+      configOf(args),
+      async ({ stores: { attestations, maintenance, settings }, config }) => {
+        const id = args.id.trim().toLowerCase();
+        const one = await attestations.find(id);
+        if (one !== null) return print(args, describe(one), () => describeInWords(one));
+        const made = await attestations.ofRequest(id);
+        const [first] = made;
+        if (first === undefined) throw await notFound(id, config, await keptLog(maintenance, settings));
+        print(args, made.map(describe), () =>
+          made.length === 1 ? describeInWords(first) : listTable(made.map(summarize)),
+        );
+        if (made.length > 1) hint(args, "the whole of one: tvs attestations show VERIFICATION");
+      },
+    );
   },
 });
 
@@ -159,8 +165,8 @@ const checkCommand = command({
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { attestations, upkeep, settings } }) => {
-      const kept = await keptLog(upkeep, settings);
+    await withOperator(configOf(args), async ({ stores: { attestations, maintenance, settings } }) => {
+      const kept = await keptLog(maintenance, settings);
       const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
       const results = await checkFile(args.file, check);
       print(

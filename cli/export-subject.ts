@@ -16,8 +16,8 @@ export const exportSubjectCommand = command({
     if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
     const nin = await readLine();
     await withOperator(configOf(args), async ({ stores, blindIndex, clock }) => {
-      const { teachers, attestations, upkeep } = stores;
-      const held = await exportSubject({ teachers, attestations, upkeep, blindIndex, clock }, nin);
+      const { teachers, attestations, maintenance } = stores;
+      const held = await exportSubject({ teachers, attestations, maintenance, blindIndex, clock }, nin);
       print(args, held, () => exportText(held));
     });
   },

@@ -10,7 +10,7 @@ import type { KeyRing } from "../src/domain/keys.ts";
 import { createLive, issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
-import { retentionSetting, startUpkeep } from "../src/domain/retention.ts";
+import { retentionSetting, startMaintenance } from "../src/domain/retention.ts";
 import { repeat } from "../src/domain/serial.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
@@ -181,12 +181,12 @@ function startJobs(operator: Operator, { service, work }: { service: Service; wo
       clock,
       onError: (error) => log.error("sweep failed", { detail: String(error) }),
     }),
-    startUpkeep({
-      upkeep: stores.upkeep,
+    startMaintenance({
+      maintenance: stores.maintenance,
       settings: stores.settings,
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
-      onError: (error) => log.error("upkeep of the attestations failed", { detail: String(error) }),
+      onError: (error) => log.error("maintenance of the attestations failed", { detail: String(error) }),
     }),
   ];
   const outbox = countedOutbox(stores.outbox, work);

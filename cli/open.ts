@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../src/config.ts";
-import type { AttestationStore, AttestationUpkeep } from "../src/domain/attestations.ts";
+import type { AttestationMaintenance, AttestationStore } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
@@ -17,7 +17,7 @@ import type { QuotaStore } from "../src/domain/quota.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
-import { createAttestationUpkeep } from "../src/store/attestation-index.ts";
+import { createAttestationMaintenance } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
 import { createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -45,7 +45,7 @@ export type Stores = {
   readonly partners: PartnerStore;
   readonly teachers: TeacherStore;
   readonly attestations: AttestationStore;
-  readonly upkeep: AttestationUpkeep;
+  readonly maintenance: AttestationMaintenance;
   readonly idempotencyStore: IdempotencyStore;
   readonly quotaStore: QuotaStore;
   readonly webhooks: WebhookStore;
@@ -187,7 +187,7 @@ export function createStores(driver: Driver, onGroup?: (acts: number) => void): 
     partners: createPartnerStore(driver),
     teachers: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
-    upkeep: createAttestationUpkeep(driver),
+    maintenance: createAttestationMaintenance(driver),
     idempotencyStore: createIdempotencyStore(driver),
     quotaStore: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver),

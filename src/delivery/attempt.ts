@@ -23,7 +23,7 @@ export type AttemptDependencies = {
   readonly deadlineMs: number;
 };
 
-export type Attempt = (
+export type MakeAttempt = (
   delivery: ClaimedDelivery,
   endpoint: OpenEndpoint,
   signal: AbortSignal,
@@ -35,7 +35,7 @@ export type Attempt = (
  * @returns a function that answers what became of the attempt, whatever the endpoint does
  * @throws TvsError MASTER_KEY_WRONG when the endpoint's secret does not open
  */
-export function createAttempt(dependencies: AttemptDependencies): Attempt {
+export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttempt {
   const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
   const resolving = new Map<string, Promise<ResolvedEndpoint>>();
 

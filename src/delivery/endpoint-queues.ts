@@ -1,11 +1,11 @@
 import type { ClaimedDelivery, ClaimRequest, OpenEndpoint } from "../domain/deliveries.ts";
 
-export type LaneLimits = {
+export type QueueLimits = {
   /** Attempts under way at once, to all endpoints together and to one. */
-  readonly maxFlights: number;
-  readonly maxFlightsPerEndpoint: number;
+  readonly maxAttempts: number;
+  readonly maxAttemptsPerEndpoint: number;
   /** Attempts at once to an endpoint that keeps failing; all of those get half of the whole at most. */
-  readonly maxFlightsFailing: number;
+  readonly maxAttemptsFailing: number;
   /** Deliveries in hand for one endpoint, under way or next, so that a slot never waits for a commit. */
   readonly maxHeldPerEndpoint: number;
   /** Deliveries in hand altogether: what the memory holds. */
@@ -16,14 +16,14 @@ export type LaneLimits = {
 const failuresUntilFailing = 3;
 
 /** One endpoint's queue. Each has its own, so that what is slow or dead stands in nobody else's way. */
-export type Lane = {
+export type EndpointQueue = {
   endpoint: OpenEndpoint;
   /** False when nothing may be sent any more: disabled, removed or held. */
   isOpen: boolean;
   /** True when the database may have something due that is not claimed yet. */
   mayHaveDue: boolean;
   failures: number;
-  flights: number;
+  underWay: number;
   readonly waiting: Waiting[];
   /** Ids claimed and not yet finished or given back. */
   readonly held: Set<number>;
@@ -31,9 +31,13 @@ export type Lane = {
 
 type Waiting = { readonly delivery: ClaimedDelivery; readonly claimedAtMs: number };
 /** An attempt under way; `isProbe` when it goes to a failing endpoint. */
-export type Flight = { readonly lane: Lane; readonly delivery: ClaimedDelivery; readonly isProbe: boolean };
+export type Attempt = {
+  readonly queue: EndpointQueue;
+  readonly delivery: ClaimedDelivery;
+  readonly isProbe: boolean;
+};
 
-export type Lanes = {
+export type EndpointQueues = {
   /** Takes over what the database says. @returns claims to give back, of endpoints that are closed now */
   update(endpoints: readonly OpenEndpoint[], now: number): ClaimedDelivery[];
   /** True when something of an open endpoint has become due since the last update. */
@@ -43,72 +47,72 @@ export type Lanes = {
   /** Takes in what was claimed. */
   add(requests: readonly ClaimRequest[], claimed: readonly ClaimedDelivery[], claimedAtMs: number): void;
   /** The next attempt to make, endpoints in turn; null when there is none or no room. */
-  next(): Flight | null;
+  next(): Attempt | null;
   /** An attempt has ended: its slot is free. The delivery stays in hand until {@link forget}. */
-  landed(flight: Flight, hasFailed: boolean): void;
+  end(attempt: Attempt, hasFailed: boolean): void;
   forget(delivery: ClaimedDelivery): void;
   /** Takes out what has waited since before `claimedBeforeMs`: its lease could end during an attempt. */
   takeStale(claimedBeforeMs: number): ClaimedDelivery[];
 };
 
-/** Keeps a lane for each endpoint and shares the room among them. */
-export function createLanes(limits: LaneLimits): Lanes {
-  const lanes = new Map<string, Lane>();
-  let order: Lane[] = [];
+/** Keeps a queue for each endpoint and shares the room among them. */
+export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
+  const queues = new Map<string, EndpointQueue>();
+  let order: EndpointQueue[] = [];
   let turn = 0;
-  let flights = 0;
+  let underWay = 0;
   let probes = 0;
 
-  function canFly(lane: Lane): boolean {
-    if (!lane.isOpen || lane.waiting.length === 0) return false;
-    if (!isFailing(lane)) return lane.flights < limits.maxFlightsPerEndpoint;
-    return lane.flights < limits.maxFlightsFailing && probes < limits.maxFlights / 2;
+  function mayStart(queue: EndpointQueue): boolean {
+    if (!queue.isOpen || queue.waiting.length === 0) return false;
+    if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
+    return queue.underWay < limits.maxAttemptsFailing && probes < limits.maxAttempts / 2;
   }
 
-  function room(lane: Lane): number {
-    if (!lane.isOpen || !lane.mayHaveDue) return 0;
-    const held = lane.waiting.length + lane.flights;
-    if (isFailing(lane)) {
-      return probes < limits.maxFlights / 2 ? limits.maxFlightsFailing - held : 0;
+  function room(queue: EndpointQueue): number {
+    if (!queue.isOpen || !queue.mayHaveDue) return 0;
+    const held = queue.waiting.length + queue.underWay;
+    if (isFailing(queue)) {
+      return probes < limits.maxAttempts / 2 ? limits.maxAttemptsFailing - held : 0;
     }
     // Claims are made for many at once: a commit for each would cost more than the attempts.
-    return lane.waiting.length < limits.maxFlightsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
+    return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
   }
 
   function heldInAll(): number {
-    return order.reduce((sum, lane) => sum + lane.held.size, 0);
+    return order.reduce((sum, queue) => sum + queue.held.size, 0);
   }
 
   return {
     update(endpoints, now) {
-      const closed = new Set(lanes.values());
+      const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
-        const lane = lanes.get(endpoint.partnerId) ?? openLane(endpoint);
-        lanes.set(endpoint.partnerId, lane);
-        closed.delete(lane);
-        if (lane.endpoint.url !== endpoint.url) lane.failures = 0;
-        lane.endpoint = endpoint;
-        lane.isOpen = true;
-        lane.mayHaveDue = isReached(endpoint.nextDueAt, now);
+        const queue = queues.get(endpoint.partnerId) ?? newQueue(endpoint);
+        queues.set(endpoint.partnerId, queue);
+        closed.delete(queue);
+        if (queue.endpoint.url !== endpoint.url) queue.failures = 0;
+        queue.endpoint = endpoint;
+        queue.isOpen = true;
+        queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
       }
-      const orphans = [...closed].flatMap((lane) => {
-        lane.isOpen = false;
-        if (lane.held.size === 0) lanes.delete(lane.endpoint.partnerId);
-        return lane.waiting.splice(0).map((one) => one.delivery);
+      const orphans = [...closed].flatMap((queue) => {
+        queue.isOpen = false;
+        if (queue.held.size === 0) queues.delete(queue.endpoint.partnerId);
+        return queue.waiting.splice(0).map((one) => one.delivery);
       });
-      order = [...lanes.values()];
+      order = [...queues.values()];
       return orphans;
     },
     isDue: (now) =>
-      order.some((lane) => lane.isOpen && !lane.mayHaveDue && isReached(lane.endpoint.nextDueAt, now)),
+      order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants() {
-      let left = flights < limits.maxFlights ? limits.maxHeld - heldInAll() : 0;
+      let left = underWay < limits.maxAttempts ? limits.maxHeld - heldInAll() : 0;
       const requests: ClaimRequest[] = [];
       for (let i = 0; i < order.length && left > 0; i++) {
-        const lane = order[(turn + i) % order.length] as Lane;
-        const limit = Math.min(room(lane), left);
+        const queue = order[(turn + i) % order.length] as EndpointQueue;
+        const limit = Math.min(room(queue), left);
         if (limit <= 0) continue;
-        requests.push({ partnerId: lane.endpoint.partnerId, limit, except: [...lane.held] });
+        requests.push({ partnerId: queue.endpoint.partnerId, limit, except: [...queue.held] });
         left -= limit;
       }
       return requests;
@@ -116,64 +120,66 @@ export function createLanes(limits: LaneLimits): Lanes {
     add(requests, claimed, claimedAtMs) {
       for (const { partnerId, limit } of requests) {
         const mine = claimed.filter((delivery) => delivery.partnerId === partnerId);
-        const lane = lanes.get(partnerId);
-        if (lane === undefined) continue;
+        const queue = queues.get(partnerId);
+        if (queue === undefined) continue;
         // A claim leaves half of its room to retries, so only less than that says that nothing is left.
-        if (mine.length < Math.ceil(limit / 2)) lane.mayHaveDue = false;
+        if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
-          lane.waiting.push({ delivery, claimedAtMs });
-          lane.held.add(delivery.id);
+          queue.waiting.push({ delivery, claimedAtMs });
+          queue.held.add(delivery.id);
         }
       }
     },
     next() {
-      if (flights >= limits.maxFlights) return null;
+      if (underWay >= limits.maxAttempts) return null;
       for (let i = 0; i < order.length; i++) {
         const place = (turn + i) % order.length;
-        const lane = order[place] as Lane;
-        if (!canFly(lane)) continue;
+        const queue = order[place] as EndpointQueue;
+        if (!mayStart(queue)) continue;
         turn = (place + 1) % order.length;
-        const { delivery } = lane.waiting.shift() as Waiting;
-        const isProbe = isFailing(lane);
-        lane.flights++;
-        flights++;
+        const { delivery } = queue.waiting.shift() as Waiting;
+        const isProbe = isFailing(queue);
+        queue.underWay++;
+        underWay++;
         if (isProbe) probes++;
-        return { lane, delivery, isProbe };
+        return { queue, delivery, isProbe };
       }
       return null;
     },
-    landed({ lane, isProbe }, hasFailed) {
-      lane.flights--;
-      flights--;
+    end({ queue, isProbe }, hasFailed) {
+      queue.underWay--;
+      underWay--;
       if (isProbe) probes--;
-      lane.failures = hasFailed ? lane.failures + 1 : 0;
+      queue.failures = hasFailed ? queue.failures + 1 : 0;
     },
     forget(delivery) {
-      lanes.get(delivery.partnerId)?.held.delete(delivery.id);
+      queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
     takeStale(claimedBeforeMs) {
-      return order.flatMap((lane) => {
-        const count = lane.waiting.findIndex((one) => one.claimedAtMs >= claimedBeforeMs);
-        return lane.waiting.splice(0, count === -1 ? lane.waiting.length : count).map((one) => one.delivery);
+      return order.flatMap((queue) => {
+        const count = queue.waiting.findIndex((one) => one.claimedAtMs >= claimedBeforeMs);
+        return queue.waiting
+          .splice(0, count === -1 ? queue.waiting.length : count)
+          .map((one) => one.delivery);
       });
     },
   };
 }
 
-function openLane(endpoint: OpenEndpoint): Lane {
+function newQueue(endpoint: OpenEndpoint): EndpointQueue {
   return {
     endpoint,
     isOpen: true,
     mayHaveDue: false,
     failures: endpoint.failingSince === null ? 0 : failuresUntilFailing,
-    flights: 0,
+    underWay: 0,
     waiting: [],
     held: new Set(),
   };
 }
 
-function isFailing(lane: Lane): boolean {
-  return lane.failures >= failuresUntilFailing;
+function isFailing(queue: EndpointQueue): boolean {
+  return queue.failures >= failuresUntilFailing;
 }
 
 function isReached(time: number | null, now: number): boolean {

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
 import type { ClaimedDelivery, FinishedAttempt, Outbox } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
-import { type AttemptDependencies, createAttempt } from "./attempt.ts";
-import { createLanes, type Flight, type LaneLimits } from "./endpoint-queues.ts";
+import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
+import { type Attempt, createEndpointQueues, type QueueLimits } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./outcome.ts";
 
-export type SenderLimits = LaneLimits & {
+export type SenderLimits = QueueLimits & {
   /** How long a claim lasts; a dead process's deliveries are taken over after it. */
   readonly leaseMs: number;
   /** Over a whole exchange. */
@@ -18,9 +18,9 @@ export type SenderLimits = LaneLimits & {
 };
 
 export const senderLimits: SenderLimits = {
-  maxFlights: 128,
-  maxFlightsPerEndpoint: 8,
-  maxFlightsFailing: 2,
+  maxAttempts: 128,
+  maxAttemptsPerEndpoint: 8,
+  maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
   leaseMs: 60_000,
@@ -64,14 +64,14 @@ export type Sender = {
 export function startSender(dependencies: SenderDependencies): Sender {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
-  const lanes = createLanes(limits);
-  const attempt = createAttempt({ ...dependencies, deadlineMs: limits.deadlineMs });
+  const queues = createEndpointQueues(limits);
+  const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
-  const flights = new Set<Promise<void>>();
+  const underWay = new Set<Promise<void>>();
   let isClosing = false;
   let pausedUntilMs = 0;
   let revision = "";
-  /** Set when the times in the lanes may be out of date although the revision has not moved. */
+  /** Set when the times in the queues may be out of date although the revision has not moved. */
   let isStale = true;
   let wanted = { look: true, fill: true };
   let nextLaunch: ReturnType<typeof setImmediate> | undefined;
@@ -103,22 +103,22 @@ export function startSender(dependencies: SenderDependencies): Sender {
 
   /** Costs one point read, unless something has changed or become due. */
   async function look(): Promise<void> {
-    await giveBack(lanes.takeStale(performance.now() - longestWaitMs(limits)));
+    await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
     const current = await outbox.revision();
-    if (current === revision && !isStale && !lanes.isDue(clock.now())) return;
+    if (current === revision && !isStale && !queues.isDue(clock.now())) return;
     revision = current;
     isStale = false;
-    await giveBack(lanes.update(await outbox.open(), clock.now()));
+    await giveBack(queues.update(await outbox.open(), clock.now()));
   }
 
   /** Claims and begins attempts until there is no room or nothing due. */
   async function fill(): Promise<void> {
     launch();
-    for (let requests = lanes.wants(); requests.length > 0 && !isClosing; requests = lanes.wants()) {
+    for (let requests = queues.wants(); requests.length > 0 && !isClosing; requests = queues.wants()) {
       const claimedAtMs = performance.now();
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
-      lanes.add(requests, await outbox.claim(requests, lease), claimedAtMs);
+      queues.add(requests, await outbox.claim(requests, lease), claimedAtMs);
       // What an endpoint has left for later is read again at the next turn.
       isStale = true;
       launch();
@@ -131,27 +131,27 @@ export function startSender(dependencies: SenderDependencies): Sender {
     nextLaunch = undefined;
     if (isClosing) return;
     for (let begun = 0; begun < maxLaunchesAtOnce; begun++) {
-      const flight = lanes.next();
-      if (flight === null) return;
-      const under = fly(flight).finally(() => flights.delete(under));
-      flights.add(under);
+      const attempt = queues.next();
+      if (attempt === null) return;
+      const run = carryOut(attempt).finally(() => underWay.delete(run));
+      underWay.add(run);
     }
     nextLaunch = setImmediate(launch);
   }
 
-  async function fly(flight: Flight): Promise<void> {
-    const { delivery, lane } = flight;
-    const { endpoint } = lane;
+  async function carryOut(attempt: Attempt): Promise<void> {
+    const { delivery, queue } = attempt;
+    const { endpoint } = queue;
     const at = clock.now();
     const report = (error: unknown) => onError?.(error);
-    const result = (await attempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
+    const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
     // Begun before the slot is free, so that it shares a commit with the claim that the slot is then for.
     const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
-    lanes.landed(flight, result?.error !== null);
+    queues.end(attempt, result?.error !== null);
     if (!isClosing) wake({ look: false });
     // What could not be recorded stays claimed until its lease ends, and is then sent again.
     await recorded?.catch(report);
-    lanes.forget(delivery);
+    queues.forget(delivery);
   }
 
   async function record(
@@ -179,7 +179,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   async function giveBack(deliveries: readonly ClaimedDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
     await outbox.release(deliveries, clock.now()).finally(() => {
-      for (const delivery of deliveries) lanes.forget(delivery);
+      for (const delivery of deliveries) queues.forget(delivery);
     });
   }
 
@@ -189,8 +189,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
     async settle() {
       isStale = true;
       await wake({ look: true });
-      while (flights.size > 0 || nextLaunch !== undefined) {
-        await Promise.all(flights);
+      while (underWay.size > 0 || nextLaunch !== undefined) {
+        await Promise.all(underWay);
         await working;
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -201,8 +201,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
       clearImmediate(nextLaunch);
       const cut = setTimeout(() => cutOff.abort(), limits.drainMs);
       await working;
-      await giveBack(lanes.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
-      await Promise.all(flights);
+      await giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
+      await Promise.all(underWay);
       clearTimeout(cut);
     },
   };

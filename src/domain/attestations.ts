@@ -72,9 +72,9 @@ export type AttestationStore = {
   ): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
 };
 
-/** The evidence log's upkeep: what makes it searchable, and how long it is kept. */
-export type AttestationUpkeep = {
-  /** One short step of what is built behind the log. @returns whether there may be more to do */
+/** Maintenance of the evidence log: what makes it searchable, and how long it is kept. */
+export type AttestationMaintenance = {
+  /** One short step of building the log's secondary indexes. @returns whether there may be more to do */
   build(): Promise<boolean>;
   /**
    * One short step of noting which partners verified whom. Without it an event has to search the log, so it is

@@ -65,7 +65,7 @@ export type PartnerBacklog = {
   readonly heldBy: HeldBy | null;
 };
 
-/** `claimed`: an attempt is under way just now, so there is nothing to hasten. */
+/** `claimed`: an attempt is under way just now, so there is nothing to send sooner. */
 export type RetryOutcome = "retried" | "claimed" | "delivered" | "no endpoint" | "not known";
 
 export type DeliveryStore = {
@@ -80,9 +80,9 @@ export type DeliveryStore = {
     filter: { partnerId?: string | undefined; since?: number | undefined },
   ): Promise<number>;
   /** Makes a partner's pending deliveries due now, each with its whole schedule before it. @returns how many */
-  hasten(partnerId: string, now: number): Promise<number>;
+  makeDue(partnerId: string, now: number): Promise<number>;
   /** Declares a partner's pending deliveries dead. @returns how many */
-  bury(partnerId: string, at: number): Promise<number>;
+  markDead(partnerId: string, at: number): Promise<number>;
   backlog(now: number): Promise<PartnerBacklog[]>;
 };
 

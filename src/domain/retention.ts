@@ -1,4 +1,4 @@
-import type { AttestationUpkeep } from "./attestations.ts";
+import type { AttestationMaintenance } from "./attestations.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
@@ -40,9 +40,12 @@ export type KeptLog = {
   readonly retention: string;
 };
 
-export async function keptLog(upkeep: AttestationUpkeep, settings: SettingsStore): Promise<KeptLog> {
+export async function keptLog(
+  maintenance: AttestationMaintenance,
+  settings: SettingsStore,
+): Promise<KeptLog> {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
-  return { ...(await upkeep.kept()), retention };
+  return { ...(await maintenance.kept()), retention };
 }
 
 /**
@@ -72,18 +75,18 @@ export function describeKeptLog({ from, retention }: KeptLog): string {
  * @returns how many attestations were deleted
  */
 export async function pruneAttestations(
-  { upkeep, settings }: { upkeep: AttestationUpkeep; settings: SettingsStore },
+  { maintenance, settings }: { maintenance: AttestationMaintenance; settings: SettingsStore },
   { clock, isStopped = () => false }: { clock: Clock; isStopped?: () => boolean },
 ): Promise<number> {
   const keepMs = parseRetention((await settings.read()).get(retentionSetting) ?? keepForever);
   if (keepMs === null) return 0;
   const before = clock.now() - keepMs;
   // What only the log knows is noted before the log forgets it.
-  while (!isStopped() && (await upkeep.noteVerified())) await new Promise((done) => setTimeout(done, 1));
+  while (!isStopped() && (await maintenance.noteVerified())) await new Promise((done) => setTimeout(done, 1));
   let deleted = 0;
   while (!isStopped()) {
     const startedAt = performance.now();
-    const count = await upkeep.prune(before, chunkRows);
+    const count = await maintenance.prune(before, chunkRows);
     if (count === 0) break;
     deleted += count;
     const tookMs = performance.now() - startedAt;
@@ -92,33 +95,33 @@ export async function pruneAttestations(
   return deleted;
 }
 
-/** How often the log's upkeep looks for work; what is not built yet is searched row by row. */
+/** How often maintenance looks for work; what has no index yet is searched row by row. */
 const buildMs = 250;
 /** How many times as long as a step took is waited after it. */
 const buildRests = 3;
 const pruneMs = 60_000;
 
 /**
- * Builds behind the log what makes it searchable, and deletes what is too old, until it is stopped.
+ * Builds the log's secondary indexes behind it, and deletes what is too old, until it is stopped.
  * @param dependencies `onPruned` is told how many attestations were deleted, `onError` of what failed; the next turn
  *   tries again
  * @returns stops it, when the step that is under way has ended
  */
-export function startUpkeep(dependencies: {
-  upkeep: AttestationUpkeep;
+export function startMaintenance(dependencies: {
+  maintenance: AttestationMaintenance;
   settings: SettingsStore;
   clock: Clock;
   onPruned: (count: number) => void;
   onError: (error: unknown) => void;
 }): () => Promise<void> {
-  const { upkeep, clock, onPruned, onError } = dependencies;
+  const { maintenance, clock, onPruned, onError } = dependencies;
   let stopped = false;
   const isStopped = () => stopped;
 
   async function build(): Promise<void> {
     for (
       let startedAt = performance.now();
-      !stopped && (await upkeep.build());
+      !stopped && (await maintenance.build());
       startedAt = performance.now()
     ) {
       // A log that was restored or grown elsewhere may take minutes: most of the time belongs to the callers.

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { Attestation, AttestationStore, AttestationUpkeep } from "./attestations.ts";
+import type { Attestation, AttestationMaintenance, AttestationStore } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
@@ -26,7 +26,7 @@ export async function exportSubject(
   stores: {
     teachers: TeacherStore;
     attestations: AttestationStore;
-    upkeep: AttestationUpkeep;
+    maintenance: AttestationMaintenance;
     blindIndex: BlindIndex;
     clock: Clock;
   },
@@ -34,7 +34,7 @@ export async function exportSubject(
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
-  const { teachers, attestations, upkeep, blindIndex, clock } = stores;
+  const { teachers, attestations, maintenance, blindIndex, clock } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
@@ -51,23 +51,23 @@ export async function exportSubject(
         ? []
         : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
-    verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, upkeep, lookups),
-    notes: [...exportNotes, ...(await deletedNote(upkeep))],
+    verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, maintenance, lookups),
+    notes: [...exportNotes, ...(await deletedNote(maintenance))],
   };
 }
 
 async function verifiersOf(
   teacherId: number,
-  upkeep: AttestationUpkeep,
+  maintenance: AttestationMaintenance,
   lookups: readonly Attestation[],
 ): Promise<string[]> {
   const kept = lookups.filter((one) => one.teacherId === teacherId).map(({ partnerId }) => partnerId);
-  return [...new Set([...kept, ...(await upkeep.verifiedBy(teacherId))])].sort();
+  return [...new Set([...kept, ...(await maintenance.verifiedBy(teacherId))])].sort();
 }
 
 /** Look-ups that are not kept any more are named as such: their absence is no proof that there were none. */
-async function deletedNote(upkeep: AttestationUpkeep): Promise<string[]> {
-  const { from } = await upkeep.kept();
+async function deletedNote(maintenance: AttestationMaintenance): Promise<string[]> {
+  const { from } = await maintenance.kept();
   if (from === null) return [];
   return [
     `Look-ups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,

@@ -148,7 +148,7 @@ export async function setWebhook(
   await given.check(url);
   const { sealed } = mintSecret(secrets, partnerId);
   const endpoint = await webhooks.set({ partnerId, url, events, teachers, secret: sealed, at: clock.now() });
-  await webhooks.hasten(partnerId, clock.now());
+  await webhooks.makeDue(partnerId, clock.now());
   return { endpoint, secret: openSecret(secrets, endpoint) };
 }
 
@@ -211,7 +211,7 @@ export async function enableWebhook(
   await requireEndpoint(dependencies, partnerId);
   const endpoint = await dependencies.webhooks.enable(partnerId);
   if (endpoint === null) throw noEndpoint(partnerId);
-  await dependencies.webhooks.hasten(partnerId, dependencies.clock.now());
+  await dependencies.webhooks.makeDue(partnerId, dependencies.clock.now());
   return endpoint;
 }
 
@@ -227,7 +227,7 @@ export async function removeWebhook(
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
   // Also after a removal that was killed half-way, whose endpoint is gone already.
-  const dead = await webhooks.bury(partnerId, clock.now());
+  const dead = await webhooks.markDead(partnerId, clock.now());
   if (!removed && dead === 0) throw noEndpoint(partnerId);
   return dead;
 }

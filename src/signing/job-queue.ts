@@ -11,7 +11,7 @@ export type Job = {
 };
 
 /** The bounded queue before an engine. */
-export type Lanes<J> = {
+export type JobQueue<J> = {
   /**
    * Hands a job over, or keeps it until there is room.
    * @throws TvsError OVERLOADED when too many wait already
@@ -25,38 +25,38 @@ export type Lanes<J> = {
   takeAll(): J[];
 };
 
-/** How many may wait in each lane: about a quarter of a second's work of a core. */
+/** How many jobs of each sort may wait: about a quarter of a second's work of a core. */
 const waitAtMost = 1024;
 
 /**
- * Single checks and the items of batches wait in lanes of their own, so that a batch neither stands in front of a
- * single check nor fills the queue for it. Which lane is served how often is the engine's matter.
+ * Single checks and the items of batches wait apart, so that a batch neither stands in front of a single check nor
+ * fills the queue for it. How often each sort is served is the engine's matter.
  * @param accept takes a job over; false when the engine has no room for one of its sort
  */
-export function createLanes<J extends Job>(
+export function createJobQueue<J extends Job>(
   accept: (job: J) => boolean,
   options: { waitAtMost?: number | undefined } = {},
-): Lanes<J> {
+): JobQueue<J> {
   const limit = options.waitAtMost ?? waitAtMost;
   const single: J[] = [];
   const bulk: J[] = [];
 
-  function pumpLane(lane: J[]): void {
-    for (let job = lane[0]; job !== undefined && accept(job); job = lane[0]) lane.shift();
+  function pumpSort(waiting: J[]): void {
+    for (let job = waiting[0]; job !== undefined && accept(job); job = waiting[0]) waiting.shift();
   }
 
   return {
     add(job) {
-      const lane = job.bulk ? bulk : single;
-      if (lane.length === 0 && accept(job)) return;
-      if (lane.length >= limit) {
+      const waiting = job.bulk ? bulk : single;
+      if (waiting.length === 0 && accept(job)) return;
+      if (waiting.length >= limit) {
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       }
-      lane.push(job);
+      waiting.push(job);
     },
     pump() {
-      if (single.length > 0) pumpLane(single);
-      if (bulk.length > 0) pumpLane(bulk);
+      if (single.length > 0) pumpSort(single);
+      if (bulk.length > 0) pumpSort(bulk);
     },
     putBack(jobs) {
       single.unshift(...jobs.filter((job) => !job.bulk));

@@ -4,7 +4,7 @@ import { pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
 import type { Engine } from "./engine.ts";
-import { createLanes, type Job } from "./job-queue.ts";
+import { createJobQueue, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
 import { keyNotLoaded, type StartSigningWorker, startThread, type Thread } from "./thread.ts";
 
@@ -52,7 +52,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   /** The keys change one ring at a time, and a new thread is given them in between. */
   const inTurn = createSerial();
 
-  const lanes = createLanes((job: Job) => {
+  const queue = createJobQueue((job: Job) => {
     const known = keys.get(job.kid);
     if (known === undefined) {
       job.reject(keyNotLoaded());
@@ -64,11 +64,11 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     return true;
   }, options);
 
-  const threadOptions = { start: options.start, library, onRoom: lanes.pump, onDeath };
+  const threadOptions = { start: options.start, library, onRoom: queue.pump, onDeath };
 
   function onDeath(thread: Thread, unfinished: Job[], reason: string): void {
     threads = threads.filter((one) => one !== thread);
-    lanes.putBack(unfinished);
+    queue.putBack(unfinished);
     replace(reason);
   }
 
@@ -82,7 +82,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       return;
     }
     options.onReplaced?.(reason);
-    lanes.pump();
+    queue.pump();
     void inTurn(addThread).catch((error) => replace(error instanceof Error ? error.message : String(error)));
   }
 
@@ -90,7 +90,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     if (state !== "open") return;
     state = "broken";
     options.onBroken(reason);
-    options.takeOver(lanes.takeAll());
+    options.takeOver(queue.takeAll());
     void closeThreads().then(options.takeOver);
   }
 
@@ -114,7 +114,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       return;
     }
     threads.push(thread);
-    lanes.pump();
+    queue.pump();
   }
 
   async function give(thread: Thread, id: number, key: SigningKey): Promise<void> {
@@ -178,11 +178,11 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       new Promise((resolve, reject) => {
         const job = { kid, input, bulk: signOptions?.bulk === true, resolve, reject };
         if (state === "broken") options.takeOver([job]);
-        else lanes.add(job);
+        else queue.add(job);
       }),
     async close() {
       state = "closed";
-      const waiting = lanes.takeAll();
+      const waiting = queue.takeAll();
       await inTurn(async () => {});
       for (const job of [...waiting, ...(await closeThreads())]) {
         job.reject(new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped"));

@@ -1,13 +1,13 @@
 /**
- * The memory that the main thread and one signing thread share. Messages between threads cost more than the rest
- * of a job, so a job is written into a slot, and its number into a ring that only one side writes and only the
- * other reads. Per thread its own board: a thread that dies takes no lock and no half-taken job with it.
+ * The ring buffers that the main thread and one signing thread share. Messages between threads cost more than the
+ * rest of a job, so a job is written into a slot, and its number into a ring that only one side writes and only the
+ * other reads. Each thread has its own: one that dies takes no lock and no half-taken job with it.
  */
-export type Board = {
+export type SharedQueue = {
   readonly memory: SharedArrayBuffer;
   /** Counters and flags, by {@link word}; only ever touched with Atomics. */
   readonly words: Int32Array;
-  /** Numbers of slots. Entries are plain memory: the counters beside them order reads and writes. */
+  /** Rings of slot numbers. Entries are plain memory: the counters beside them order reads and writes. */
   readonly single: Int32Array;
   readonly bulk: Int32Array;
   readonly done: Int32Array;
@@ -56,12 +56,12 @@ const wordCount = 16;
 const intBytes = Int32Array.BYTES_PER_ELEMENT;
 const headerBytes = (wordCount + 7 * ringSize) * intBytes;
 
-export function newBoardMemory(): SharedArrayBuffer {
+export function newQueueMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(headerBytes + slotCount * (inputBytes + outputBytes));
 }
 
 /** The same view of the memory for both sides. */
-export function openBoard(memory: SharedArrayBuffer): Board {
+export function openSharedQueue(memory: SharedArrayBuffer): SharedQueue {
   const ring = (index: number) => new Int32Array(memory, (wordCount + index * ringSize) * intBytes, ringSize);
   const inputOf = (slot: number) => headerBytes + slot * (inputBytes + outputBytes);
   return {

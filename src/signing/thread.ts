@@ -7,8 +7,8 @@ import {
   bulkRoom,
   inputBytes,
   kind,
-  newBoardMemory,
-  openBoard,
+  newQueueMemory,
+  openSharedQueue,
   ringMask,
   singleRoom,
   slotCount,
@@ -59,7 +59,7 @@ const closeWithinMs = 2_000;
  * @throws Error with the reason why it cannot
  */
 export async function startThread(options: ThreadOptions): Promise<Thread> {
-  const memory = newBoardMemory();
+  const memory = newQueueMemory();
   const worker = options.start({ memory, library: options.library });
   try {
     const greeting = await greetingOf(worker);
@@ -91,11 +91,11 @@ function createThread(
   { version, signatureMs }: { version: string; signatureMs: number },
   { onRoom, onDeath }: ThreadOptions,
 ): Thread {
-  const board = openBoard(memory);
-  const { words } = board;
+  const shared = openSharedQueue(memory);
+  const { words } = shared;
   const slots = Array.from({ length: slotCount }, (_, slot) => ({
-    input: board.input(slot),
-    output: Buffer.from(memory, board.output(slot).byteOffset, board.output(slot).length),
+    input: shared.input(slot),
+    output: Buffer.from(memory, shared.output(slot).byteOffset, shared.output(slot).length),
   }));
   const free = slots.map((_, slot) => slot);
   const pending = new Array<Pending | undefined>(slotCount).fill(undefined);
@@ -110,8 +110,8 @@ function createThread(
 
   function publish(slot: number, isBulk: boolean): void {
     const [tail, ring] = isBulk
-      ? ([word.bulkTail, board.bulk] as const)
-      : ([word.singleTail, board.single] as const);
+      ? ([word.bulkTail, shared.bulk] as const)
+      : ([word.singleTail, shared.single] as const);
     ring[Atomics.load(words, tail) & ringMask] = slot;
     Atomics.add(words, tail, 1);
     ringBell();
@@ -123,14 +123,14 @@ function createThread(
     if (Atomics.load(words, word.sleeping) === 1) Atomics.notify(words, word.bell);
   }
 
-  /** Gives their signatures to all whose job is done. */
+  /** Drains the completion ring: settles every job that is done. */
   function collect(): void {
-    // What a thread said before its end may arrive after it, when the board is empty again.
+    // What a thread said before its end may arrive after it, when the memory is empty again.
     if (!alive) return;
     for (; doneHead !== Atomics.load(words, word.doneTail); doneHead = (doneHead + 1) | 0) {
-      const slot = board.done[doneHead & ringMask] as number;
+      const slot = shared.done[doneHead & ringMask] as number;
       const one = pending[slot] as Pending;
-      const state = board.status[slot] as number;
+      const state = shared.status[slot] as number;
       pending[slot] = undefined;
       free.push(slot);
       if (typeof one === "function") {
@@ -145,16 +145,16 @@ function createThread(
   }
 
   function signatureIn(slot: number): string {
-    return (slots[slot] as { output: Buffer }).output.toString("base64url", 0, board.length[slot]);
+    return (slots[slot] as { output: Buffer }).output.toString("base64url", 0, shared.length[slot]);
   }
 
   function write(slot: number, job: Job, key: number): void {
     const { input } = slots[slot] as { input: Uint8Array };
     const { read, written } = encoder.encodeInto(job.input, input);
     const fits = read === job.input.length;
-    board.key[slot] = key;
-    board.kind[slot] = fits ? kind.sign : kind.signHash;
-    board.length[slot] = written;
+    shared.key[slot] = key;
+    shared.kind[slot] = fits ? kind.sign : kind.signHash;
+    shared.length[slot] = written;
     // A profile can be longer than a slot: then only its hash crosses over.
     if (!fits) input.set(createHash("sha256").update(job.input).digest());
   }
@@ -175,9 +175,9 @@ function createThread(
     const slot = free.pop() as number;
     const { input } = slots[slot] as { input: Uint8Array };
     input.set(bytes);
-    board.kind[slot] = what;
-    board.key[slot] = key;
-    board.length[slot] = bytes.length;
+    shared.kind[slot] = what;
+    shared.key[slot] = key;
+    shared.length[slot] = bytes.length;
     const outcome = new Promise<number>((resolve) => {
       pending[slot] = resolve;
     });

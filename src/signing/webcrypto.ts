@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { privateKeyOf, signingAlgorithm } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Engine } from "./engine.ts";
-import { createLanes, type Job } from "./job-queue.ts";
+import { createJobQueue, type Job } from "./job-queue.ts";
 import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
 import { keyNotLoaded } from "./thread.ts";
 
@@ -34,11 +34,11 @@ export function createWebCryptoSigner(
       .then(job.resolve, job.reject)
       .finally(() => {
         room[sort]++;
-        lanes.pump();
+        queue.pump();
       });
     return true;
   }
-  const lanes = createLanes(accept, options);
+  const queue = createJobQueue(accept, options);
 
   return {
     name: "webcrypto",
@@ -57,7 +57,7 @@ export function createWebCryptoSigner(
         const key = keys.get(kid);
         // A job keeps its key: what was asked before a rotation is still signed after it.
         if (key === undefined) reject(keyNotLoaded());
-        else lanes.add({ kid, input, key, bulk: signOptions?.bulk === true, resolve, reject });
+        else queue.add({ kid, input, key, bulk: signOptions?.bulk === true, resolve, reject });
       }),
     async close() {
       keys = new Map();

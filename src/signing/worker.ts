@@ -3,7 +3,15 @@ import { platform, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
 import { type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
-import { type Board, kind, openBoard, ringMask, slotCount, status, word } from "./shared-queue.ts";
+import {
+  kind,
+  openSharedQueue,
+  ringMask,
+  type SharedQueue,
+  slotCount,
+  status,
+  word,
+} from "./shared-queue.ts";
 
 /** What a signing thread is started with. */
 export type SigningWorkerData = { readonly memory: SharedArrayBuffer; readonly library: string };
@@ -37,7 +45,7 @@ export async function runSigningWorker({ memory, library }: SigningWorkerData): 
     return;
   }
   standBack();
-  work(openBoard(memory), libcrypto, () => port.postMessage(null));
+  work(openSharedQueue(memory), libcrypto, () => port.postMessage(null));
 }
 
 /**
@@ -78,9 +86,9 @@ function tryOut(libcrypto: Libcrypto): number {
 }
 
 /** Takes one job after the other, and sleeps without using the processor when there is none. */
-function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
-  const { words } = board;
-  const act = createActs(board, libcrypto);
+function work(shared: SharedQueue, libcrypto: Libcrypto, signal: () => void): void {
+  const { words } = shared;
+  const act = createActs(shared, libcrypto);
   let turn = 0;
   let unsignalled = 0;
 
@@ -90,8 +98,8 @@ function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
   /** @returns the next slot, or -1 */
   function take(isBulk: boolean): number {
     const [tail, head, ring] = isBulk
-      ? ([word.bulkTail, word.bulkHead, board.bulk] as const)
-      : ([word.singleTail, word.singleHead, board.single] as const);
+      ? ([word.bulkTail, word.bulkHead, shared.bulk] as const)
+      : ([word.singleTail, word.singleHead, shared.single] as const);
     if (waiting(tail, head) === 0) return -1;
     const slot = ring[Atomics.load(words, head) & ringMask] as number;
     Atomics.add(words, head, 1);
@@ -99,7 +107,7 @@ function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
   }
 
   function finish(slot: number, left: number): void {
-    board.done[Atomics.load(words, word.doneTail) & ringMask] = slot;
+    shared.done[Atomics.load(words, word.doneTail) & ringMask] = slot;
     Atomics.add(words, word.doneTail, 1);
     unsignalled++;
     if (unsignalled < Math.min(signalAtMost, left >> 1)) return;
@@ -130,29 +138,29 @@ function work(board: Board, libcrypto: Libcrypto, signal: () => void): void {
 }
 
 /** What a slot can ask for. */
-function createActs(board: Board, libcrypto: Libcrypto) {
+function createActs(shared: SharedQueue, libcrypto: Libcrypto) {
   const keys = new Map<number, LoadedKey>();
   // The addresses of the slots are worked out once; the arrays are kept, as their addresses must stay good.
   const slots = Array.from({ length: slotCount }, (_, slot) => {
-    const input = board.input(slot);
-    const output = board.output(slot);
+    const input = shared.input(slot);
+    const output = shared.output(slot);
     return { input, output, place: libcrypto.place(input, output) };
   });
 
   function sign(slot: number, hashed: boolean): number {
-    const key = keys.get(board.key[slot] as number);
+    const key = keys.get(shared.key[slot] as number);
     if (key === undefined) return status.noKey;
-    const length = slots[slot]?.place.sign(key, board.length[slot] as number, { hashed }) ?? 0;
-    board.length[slot] = length;
+    const length = slots[slot]?.place.sign(key, shared.length[slot] as number, { hashed }) ?? 0;
+    shared.length[slot] = length;
     return length === 0 ? status.failed : status.done;
   }
 
   function load(slot: number): number {
-    const pkcs8 = slots[slot]?.input.subarray(0, board.length[slot]);
+    const pkcs8 = slots[slot]?.input.subarray(0, shared.length[slot]);
     const key = pkcs8 === undefined ? null : libcrypto.loadKey(pkcs8);
     pkcs8?.fill(0);
     if (key === null) return status.failed;
-    keys.set(board.key[slot] as number, key);
+    keys.set(shared.key[slot] as number, key);
     return status.done;
   }
 
@@ -162,7 +170,7 @@ function createActs(board: Board, libcrypto: Libcrypto) {
   }
 
   function act(slot: number): number {
-    switch (board.kind[slot]) {
+    switch (shared.kind[slot]) {
       case kind.sign:
         return sign(slot, false);
       case kind.signHash:
@@ -170,7 +178,7 @@ function createActs(board: Board, libcrypto: Libcrypto) {
       case kind.loadKey:
         return load(slot);
       case kind.freeKey:
-        return free(board.key[slot] as number);
+        return free(shared.key[slot] as number);
       default:
         // The memory is not what it was: whatever else it holds must not be signed.
         throw new Error("a signing job of an unknown kind");
@@ -179,7 +187,7 @@ function createActs(board: Board, libcrypto: Libcrypto) {
 
   return {
     run(slot: number): void {
-      board.status[slot] = act(slot);
+      shared.status[slot] = act(slot);
     },
     freeAll(): void {
       for (const key of keys.values()) key.free();

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { AttestationUpkeep } from "../domain/attestations.ts";
+import type { AttestationMaintenance } from "../domain/attestations.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, integerOrNull, text } from "./driver/rows.ts";
 import { makeFilter, type SoughtBy, stretchRows } from "./segment-filter.ts";
@@ -47,7 +47,7 @@ const wantsVerified = `SELECT 1 FROM settings WHERE name = 'keep_attestations' A
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE teachers = 'verified' LIMIT 1`;
 
 /** What is built behind the evidence log, and what is taken from its end. */
-export function createAttestationUpkeep(driver: Driver): AttestationUpkeep {
+export function createAttestationMaintenance(driver: Driver): AttestationMaintenance {
   async function noteVerified(): Promise<boolean> {
     const [, moved] = await driver.batch([
       { sql: insertVerified, args: [verifiedRows] },

@@ -101,7 +101,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
       return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[2]?.[0]);
     },
     retryDead: (now, { partnerId = null, since = 0 }) => inChunks(retryDead, [now, since, partnerId]),
-    async hasten(partnerId, now) {
+    async makeDue(partnerId, now) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
@@ -117,7 +117,7 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
         after = { dueAt: integer(last, "due_at"), id: integer(last, "id") };
       }
     },
-    bury: (partnerId, at) => inChunks(bury, [at, partnerId]),
+    markDead: (partnerId, at) => inChunks(bury, [at, partnerId]),
     async backlog(now) {
       return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
     },

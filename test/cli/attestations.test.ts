@@ -248,7 +248,7 @@ describe("a log whose older end was deleted", () => {
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
     const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
-    while (await operator.stores.upkeep.build());
+    while (await operator.stores.maintenance.build());
     await pruneAttestations(operator.stores, { clock: later });
     await close();
   });

@@ -305,8 +305,8 @@ describe("an endpoint", () => {
             for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
             // Room for fewer than the silent one would take, and more deliveries than room.
             const limits = {
-              maxFlights: 10,
-              maxFlightsPerEndpoint: 4,
+              maxAttempts: 10,
+              maxAttemptsPerEndpoint: 4,
               maxHeldPerEndpoint: 8,
               pollMs: 5,
               drainMs: 1,
@@ -339,7 +339,7 @@ describe("an endpoint", () => {
         ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
         async ({ url, received }) => {
           await world.subscribe("board", url);
-          const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxFlightsPerEndpoint: 2 } });
+          const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
           await world.putMany(regNos(1));
           await sender.settle();
           world.clock.add(5_000);
@@ -555,7 +555,7 @@ describe("a sender", () => {
         async ({ url, received }) => {
           await world.subscribe("board", url);
           await world.putMany(regNos(20));
-          const sender = world.sender({ limits: { maxFlightsPerEndpoint: 4, pollMs: 2 } });
+          const sender = world.sender({ limits: { maxAttemptsPerEndpoint: 4, pollMs: 2 } });
           await until(() => received.length === 4);
           const closed = sender.close();
           gate.resolve();

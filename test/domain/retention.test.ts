@@ -6,9 +6,9 @@ import {
   parseRetention,
   pruneAttestations,
   retentionSetting,
-  startUpkeep,
+  startMaintenance,
 } from "../../src/domain/retention.ts";
-import { createAttestationUpkeep } from "../../src/store/attestation-index.ts";
+import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
 import { anAnsweredCall, anAttestation } from "../store/attestation-samples.ts";
 import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
 
@@ -18,16 +18,16 @@ const rows = 450;
 
 /** A log with one attestation a second, all of it built upon. */
 function withLog(
-  act: (world: StoreWorld, upkeep: ReturnType<typeof createAttestationUpkeep>) => Promise<void>,
+  act: (world: StoreWorld, maintenance: ReturnType<typeof createAttestationMaintenance>) => Promise<void>,
 ) {
   return withStores(async (world) => {
     const { active } = await fillRing(world.keys, 0);
     const { kid } = active;
     const log = Array.from({ length: rows }, (_, n) => anAttestation(n, { kid }));
     await world.attestations.record(anAnsweredCall(log, { kid }));
-    const upkeep = createAttestationUpkeep(world.driver);
-    while (await upkeep.build());
-    await act(world, upkeep);
+    const maintenance = createAttestationMaintenance(world.driver);
+    while (await maintenance.build());
+    await act(world, maintenance);
   });
 }
 
@@ -45,11 +45,11 @@ describe("how long attestations are kept", () => {
   });
 
   test("is for ever unless somebody said otherwise", () =>
-    withLog(async ({ settings, attestations }, upkeep) => {
+    withLog(async ({ settings, attestations }, maintenance) => {
       const clock = { now: () => firstAt + 99_999 * dayMs };
-      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(0);
+      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(0);
       expect(await attestations.find(anAttestation(0).verificationId)).not.toBeNull();
-      expect(await keptLog(upkeep, settings)).toEqual({ from: null, pruned: 0, retention: "forever" });
+      expect(await keptLog(maintenance, settings)).toEqual({ from: null, pruned: 0, retention: "forever" });
     }));
 });
 
@@ -61,14 +61,14 @@ function idMadeAt(ms: number): string {
 
 describe("what is too old", () => {
   test("is deleted, all of it and nothing else, and is never said to be unknown", () =>
-    withLog(async ({ settings, attestations }, upkeep) => {
+    withLog(async ({ settings, attestations }, maintenance) => {
       await settings.write({ [retentionSetting]: "90d" });
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
-      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(420);
+      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(420);
       const [gone, oldest] = [anAttestation(419).verificationId, anAttestation(420).verificationId];
       expect(await attestations.find(gone)).toBeNull();
       expect(await attestations.find(oldest)).not.toBeNull();
-      const kept = await keptLog(upkeep, settings);
+      const kept = await keptLog(maintenance, settings);
       expect(describeKeptLog(kept)).toBe(
         "attestations from before 2023-11-14T22:20:20.000Z have been deleted (they are kept for 90d)",
       );
@@ -81,39 +81,39 @@ describe("what is too old", () => {
     }));
 
   test("and was not deleted before somebody stopped it is deleted the next time", () =>
-    withLog(async ({ settings }, upkeep) => {
+    withLog(async ({ settings }, maintenance) => {
       await settings.write({ [retentionSetting]: "90d" });
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
       let looks = 0;
-      while (await upkeep.noteVerified());
+      while (await maintenance.noteVerified());
       const isStopped = () => looks++ > 1;
-      const first = await pruneAttestations({ upkeep, settings }, { clock, isStopped });
+      const first = await pruneAttestations({ maintenance, settings }, { clock, isStopped });
       expect(first).toBeGreaterThan(0);
       expect(first).toBeLessThan(420);
-      expect(await pruneAttestations({ upkeep, settings }, { clock })).toBe(420 - first);
-      expect((await upkeep.kept()).pruned).toBe(420);
+      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(420 - first);
+      expect((await maintenance.kept()).pruned).toBe(420);
     }));
 });
 
 describe("a running service", () => {
   test("builds and deletes by itself, says how much, and stops when it is told to", () =>
-    withLog(async ({ settings }, upkeep) => {
+    withLog(async ({ settings }, maintenance) => {
       await settings.write({ [retentionSetting]: "90d" });
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
       const told = Promise.withResolvers<number>();
       const onError = (error: unknown) => told.reject(error);
-      const stop = startUpkeep({ upkeep, settings, clock, onPruned: told.resolve, onError });
+      const stop = startMaintenance({ maintenance, settings, clock, onPruned: told.resolve, onError });
       expect(await told.promise).toBe(420);
       await stop();
     }));
 
   test("reports a failure and tries again", () =>
-    withLog(async ({ settings }, upkeep) => {
+    withLog(async ({ settings }, maintenance) => {
       const failed = Promise.withResolvers<unknown>();
       const mended = Promise.withResolvers<void>();
       let builds = 0;
       const failing = {
-        ...upkeep,
+        ...maintenance,
         async build() {
           if (builds++ === 0) throw new Error("the disk is full");
           mended.resolve();
@@ -121,8 +121,8 @@ describe("a running service", () => {
         },
       };
       const clock = { now: () => firstAt };
-      const stop = startUpkeep({
-        upkeep: failing,
+      const stop = startMaintenance({
+        maintenance: failing,
         settings,
         clock,
         onPruned: () => {},

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createAttestationUpkeep } from "../../src/store/attestation-index.ts";
+import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -34,7 +34,7 @@ for (const kind of driverKinds) {
     let database: Awaited<ReturnType<typeof kind.create>>;
     let driver: Driver;
     const attestations = () => createAttestationStore(driver, createCommits(driver));
-    const upkeep = () => createAttestationUpkeep(driver);
+    const upkeep = () => createAttestationMaintenance(driver);
     const number = async (sql: string) => Number((await driver.query(sql))[0]?.n);
 
     beforeAll(async () => {

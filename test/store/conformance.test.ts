@@ -370,13 +370,13 @@ for (const kind of driverKinds) {
         failingSince: 2_001,
         lastError: "BAD_STATUS 200",
       });
-      expect(await webhooks.hasten("hooked", 3_000)).toBe(1);
+      expect(await webhooks.makeDue("hooked", 3_000)).toBe(1);
       const backlog = await webhooks.backlog(3_000);
       expect(backlog.filter(({ partnerId }) => partnerId === "hooked")).toMatchObject([
         { partnerId: "hooked", pending: 2, dead: 0, heldBy: null },
       ]);
       expect(await webhooks.remove("hooked")).toBe(true);
-      expect(await webhooks.bury("hooked", 4_000)).toBe(2);
+      expect(await webhooks.markDead("hooked", 4_000)).toBe(2);
     });
 
     test("a new owner of the database gives back every lease, and no retry comes early by it", async () => {
@@ -426,7 +426,7 @@ for (const kind of driverKinds) {
       await outbox.releaseAll(4_000);
       expect(await claimFrom(10, "later", 4_000)).toHaveLength(3);
       expect(await webhooks.remove("taken")).toBe(true);
-      expect(await webhooks.bury("taken", 4_000)).toBe(4);
+      expect(await webhooks.markDead("taken", 4_000)).toBe(4);
     });
   });
 }
