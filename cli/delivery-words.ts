@@ -97,13 +97,13 @@ function deadWords(delivery: Delivery, { endpoint }: Situation): string {
 }
 
 function pendingWords(delivery: Delivery, situation: Situation): string {
-  const { deliveryId, partnerId, claimed, dueAt } = delivery;
+  const { deliveryId, partnerId, leased, dueAt } = delivery;
   const held = heldWords(delivery, situation);
   if (held !== null) return held;
   if (!situation.serviceRunning)
     return "no service runs on this data: start tvs serve, which sends what is due";
   const isLater = dueAt !== null && dueAt > situation.now;
-  if (claimed && isLater) return "an attempt is under way";
+  if (leased && isLater) return "an attempt is under way";
   if (!isLater) return `it is due; the service sends it as soon as ${partnerId}'s turn comes`;
   const mend = remedy(delivery);
   const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it at once`;

@@ -1,7 +1,7 @@
 /** One attempt of one delivery: the address checked, the body signed, the exchange made (decisions, Webhooks). */
 
 import type { Clock } from "../domain/clock.ts";
-import type { ClaimedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
+import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { signDelivery } from "../domain/webhook-signature.ts";
 import { signingSecrets } from "../domain/webhooks.ts";
@@ -24,7 +24,7 @@ export type AttemptDependencies = {
 };
 
 export type MakeAttempt = (
-  delivery: ClaimedDelivery,
+  delivery: LeasedDelivery,
   endpoint: OpenEndpoint,
   signal: AbortSignal,
 ) => Promise<AttemptResult>;
@@ -92,7 +92,7 @@ function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResul
 
 /** The headers of an attempt (contract, Events). The signature is this attempt's; the ids stay. */
 function deliveryHeaders(
-  delivery: ClaimedDelivery,
+  delivery: LeasedDelivery,
   signing: { version: string; secrets: readonly string[]; timestampSeconds: number },
 ): Record<string, string> {
   return {

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, ClaimRequest, OpenEndpoint } from "../domain/deliveries.ts";
+import type { LeasedDelivery, LeaseRequest, OpenEndpoint } from "../domain/deliveries.ts";
 
 export type QueueLimits = {
   /** Attempts under way at once, to all endpoints together and to one. */
@@ -20,39 +20,39 @@ export type EndpointQueue = {
   endpoint: OpenEndpoint;
   /** False when nothing may be sent any more: disabled, removed or held. */
   isOpen: boolean;
-  /** True when the database may have something due that is not claimed yet. */
+  /** True when the database may have something due that is not leased yet. */
   mayHaveDue: boolean;
   failures: number;
   underWay: number;
   readonly waiting: Waiting[];
-  /** Ids claimed and not yet finished or given back. */
+  /** Ids leased and not yet finished or given back. */
   readonly held: Set<number>;
 };
 
-type Waiting = { readonly delivery: ClaimedDelivery; readonly claimedAtMs: number };
+type Waiting = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
 /** An attempt under way; `isProbe` when it goes to a failing endpoint. */
 export type Attempt = {
   readonly queue: EndpointQueue;
-  readonly delivery: ClaimedDelivery;
+  readonly delivery: LeasedDelivery;
   readonly isProbe: boolean;
 };
 
 export type EndpointQueues = {
-  /** Takes over what the database says. @returns claims to give back, of endpoints that are closed now */
-  update(endpoints: readonly OpenEndpoint[], now: number): ClaimedDelivery[];
+  /** Takes over what the database says. @returns leases to give back, of endpoints that are closed now */
+  update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[];
   /** True when something of an open endpoint has become due since the last update. */
   isDue(now: number): boolean;
-  /** What to claim, as far as there is room. */
-  wants(): ClaimRequest[];
-  /** Takes in what was claimed. */
-  add(requests: readonly ClaimRequest[], claimed: readonly ClaimedDelivery[], claimedAtMs: number): void;
+  /** What to lease, as far as there is room. */
+  wants(): LeaseRequest[];
+  /** Takes in what was leased. */
+  add(requests: readonly LeaseRequest[], leased: readonly LeasedDelivery[], leasedAtMs: number): void;
   /** The next attempt to make, endpoints in turn; null when there is none or no room. */
   next(): Attempt | null;
   /** An attempt has ended: its slot is free. The delivery stays in hand until {@link forget}. */
   end(attempt: Attempt, hasFailed: boolean): void;
-  forget(delivery: ClaimedDelivery): void;
-  /** Takes out what has waited since before `claimedBeforeMs`: its lease could end during an attempt. */
-  takeStale(claimedBeforeMs: number): ClaimedDelivery[];
+  forget(delivery: LeasedDelivery): void;
+  /** Takes out what has waited since before `leasedBeforeMs`: its lease could end during an attempt. */
+  takeStale(leasedBeforeMs: number): LeasedDelivery[];
 };
 
 /** Keeps a queue for each endpoint and shares the room among them. */
@@ -75,7 +75,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
     if (isFailing(queue)) {
       return probes < limits.maxAttempts / 2 ? limits.maxAttemptsFailing - held : 0;
     }
-    // Claims are made for many at once: a commit for each would cost more than the attempts.
+    // Leases are taken for many at once: a commit for each would cost more than the attempts.
     return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
   }
 
@@ -107,7 +107,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants() {
       let left = underWay < limits.maxAttempts ? limits.maxHeld - heldInAll() : 0;
-      const requests: ClaimRequest[] = [];
+      const requests: LeaseRequest[] = [];
       for (let i = 0; i < order.length && left > 0; i++) {
         const queue = order[(turn + i) % order.length] as EndpointQueue;
         const limit = Math.min(room(queue), left);
@@ -117,15 +117,15 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       }
       return requests;
     },
-    add(requests, claimed, claimedAtMs) {
+    add(requests, leased, leasedAtMs) {
       for (const { partnerId, limit } of requests) {
-        const mine = claimed.filter((delivery) => delivery.partnerId === partnerId);
+        const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A claim leaves half of its room to retries, so only less than that says that nothing is left.
+        // A lease leaves half of its room to retries, so only less than that says that nothing is left.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
-          queue.waiting.push({ delivery, claimedAtMs });
+          queue.waiting.push({ delivery, leasedAtMs });
           queue.held.add(delivery.id);
         }
       }
@@ -155,9 +155,9 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
     forget(delivery) {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
-    takeStale(claimedBeforeMs) {
+    takeStale(leasedBeforeMs) {
       return order.flatMap((queue) => {
-        const count = queue.waiting.findIndex((one) => one.claimedAtMs >= claimedBeforeMs);
+        const count = queue.waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
         return queue.waiting
           .splice(0, count === -1 ? queue.waiting.length : count)
           .map((one) => one.delivery);

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
-import type { ClaimedDelivery, FinishedAttempt, Outbox } from "../domain/deliveries.ts";
+import type { FinishedAttempt, LeasedDelivery, Outbox } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import { type Attempt, createEndpointQueues, type QueueLimits } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./outcome.ts";
 
 export type SenderLimits = QueueLimits & {
-  /** How long a claim lasts; a dead process's deliveries are taken over after it. */
+  /** How long a lease lasts; a dead process's deliveries are taken over after it. */
   readonly leaseMs: number;
   /** Over a whole exchange. */
   readonly deadlineMs: number;
@@ -48,7 +48,7 @@ export type Sender = {
   /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
   settle(): Promise<void>;
   /**
-   * Stops. What was claimed but not begun is given back, what is under way is awaited for as long as
+   * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
    * `drainMs`; what is cut off then is given back too and sent again by the next sender.
    */
   close(): Promise<void>;
@@ -57,7 +57,7 @@ export type Sender = {
 /**
  * Sends what is in the outbox until it is closed (decisions, Webhooks).
  *
- * Nothing that matters is only in memory: a claim is a lease in the database, which ends by itself when this
+ * Nothing that matters is only in memory: a delivery in hand is leased in the database, and a lease ends by itself when this
  * process dies, and only the holder of the lease records what became of an attempt. So a delivery is made at
  * least once and finished once, whatever dies and however many senders there are.
  */
@@ -111,14 +111,14 @@ export function startSender(dependencies: SenderDependencies): Sender {
     await giveBack(queues.update(await outbox.open(), clock.now()));
   }
 
-  /** Claims and begins attempts until there is no room or nothing due. */
+  /** Leases deliveries and begins attempts until there is no room or nothing due. */
   async function fill(): Promise<void> {
     launch();
     for (let requests = queues.wants(); requests.length > 0 && !isClosing; requests = queues.wants()) {
-      const claimedAtMs = performance.now();
+      const leasedAtMs = performance.now();
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
-      queues.add(requests, await outbox.claim(requests, lease), claimedAtMs);
+      queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
       // What an endpoint has left for later is read again at the next turn.
       isStale = true;
       launch();
@@ -145,17 +145,17 @@ export function startSender(dependencies: SenderDependencies): Sender {
     const at = clock.now();
     const report = (error: unknown) => onError?.(error);
     const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
-    // Begun before the slot is free, so that it shares a commit with the claim that the slot is then for.
+    // Begun before the slot is free, so that it shares a commit with the lease that the slot is then for.
     const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
     queues.end(attempt, result?.error !== null);
     if (!isClosing) wake({ look: false });
-    // What could not be recorded stays claimed until its lease ends, and is then sent again.
+    // What could not be recorded stays leased until its lease ends, and is then sent again.
     await recorded?.catch(report);
     queues.forget(delivery);
   }
 
   async function record(
-    delivery: ClaimedDelivery,
+    delivery: LeasedDelivery,
     { url, at, result }: { url: string; at: number; result: AttemptResult },
   ): Promise<void> {
     if (result.error === "ABORTED") return giveBack([delivery]);
@@ -163,12 +163,12 @@ export function startSender(dependencies: SenderDependencies): Sender {
     const finishedAt = clock.now();
     const next = error === null ? "delivered" : nextAfterFailure(delivery, result, finishedAt);
     const isGone = disablesEndpoint(status);
-    await outbox.finish({ claim: delivery, url, at, finishedAt, status, error, durationMs, next, isGone });
+    await outbox.finish({ delivery: delivery, url, at, finishedAt, status, error, durationMs, next, isGone });
     if (error !== null) isStale = true;
   }
 
   function nextAfterFailure(
-    delivery: ClaimedDelivery,
+    delivery: LeasedDelivery,
     { retryAfterSeconds }: AttemptResult,
     now: number,
   ): FinishedAttempt["next"] {
@@ -176,7 +176,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return step === "dead" ? step : { dueAt: now + step };
   }
 
-  async function giveBack(deliveries: readonly ClaimedDelivery[]): Promise<void> {
+  async function giveBack(deliveries: readonly LeasedDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
     await outbox.release(deliveries, clock.now()).finally(() => {
       for (const delivery of deliveries) queues.forget(delivery);
@@ -208,7 +208,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   };
 }
 
-/** How long a claim may wait for its turn, so that its lease outlives the attempt. */
+/** How long a leased delivery may wait for its turn, so that the lease outlives the attempt. */
 function longestWaitMs({ leaseMs, deadlineMs }: SenderLimits): number {
   return leaseMs - deadlineMs - attemptMarginMs;
 }

@@ -51,8 +51,8 @@ export function mintLink(
   now: number,
 ): { url: string; expiresAt: number } {
   const expiresAt = now + linkLifeMs;
-  const claim = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${claim}.${base64url(macOf(secrets, place.run, claim))}`;
+  const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
+  const token = `${content}.${base64url(macOf(secrets, place.run, content))}`;
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
@@ -72,8 +72,8 @@ export function checkToken(token: string, { secrets, run, now }: CheckOptions): 
 
 type CheckOptions = { readonly secrets: Secrets; readonly run: string; readonly now: number };
 
-function macOf(secrets: Secrets, run: string, claim: string): Uint8Array {
-  return secrets.mac("console-link", `${run}.${claim}`);
+function macOf(secrets: Secrets, run: string, content: string): Uint8Array {
+  return secrets.mac("console-link", `${run}.${content}`);
 }
 
 function asciiBytes(text: string): Uint8Array {

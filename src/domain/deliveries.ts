@@ -24,8 +24,8 @@ export type Delivery = {
   readonly createdAt: number;
   /** When the next attempt is due, if it is not held; null when there is none to come. */
   readonly dueAt: number | null;
-  /** A sender has claimed it: an attempt is under way, or was when the sender's process died. */
-  readonly claimed: boolean;
+  /** A sender has leased it: an attempt is under way, or was when the sender's process died. */
+  readonly leased: boolean;
   readonly heldBy: HeldBy | null;
   readonly finishedAt: number | null;
   /** Outcome of the last attempt: the HTTP status if there was one, and the code of the failure if it failed. */
@@ -65,8 +65,8 @@ export type PartnerBacklog = {
   readonly heldBy: HeldBy | null;
 };
 
-/** `claimed`: an attempt is under way just now, so there is nothing to send sooner. */
-export type RetryOutcome = "retried" | "claimed" | "delivered" | "no endpoint" | "not known";
+/** `leased`: an attempt is under way just now, so there is nothing to send sooner. */
+export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type DeliveryStore = {
   /** Newest first. */
@@ -87,26 +87,26 @@ export type DeliveryStore = {
 };
 
 /**
- * The other side of the outbox, for the sender: what is due, claimed by a lease. A claim whose process died
- * becomes due again by itself when the lease ends, and only the holder of the lease can finish it.
+ * The other side of the outbox, for the sender: what is due, taken by a lease. When its process dies, a delivery
+ * becomes due again by itself as the lease ends, and only the holder of the lease can finish it.
  */
 export type Outbox = {
   /** Moves when there may be something new to send, or something that must not be sent any more. */
   revision(): Promise<string>;
   /** Endpoints that may be sent to now, each with the time of its next work. */
   open(): Promise<OpenEndpoint[]>;
-  /** Claims deliveries that are due, in one commit. Those of an endpoint that was disabled meanwhile stay. */
-  claim(requests: readonly ClaimRequest[], lease: Lease): Promise<ClaimedDelivery[]>;
+  /** Leases deliveries that are due, in one commit. Those of an endpoint that was disabled meanwhile stay. */
+  lease(requests: readonly LeaseRequest[], lease: Lease): Promise<LeasedDelivery[]>;
   /**
    * Records an attempt and what becomes of its delivery and endpoint, in one commit.
    * @returns false, having changed nothing, when the lease is somebody else's by now
    */
   finish(attempt: FinishedAttempt): Promise<boolean>;
-  /** Gives claims back, due at once, without an attempt. */
-  release(claims: readonly Pick<ClaimedDelivery, "id" | "lease">[], now: number): Promise<void>;
+  /** Gives leases back, due at once, without an attempt. */
+  release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number): Promise<void>;
   /**
-   * Gives every claim back, whoever made it. For the one service that owns the database, before its sender starts:
-   * an older claim's process is dead or has lost the database, and can finish nothing any more.
+   * Gives every lease back, whoever made it. For the one service that owns the database, before its sender starts:
+   * an older lease's process is dead or has lost the database, and can finish nothing any more.
    */
   releaseAll(now: number): Promise<void>;
 };
@@ -118,20 +118,21 @@ export type OpenEndpoint = {
   readonly previousSecret: Uint8Array | null;
   readonly previousUntil: number | null;
   readonly failingSince: number | null;
-  /** When its next delivery is due or a claim of it ends; 0 for at once, null when nothing is pending. */
+  /** When its next delivery is due or a lease of it ends; 0 for at once, null when nothing is pending. */
   readonly nextDueAt: number | null;
 };
 
 /** `except`: ids that this process has in hand; a clock that was set forward must not end their leases. */
-export type ClaimRequest = {
+export type LeaseRequest = {
   readonly partnerId: string;
   readonly limit: number;
   readonly except: readonly number[];
 };
 
+/** Who holds deliveries, and until when. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
-export type ClaimedDelivery = {
+export type LeasedDelivery = {
   readonly id: number;
   readonly lease: string;
   readonly deliveryId: string;
@@ -139,13 +140,13 @@ export type ClaimedDelivery = {
   readonly eventId: string;
   readonly eventType: EventType;
   readonly body: string;
-  /** Attempts made before this claim, in all and since the current schedule began. */
+  /** Attempts made before this lease, in all and since the current schedule began. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
 
 export type FinishedAttempt = {
-  readonly claim: ClaimedDelivery;
+  readonly delivery: LeasedDelivery;
   /** The address that the attempt went to: another one's failure is not held against a new one. */
   readonly url: string;
   /** When the attempt began. */
@@ -183,7 +184,7 @@ function refusal(outcome: Exclude<RetryOutcome, "retried">): TvsError {
       return unknownDelivery();
     case "delivered":
       return new TvsError("REFUSED", "the delivery was acknowledged already; the receiver has it");
-    case "claimed":
+    case "leased":
       return new TvsError(
         "REFUSED",
         "an attempt of this delivery is under way just now; look again in a minute",

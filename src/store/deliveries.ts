@@ -147,7 +147,7 @@ function pageOf({ state, partnerId, limit }: DeliveryFilter): SqlStatement {
 function retryOutcome(row: Row | undefined): RetryOutcome {
   if (row === undefined) return "not known";
   if (text(row, "state") === "delivered") return "delivered";
-  return integer(row, "has_endpoint") === 1 ? "claimed" : "no endpoint";
+  return integer(row, "has_endpoint") === 1 ? "leased" : "no endpoint";
 }
 
 function delivery(row: Row): Delivery {
@@ -163,7 +163,7 @@ function delivery(row: Row): Delivery {
     attempts: integer(row, "attempts"),
     createdAt,
     dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
-    claimed: row.lease !== null,
+    leased: row.lease !== null,
     heldBy: textOrNull(row, "held_by") as HeldBy | null,
     finishedAt: integerOrNull(row, "finished_at"),
     lastStatus: integerOrNull(row, "last_status"),

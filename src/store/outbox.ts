@@ -1,8 +1,8 @@
 import type {
-  ClaimedDelivery,
-  ClaimRequest,
   FinishedAttempt,
   Lease,
+  LeasedDelivery,
+  LeaseRequest,
   OpenEndpoint,
   Outbox,
 } from "../domain/deliveries.ts";
@@ -77,7 +77,7 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
-    async claim(requests, lease) {
+    async lease(requests, lease) {
       const rows = await commit(requests.map((request) => claimStatement(request, lease)));
       return rows.flatMap((some, index) =>
         some.map((row) => claimed(row, lease.token, requests[index]?.partnerId ?? "")),
@@ -99,12 +99,12 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
   };
 }
 
-function claimStatement({ partnerId, limit, except }: ClaimRequest, { token, now, until }: Lease): Statement {
+function claimStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
   return { sql: claim, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
 function finishStatements(attempt: FinishedAttempt): Statement[] {
-  const { claim: one, at, finishedAt, status, error, durationMs, next } = attempt;
+  const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
   const isPending = typeof next === "object";
   const state = isPending ? "pending" : next;
   const dueAt = isPending ? next.dueAt : finishedAt;
@@ -116,7 +116,7 @@ function finishStatements(attempt: FinishedAttempt): Statement[] {
 }
 
 function endpointStatement({
-  claim: one,
+  delivery: one,
   url,
   finishedAt,
   status,
@@ -142,7 +142,7 @@ function openEndpoint(row: Row): OpenEndpoint {
   };
 }
 
-function claimed(row: Row, lease: string, partnerId: string): ClaimedDelivery {
+function claimed(row: Row, lease: string, partnerId: string): LeasedDelivery {
   const attempts = integer(row, "attempts");
   return {
     id: integer(row, "id"),

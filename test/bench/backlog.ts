@@ -66,7 +66,7 @@ async function measureClaims(
   const claim = async (requests: ReturnType<typeof requestFor>[], times: number[]) => {
     const now = Date.now();
     const startMs = performance.now();
-    const claims = await outbox.claim(requests, { token: randomUUID(), now, until: now + leaseMs });
+    const claims = await outbox.lease(requests, { token: randomUUID(), now, until: now + leaseMs });
     times.push(performance.now() - startMs);
     if (claims.length === 0) throw new Error("nothing was left to claim");
     await outbox.release(claims, now);

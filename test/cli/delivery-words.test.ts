@@ -16,7 +16,7 @@ function aDelivery(changes: Partial<Delivery> = {}): Delivery {
     attempts: 1,
     createdAt: now - 60_000,
     dueAt: now + 5_000,
-    claimed: false,
+    leased: false,
     heldBy: null,
     finishedAt: null,
     lastStatus: null,
@@ -75,8 +75,8 @@ describe("what comes next for a pending delivery", () => {
   const cases: [name: string, changes: Partial<Delivery>, words: RegExp][] = [
     ["it waits", {}, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
     ["it is due", { dueAt: now }, /^it is due/],
-    ["it is claimed", { claimed: true }, /^an attempt is under way$/],
-    ["the claim has ended", { claimed: true, dueAt: now - 1 }, /^it is due/],
+    ["it is leased", { leased: true }, /^an attempt is under way$/],
+    ["the lease has ended", { leased: true, dueAt: now - 1 }, /^it is due/],
     ["its partner is disabled", { heldBy: "partner" }, /tvs partners enable agency/],
     ["its database was restored", { heldBy: "restore" }, /tvs webhooks release/],
   ];

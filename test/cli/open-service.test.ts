@@ -29,7 +29,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
       const sent = await testWebhook(webhookDependencies(operator), "agency");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
-      const claims = await operator.stores.outbox.claim(
+      const claims = await operator.stores.outbox.lease(
         [{ partnerId: "agency", limit: 8, except: [] }],
         lease,
       );

@@ -57,12 +57,12 @@ function addFailed(dataDir: string, partnerId: string, failure: Failure): Promis
     const { deliveryId } = await testWebhook(webhookDependencies(operator), partnerId);
     const { error, status, at, retryAt } = failure;
     const lease = { token: `of ${deliveryId}`, now: at, until: at + 60_000 };
-    const [claim] = await outbox.claim([{ partnerId, limit: 1, except: [] }], lease);
+    const [delivery] = await outbox.lease([{ partnerId, limit: 1, except: [] }], lease);
     const url = (await webhooks.endpoint(partnerId))?.url;
-    if (claim?.deliveryId !== deliveryId || url === undefined) throw new Error("another one was claimed");
+    if (delivery?.deliveryId !== deliveryId || url === undefined) throw new Error("another one was leased");
     const next = retryAt === undefined ? ("dead" as const) : { dueAt: retryAt };
     const times = { at, finishedAt: at + 12, durationMs: 12 };
-    if (!(await outbox.finish({ claim, url, ...times, status, error, next, isGone: false })))
+    if (!(await outbox.finish({ delivery, url, ...times, status, error, next, isGone: false })))
       throw new Error("the lease was lost");
     return deliveryId;
   });

@@ -4,7 +4,7 @@ import {
   createEndpointQueues,
   type EndpointQueues,
 } from "../../src/delivery/endpoint-queues.ts";
-import type { ClaimedDelivery, OpenEndpoint } from "../../src/domain/deliveries.ts";
+import type { LeasedDelivery, OpenEndpoint } from "../../src/domain/deliveries.ts";
 
 const limits = {
   maxAttempts: 8,
@@ -22,18 +22,18 @@ function endpoint(partnerId: string, changes: Partial<OpenEndpoint> = {}): OpenE
 
 let lastId = 0;
 
-function delivery(partnerId: string): ClaimedDelivery {
+function delivery(partnerId: string): LeasedDelivery {
   lastId++;
   const event = { eventId: `e${lastId}`, eventType: "license.revoked", body: "{}" } as const;
   const counts = { attempts: 0, scheduledAttempts: 0 };
   return { id: lastId, lease: "t", deliveryId: `d${lastId}`, partnerId, ...event, ...counts };
 }
 
-/** Claims all that is wanted, from endpoints that have more than anybody wants. */
-function fill(queues: EndpointQueues, claimedAtMs = 0): void {
+/** Leases all that is wanted, from endpoints that have more than anybody wants. */
+function fill(queues: EndpointQueues, leasedAtMs = 0): void {
   const requests = queues.wants();
-  const claimed = requests.flatMap((one) => Array.from({ length: one.limit }, () => delivery(one.partnerId)));
-  queues.add(requests, claimed, claimedAtMs);
+  const leased = requests.flatMap((one) => Array.from({ length: one.limit }, () => delivery(one.partnerId)));
+  queues.add(requests, leased, leasedAtMs);
 }
 
 function launchAll(queues: EndpointQueues): Attempt[] {
@@ -79,7 +79,7 @@ describe("endpoints", () => {
   });
 });
 
-describe("claims", () => {
+describe("leases", () => {
   test("are bounded by endpoint and in all", () => {
     const queues = createEndpointQueues(limits);
     queues.update(

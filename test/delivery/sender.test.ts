@@ -427,14 +427,14 @@ describe("a restore's hold", () => {
 });
 
 describe("a sender", () => {
-  test("takes over what a dead one had claimed, when its lease ends and not before", () =>
+  test("takes over what a dead one had leased, when its lease ends and not before", () =>
     withWebhooks((world) =>
       withEndpoint(ok, async ({ url, received }) => {
         await world.subscribe("board", url);
         await world.putMany(regNos(3));
         const now = world.clock.now();
         const requests = [{ partnerId: "board", limit: 2, except: [] }];
-        const dead = await world.other.outbox.claim(requests, { token: "dead", now, until: now + 60_000 });
+        const dead = await world.other.outbox.lease(requests, { token: "dead", now, until: now + 60_000 });
         expect(dead.length).toBe(2);
         const sender = world.sender();
         await sender.settle();
@@ -473,24 +473,28 @@ describe("a sender", () => {
       ),
     ));
 
-  test("does not record for a claim that has become another's", () =>
+  test("does not record under a lease that has become another's", () =>
     withWebhooks((world) => {
-      const claim = (outbox: typeof world.outbox, token: string, from: number) => {
+      const leaseFrom = (outbox: typeof world.outbox, token: string, from: number) => {
         const lease = { token, now: from, until: from + 60_000 };
-        return outbox.claim([{ partnerId: "board", limit: 5, except: [] }], lease);
+        return outbox.lease([{ partnerId: "board", limit: 5, except: [] }], lease);
       };
       return withEndpoint(ok, async ({ url }) => {
         await world.subscribe("board", url);
         await world.put("A/B/C/1");
         const at = world.clock.now();
-        const [mine] = await claim(world.outbox, "mine", at);
-        const [theirs] = await claim(world.other.outbox, "theirs", at + 60_000);
-        if (mine === undefined || theirs === undefined) throw new Error("not claimed");
+        const [mine] = await leaseFrom(world.outbox, "mine", at);
+        const [theirs] = await leaseFrom(world.other.outbox, "theirs", at + 60_000);
+        if (mine === undefined || theirs === undefined) throw new Error("not leased");
         const result = { url, at, finishedAt: at, status: 200, error: null, durationMs: 1, isGone: false };
-        expect(await world.outbox.finish({ ...result, claim: mine, next: "delivered" })).toBe(false);
+        expect(await world.outbox.finish({ ...result, delivery: mine, next: "delivered" })).toBe(false);
         expect(await world.deliveries()).toEqual([["board", "pending", 0]]);
-        expect(await world.other.outbox.finish({ ...result, claim: theirs, next: "delivered" })).toBe(true);
-        expect(await world.other.outbox.finish({ ...result, claim: theirs, next: "delivered" })).toBe(false);
+        expect(await world.other.outbox.finish({ ...result, delivery: theirs, next: "delivered" })).toBe(
+          true,
+        );
+        expect(await world.other.outbox.finish({ ...result, delivery: theirs, next: "delivered" })).toBe(
+          false,
+        );
         expect(await world.rows("SELECT 1 FROM delivery_attempts")).toHaveLength(1);
       });
     }));

@@ -192,19 +192,19 @@ describe("deliveries", () => {
       await world.subscribe("board", "http://127.0.0.1:9/");
       await world.put("A/B/C/1");
       const now = world.clock.now();
-      await world.outbox.claim([{ partnerId: "board", limit: 1, except: [] }], {
+      await world.outbox.lease([{ partnerId: "board", limit: 1, except: [] }], {
         token: "t",
         now,
         until: now + 1,
       });
       const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-      expect(delivery?.claimed).toBe(true);
+      expect(delivery?.leased).toBe(true);
       const deliveryId = delivery?.deliveryId ?? "";
       expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({
         message: expect.stringContaining("under way"),
       });
       world.clock.add(1);
-      expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", claimed: false });
+      expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });
     }));
 });
 

@@ -172,7 +172,7 @@ describe("the outbox", () => {
       await subscribe(world, "board");
       await world.putMany(Array.from({ length: 10 }, (_, index) => `A/B/C/${index}`));
       const claim = (outbox: typeof world.outbox, token: string, now: number, except: number[] = []) =>
-        outbox.claim([{ partnerId: "board", limit: 8, except }], { token, now, until: now + 1_000 });
+        outbox.lease([{ partnerId: "board", limit: 8, except }], { token, now, until: now + 1_000 });
       const [mine, theirs] = await Promise.all([
         claim(world.outbox, "a", 5_000),
         claim(world.other.outbox, "b", 5_000),
@@ -192,7 +192,7 @@ describe("the outbox", () => {
       expect(await world.outbox.open()).toMatchObject([{ partnerId: "board", nextDueAt: 0 }]);
       await world.webhooks.disable("board", 1);
       const lease = { token: "a", now: 5_000, until: 6_000 };
-      expect(await world.outbox.claim([{ partnerId: "board", limit: 8, except: [] }], lease)).toEqual([]);
+      expect(await world.outbox.lease([{ partnerId: "board", limit: 8, except: [] }], lease)).toEqual([]);
       expect(await world.outbox.open()).toEqual([]);
     }));
 
