@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify, webcrypto } from "node:crypto";
 import { CompactSign, calculateJwkThumbprint } from "jose";
-import { hasRocaFingerprint } from "../partner/roca.ts";
+import { hasRocaFingerprint } from "../partner/rsa-key.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Secrets } from "./secrets.ts";

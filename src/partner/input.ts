@@ -3,7 +3,6 @@
  * array, or NDJSON of any of these. One bad part never hides the others.
  */
 
-import { sliceJson, sliceMembers } from "./json-slices.ts";
 import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import {
@@ -13,6 +12,8 @@ import {
   type JsonObject,
   type JsonValue,
   readStrictJson,
+  sliceJson,
+  sliceMembers,
 } from "./strict-json.ts";
 
 /** Where in the input an envelope stood: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */

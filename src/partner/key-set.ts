@@ -6,8 +6,7 @@
  */
 
 import { formatSeconds } from "./date-time.ts";
-import { type HistoricKey, type KeyHistory, readKeyHistory } from "./key-history.ts";
-import type { KeyWindow } from "./key-window.ts";
+import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } from "./key-history.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
 import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";

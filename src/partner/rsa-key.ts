@@ -1,8 +1,10 @@
-/** Vets one JSON Web Key (RFC 7517, RFC 7518 section 6.3) before anything is verified with it. */
+/**
+ * RSA public keys: one JSON Web Key (RFC 7517, RFC 7518 section 6.3) is vetted before anything is verified with it, and
+ * verifies signatures then.
+ */
 
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { type Refusal, refuse } from "./reasons.ts";
-import { hasRocaFingerprint } from "./roca.ts";
 import type { JsonObject } from "./strict-json.ts";
 
 /** A public RSA key that was vetted, stripped to what verification needs. */
@@ -122,4 +124,84 @@ export function isThumbprint(text: string): boolean {
 export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
   const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
   return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
+}
+
+/**
+ * The ROCA fingerprint (CVE-2017-15361; Nemec et al., "The Return of Coppersmith's Attack", 2017).
+ *
+ * The broken generator makes primes of the form `k·M + (65537^a mod M)`, M a product of small primes. So for
+ * each small prime that divides M, the modulus is a power of 65537 as well. Below are the discriminators of
+ * the published test: the primes for which powers of 65537 are not simply everything. A random modulus
+ * passes all of them with a chance of one in 2^28.
+ */
+const generator = 65537;
+const discriminators = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157];
+
+function powersModulo(prime: number): Set<number> {
+  const powers = new Set<number>();
+  let power = 1;
+  while (!powers.has(power)) {
+    powers.add(power);
+    power = (power * generator) % prime;
+  }
+  return powers;
+}
+
+const subgroups = discriminators.map((prime) => ({ prime: BigInt(prime), powers: powersModulo(prime) }));
+
+/**
+ * Whether an RSA modulus carries the fingerprint of the broken generator.
+ *
+ * @param modulus the public modulus n
+ */
+export function hasRocaFingerprint(modulus: bigint): boolean {
+  return subgroups.every(({ prime, powers }) => powers.has(Number(modulus % prime)));
+}
+
+/**
+ * Checks one signature. A host with faster cryptography injects its own.
+ *
+ * @param kid the key id, for caches
+ * @param jwk the vetted public key
+ * @param signingInput the bytes of `header.payload`
+ * @param signature the signature, as long as the modulus
+ */
+export type VerifySignature = (
+  kid: string,
+  jwk: RsaPublicJwk,
+  signingInput: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+) => boolean | Promise<boolean>;
+
+const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+
+/** Importing costs as much as several verifications, so each vetted key is imported once. */
+const imported = new WeakMap<RsaPublicJwk, Promise<CryptoKey>>();
+
+function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
+  const known = imported.get(jwk);
+  if (known !== undefined) return known;
+  const key = crypto.subtle.importKey("jwk", { kty: "RSA", n: jwk.n, e: jwk.e }, algorithm, false, [
+    "verify",
+  ]);
+  imported.set(jwk, key);
+  return key;
+}
+
+/**
+ * Checks a signature, RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3), with WebCrypto. Browsers offer it in secure
+ * contexts only: https or localhost.
+ */
+export async function verifyWithWebCrypto(
+  _kid: string,
+  jwk: RsaPublicJwk,
+  signingInput: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
+}
+
+/** A signature is exactly as long as the modulus (RFC 8017 section 8.2.2, step 1). */
+export function hasSignatureLength(key: VettedKey, signature: Uint8Array): boolean {
+  return signature.length === key.modulusBytes;
 }

@@ -2,13 +2,12 @@
 
 import { type Claims, readClaims, readIssuedAt } from "./claims.ts";
 import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
-import { keyHistoryType } from "./key-history.ts";
+import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
-import { checkCompromise, checkWindow } from "./key-window.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./signature.ts";
+import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
 import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import {
   accept,

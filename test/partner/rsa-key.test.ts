@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKeySet } from "../../src/partner/key-set.ts";
-import { hasRocaFingerprint } from "../../src/partner/roca.ts";
+import { hasRocaFingerprint } from "../../src/partner/rsa-key.ts";
 import { folder } from "../fixtures/envelope-tokens.ts";
 
 function modulusOf(jwk: { n?: string }): bigint {
