@@ -1,9 +1,8 @@
 import type { Config } from "../src/config.ts";
 import { type Call, type CallFilter, parseStatuses } from "../src/domain/calls.ts";
-import { isoTime } from "../src/domain/clock.ts";
+import { isoTime, timeOfUuid } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
-import { timeOfUuid } from "../src/domain/uuid-time.ts";
 import { type CallReader, openCallReader } from "../src/store/call-file.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";

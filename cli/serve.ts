@@ -1,7 +1,7 @@
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import { isLoopbackHost } from "../src/domain/issuer.ts";
 import type { Settings } from "../src/domain/live.ts";
+import { isLoopbackHost } from "../src/domain/networks.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/http/connection-info.ts";

@@ -1,8 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
-import { isWildcard } from "./domain/issuer.ts";
-import { parseNetwork } from "./domain/networks.ts";
+import { isWildcard, parseNetwork } from "./domain/networks.ts";
 import { parseRetention } from "./domain/retention.ts";
 
 /** The environment, of which this file is the only reader. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import ipaddr from "ipaddr.js";
 import type { ServeConfig } from "../../src/config.ts";
-import { isLoopbackHost } from "../../src/domain/issuer.ts";
+import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { type Check, ok, warn } from "./check.ts";
 
 /** Longer nobody waits for an answer; resolvers give up later by themselves. */

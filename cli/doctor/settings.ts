@@ -1,8 +1,8 @@
 /** What `tvs doctor` says of what the database remembers: settings that work, and that nobody may have meant. */
 
 import type { Config } from "../../src/config.ts";
-import { issuerFlaw } from "../../src/domain/issuer.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
+import { issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { type Check, ok, warn } from "./check.ts";

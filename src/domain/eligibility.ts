@@ -1,7 +1,41 @@
-import type { CertificateStatus, License, Purpose, Reason } from "../partner/contract.ts";
+import {
+  type CertificateStatus,
+  type EligibilityResult,
+  type License,
+  notFoundResult,
+  type Purpose,
+  type Reason,
+} from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
-import { licenseStartsLater, type Teacher } from "./teachers.ts";
+import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers.ts";
+
+/** The verdict on a teacher, or on nobody, for a purpose (contract, EligibilityResult). */
+export function eligibilityResult(
+  teacher: Teacher | null,
+  options: { purpose: Purpose; policy: Policy; today: CalendarDate },
+): EligibilityResult {
+  if (teacher === null) return notFoundResult;
+  const license = licenseOn(teacher, options.today);
+  const reasons = ineligibilityReasons(teacher, license, options);
+  return {
+    found: true,
+    source: teacher.source,
+    status: license.status,
+    eligible: reasons.length === 0,
+    reasons,
+    teacher: { name: teacher.name, tId: teacher.tId, state: teacher.state, category: teacher.category },
+    license,
+    certificate: certificateOf(teacher),
+    profile: profileOf(teacher),
+  };
+}
+
+function profileOf(teacher: Teacher): EligibilityResult["profile"] {
+  if (teacher.source !== "new_system") return null;
+  const { qualifications = [], employment = [] } = teacher.profile ?? {};
+  return { ninVerified: teacher.ninVerified, qualifications, employment };
+}
 
 /**
  * Every reason why a teacher is not eligible for a purpose, in the published order; none when eligible.

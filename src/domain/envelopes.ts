@@ -1,10 +1,6 @@
 import { Buffer } from "node:buffer";
-import type { EligibilityResult, Purpose, SignedEnvelope } from "../partner/contract.ts";
-import type { CalendarDate } from "./clock.ts";
+import type { EligibilityResult, SignedEnvelope } from "../partner/contract.ts";
 import { isoSeconds } from "./clock.ts";
-import { ineligibilityReasons } from "./eligibility.ts";
-import type { Policy } from "./policy.ts";
-import { certificateOf, licenseOn, type Teacher } from "./teachers.ts";
 
 /** Signs with one private key of the ring. The port that signing/ implements. */
 export type Signer = {
@@ -17,45 +13,6 @@ export type Signer = {
    */
   sign(kid: string, input: string, options?: { readonly bulk?: boolean }): Promise<string>;
 };
-
-const nobody: EligibilityResult = {
-  found: false,
-  source: null,
-  status: "NOT_FOUND",
-  eligible: false,
-  reasons: ["TEACHER_NOT_FOUND"],
-  teacher: null,
-  license: null,
-  certificate: null,
-  profile: null,
-};
-
-/** The verdict on a teacher, or on nobody, for a purpose (contract, EligibilityResult). */
-export function eligibilityResult(
-  teacher: Teacher | null,
-  options: { purpose: Purpose; policy: Policy; today: CalendarDate },
-): EligibilityResult {
-  if (teacher === null) return nobody;
-  const license = licenseOn(teacher, options.today);
-  const reasons = ineligibilityReasons(teacher, license, options);
-  return {
-    found: true,
-    source: teacher.source,
-    status: license.status,
-    eligible: reasons.length === 0,
-    reasons,
-    teacher: { name: teacher.name, tId: teacher.tId, state: teacher.state, category: teacher.category },
-    license,
-    certificate: certificateOf(teacher),
-    profile: profileOf(teacher),
-  };
-}
-
-function profileOf(teacher: Teacher): EligibilityResult["profile"] {
-  if (teacher.source !== "new_system") return null;
-  const { qualifications = [], employment = [] } = teacher.profile ?? {};
-  return { ninVerified: teacher.ninVerified, qualifications, employment };
-}
 
 export type Claims = {
   readonly verificationId: string;

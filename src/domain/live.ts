@@ -1,7 +1,7 @@
 import { type Calendar, type Clock, createCalendar } from "./clock.ts";
 import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
-import { issuerFlaw } from "./issuer.ts";
 import { jwks, type KeyRing, type KeyStore, keyRing, signKeyHistory } from "./keys.ts";
+import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
 import type { Secrets } from "./secrets.ts";

@@ -1,9 +1,8 @@
 import type { AttestationMaintenance } from "./attestations.ts";
-import { type Clock, isoTime } from "./clock.ts";
+import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
 import { repeat } from "./serial.ts";
-import { timeOfUuid } from "./uuid-time.ts";
 
 const dayMs = 86_400_000;
 /** A year is counted long, so that nothing is deleted a day early. */

@@ -1,7 +1,7 @@
 import type { LicenseStatus, Purpose, Reason } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { CalendarDate } from "./clock.ts";
-import { eligibilityResult } from "./envelopes.ts";
+import { eligibilityResult } from "./eligibility.ts";
 import { TvsError } from "./errors.ts";
 import type { Policy } from "./policy.ts";
 import { ninPattern } from "./search-term.ts";

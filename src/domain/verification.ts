@@ -1,12 +1,19 @@
 import pMap from "p-map";
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
-import type { AnsweredCall, Attestation, AttestationStore, AttestedOperation } from "./attestations.ts";
+import {
+  type AnsweredCall,
+  type Attestation,
+  type AttestationStore,
+  type AttestedOperation,
+  askedFor,
+  contextForEvidence,
+} from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
-import { eligibilityResult, type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
+import { eligibilityResult } from "./eligibility.ts";
+import { type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
 import { isTvsError, TvsError } from "./errors.ts";
-import { askedFor, contextForEvidence } from "./evidence.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";

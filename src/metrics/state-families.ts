@@ -1,7 +1,6 @@
 import type { PartnerBacklog } from "../domain/deliveries.ts";
-import type { KeyRing } from "../domain/keys.ts";
+import { type KeyRing, rotationOf } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
-import { rotationOf } from "../domain/rotation.ts";
 import type { Family, Sample } from "./families.ts";
 import { readDescriptors, readProcessUse } from "./process-figures.ts";
 

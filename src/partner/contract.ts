@@ -70,6 +70,19 @@ export type EligibilityResult = {
   profile: Profile | null;
 };
 
+/** The result when the register knows nobody by the identifier. */
+export const notFoundResult: EligibilityResult = {
+  found: false,
+  source: null,
+  status: "NOT_FOUND",
+  eligible: false,
+  reasons: ["TEACHER_NOT_FOUND"],
+  teacher: null,
+  license: null,
+  certificate: null,
+  profile: null,
+};
+
 /** Contract, SignedEnvelope: `signature` is a compact RS256 JWS whose `result` claim is authoritative. */
 export type SignedEnvelope = {
   verificationId: string;

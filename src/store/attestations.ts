@@ -1,5 +1,5 @@
 import type { Attestation, AttestationStore, AttestedOperation } from "../domain/attestations.ts";
-import { timeOfUuid, uuidFrom } from "../domain/uuid-time.ts";
+import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import { answeredCalls, attestationColumns as columns } from "./answered-calls.ts";
 import type { Commit } from "./driver/commits.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, statSync } from "node:fs";
 import type { Call, CallFilter } from "../domain/calls.ts";
+import { uuidFrom } from "../domain/clock.ts";
 import { type ErrorCode, TvsError } from "../domain/errors.ts";
-import { uuidFrom } from "../domain/uuid-time.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, type RowsTarget, type Statement, statement, storeError } from "./driver/driver.ts";
 import { flag, integer, text, textOrNull } from "./driver/rows.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { eligibilityResult, sealEnvelope } from "../../src/domain/envelopes.ts";
+import { eligibilityResult } from "../../src/domain/eligibility.ts";
+import { sealEnvelope } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/teachers.ts";
 import { rejection } from "../rejection.ts";

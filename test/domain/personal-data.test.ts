@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { contextForEvidence } from "../../src/domain/evidence.ts";
+import { contextForEvidence } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
 import { checkReason } from "../../src/domain/teacher-changes.ts";

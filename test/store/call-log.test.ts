@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { v7 as uuidv7 } from "uuid";
 import type { Call, CallFilter } from "../../src/domain/calls.ts";
-import { uuidFrom } from "../../src/domain/uuid-time.ts";
+import { uuidFrom } from "../../src/domain/clock.ts";
 import { configureLog } from "../../src/log.ts";
 import { callRow, openCallReader } from "../../src/store/call-file.ts";
 import { createCallLog, writeInThread } from "../../src/store/call-log.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { timeOfUuid } from "../../../src/domain/uuid-time.ts";
+import { timeOfUuid } from "../../../src/domain/clock.ts";
 import type { ConnectionInfo } from "../../../src/server/http/connection-info.ts";
 import { type Listener, type ListenOptions, listen } from "../../../src/server/http/listen.ts";
 import { makeCertificate } from "../../certificates.ts";

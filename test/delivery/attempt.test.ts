@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Stripe from "stripe";
-import { signDelivery } from "../../src/domain/webhook-signature.ts";
+import { signDelivery } from "../../src/delivery/attempt.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
 import { rejection } from "../rejection.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { askedFor, contextForEvidence } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { askedFor, contextForEvidence } from "../../src/domain/evidence.ts";
 import { aStoredTeacher, secrets } from "./samples.ts";
 
 const index = createBlindIndex(secrets.blindIndexKey);
