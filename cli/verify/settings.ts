@@ -3,6 +3,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
+import { Refusal } from "../../src/partner/reasons.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "../../src/partner/strict-json.ts";
 
@@ -45,7 +46,7 @@ async function readProfiles(path: string): Promise<JsonObject> {
   const bytes = await readFile(path).catch(() => null);
   if (bytes === null) return {};
   const reading = readStrictJson(bytes);
-  const profiles = "value" in reading && isJsonObject(reading.value) ? reading.value.profiles : undefined;
+  const profiles = !(reading instanceof Refusal) && isJsonObject(reading) ? reading.profiles : undefined;
   if (!isJsonObject(profiles)) throw usage(`the profiles in ${path} are damaged: mend or remove the file`);
   return profiles;
 }

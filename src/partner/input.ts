@@ -4,7 +4,7 @@
  */
 
 import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
-import { type Refusal, refuse } from "./reasons.ts";
+import { Refusal, refuse } from "./reasons.ts";
 import {
   decodeUtf8,
   isJsonObject,
@@ -60,8 +60,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   for (const [index, slice] of slices.entries()) {
     const reading = readStrictJson(slice);
     const place = { line, index };
-    if ("value" in reading) yield { place, value: reading.value };
-    else yield { place, refusal: refuse(reading.problem) };
+    yield reading instanceof Refusal ? { place, refusal: reading } : { place, value: reading };
   }
 }
 
@@ -79,17 +78,17 @@ function findSlices(text: string): string[] | null {
   if (names.size < members.length || names.has("signature")) return null;
   const slices = sliceJson(results.value);
   const others = members.filter((member) => member !== results);
-  const isSound = others.every(({ value }) => "value" in readStrictJson(value));
+  const isSound = others.every(({ value }) => !(readStrictJson(value) instanceof Refusal));
   const count = others.find(({ name }) => name === "count")?.value;
   return isSound && Number(count) === slices.length ? slices : null;
 }
 
 function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
   const reading = readStrictJson(text);
-  if ("value" in reading) return yield* expand(reading.value, place);
-  const slices = isParsed(text, reading.problem) ? findSlices(text.trim()) : null;
+  if (!(reading instanceof Refusal)) return yield* expand(reading, place);
+  const slices = isParsed(text, reading) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
-  else yield { place, refusal: refuse(reading.problem) };
+  else yield { place, refusal: reading };
 }
 
 /**
@@ -155,7 +154,7 @@ export function* readLineBlock(bytes: Uint8Array, counter: LineCounter): Generat
  */
 export function isRecord(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
-  return /^\s*[[{]/.test(line) && !("problem" in readStrictJson(line));
+  return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
 
 /** The first two lines that are not blank. */
@@ -182,7 +181,7 @@ function isLines(text: string): boolean {
   if (second === undefined) return false;
   if (!/^\s*[[{"]/.test(first) || isRecord(first)) return true;
   const reading = readStrictJson(text);
-  return "problem" in reading && !isParsed(text, reading.problem) && hasRecordLine(text);
+  return reading instanceof Refusal && !isParsed(text, reading) && hasRecordLine(text);
 }
 
 /**

@@ -85,14 +85,12 @@ export function splitLineJws(text: string, bytes: Uint8Array<ArrayBuffer>, start
  */
 export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
   const reading = readStrictJson(bytes);
-  if ("value" in reading) {
-    return isJsonObject(reading.value)
-      ? reading.value
-      : refuse("JWS_MALFORMED", `The ${part} is no JSON object.`);
+  if (!(reading instanceof Refusal)) {
+    return isJsonObject(reading) ? reading : refuse("JWS_MALFORMED", `The ${part} is no JSON object.`);
   }
-  const isForm = reading.problem === "JSON_MALFORMED" || reading.problem === "INPUT_NOT_UTF8";
+  const isForm = reading.reason === "JSON_MALFORMED" || reading.reason === "INPUT_NOT_UTF8";
   if (isForm) return refuse("JWS_MALFORMED", `The ${part} is not JSON in UTF-8.`);
-  return refuse(reading.problem, `The ${part} is not strict JSON.`);
+  return refuse(reading.reason, `The ${part} is not strict JSON.`);
 }
 
 function vetHeader(header: JsonObject): JwsHeader | Refusal {

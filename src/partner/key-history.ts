@@ -110,7 +110,7 @@ function unwrap(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.startsWith("{")) return trimmed;
   const reading = readStrictJson(trimmed);
-  const wrapper = "value" in reading && isJsonObject(reading.value) ? reading.value : {};
+  const wrapper = !(reading instanceof Refusal) && isJsonObject(reading) ? reading : {};
   return typeof wrapper.keyHistory === "string" ? wrapper.keyHistory : "";
 }
 

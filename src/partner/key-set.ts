@@ -46,8 +46,8 @@ function withoutMark(text: string): string {
 
 function readJwksText(text: string): JsonValue | Refusal {
   const reading = readStrictJson(withoutMark(text));
-  if ("value" in reading) return reading.value;
-  const isDuplicate = reading.problem === "JSON_DUPLICATE_MEMBER";
+  if (!(reading instanceof Refusal)) return reading;
+  const isDuplicate = reading.reason === "JSON_DUPLICATE_MEMBER";
   return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
 }
 

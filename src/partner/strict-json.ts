@@ -7,17 +7,14 @@
  * `maxJsonValues` are not read at all.
  */
 
-import type { RefusalReason } from "./reasons.ts";
+import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
 
 /** What a JSON text can hold. Member names are own properties, `__proto__` included. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [member: string]: JsonValue };
 
-/** The refusals of this reader. */
+/** The reasons of this reader. */
 export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
-
-/** The value, or the one reason why there is none. */
-export type JsonReading = { readonly value: JsonValue } | { readonly problem: JsonReason };
 
 /** An envelope is about six levels deep; a profile may add a few. */
 export const maxJsonDepth = 32;
@@ -66,27 +63,27 @@ function endOfString(text: string, from: number): number {
  * take gigabytes. It leaps over strings, so a long signature costs one native search. Up to where a text stops being
  * JSON the parser sees the same; what is counted beyond does no harm, because the parser refuses the text.
  *
- * @returns how many members it writes: every string that a colon follows
+ * @returns how many members it writes (every string that a colon follows), or the refusal
  */
-export function outlineJson(text: string): { readonly members: number } | { readonly problem: JsonReason } {
+export function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
   for (let at = 0; at < text.length; ) {
     const code = text.charCodeAt(at++);
     if (code === 0x22) {
       at = endOfString(text, at) + 1;
-      if (at === 0) return { problem: "JSON_MALFORMED" };
+      if (at === 0) return refuse("JSON_MALFORMED");
       while (text.charCodeAt(at) <= 0x20) at++;
       if (text.charCodeAt(at) === 0x3a) members++;
     } else if (code === 0x2c) {
-      if (++values > maxJsonValues) return { problem: "INPUT_TOO_LARGE" };
+      if (++values > maxJsonValues) return refuse("INPUT_TOO_LARGE");
     } else if (code === 0x5b || code === 0x7b) {
-      if (++depth > maxJsonDepth) return { problem: "JSON_TOO_DEEP" };
-      if (++values > maxJsonValues) return { problem: "INPUT_TOO_LARGE" };
+      if (++depth > maxJsonDepth) return refuse("JSON_TOO_DEEP");
+      if (++values > maxJsonValues) return refuse("INPUT_TOO_LARGE");
     } else if (code === 0x5d || code === 0x7d) {
       depth--;
     }
   }
-  return { members };
+  return members;
 }
 
 function surveyString(text: string, census: Census): void {
@@ -119,11 +116,11 @@ function survey(value: JsonValue, depth: number, census: Census): void {
   else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
 }
 
-function parse(text: string): JsonReading {
+function parse(text: string): JsonValue | Refusal {
   try {
-    return { value: JSON.parse(text) as JsonValue };
+    return JSON.parse(text) as JsonValue;
   } catch {
-    return { problem: "JSON_MALFORMED" };
+    return refuse("JSON_MALFORMED");
   }
 }
 
@@ -134,33 +131,33 @@ function parse(text: string): JsonReading {
  * text has a duplicate exactly when it writes more members than the parsed value holds.
  *
  * @param input the text, or its bytes in UTF-8
- * @returns the value, or the reason for refusing it; it never throws
+ * @returns the value, or the refusal, whose reason is a {@link JsonReason}; it never throws
  */
-export function readStrictJson(input: string | Uint8Array): JsonReading {
+export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal {
   const text = typeof input === "string" ? input : decodeUtf8(input);
-  if (text === null) return { problem: "INPUT_NOT_UTF8" };
-  const outline = outlineJson(text);
-  if ("problem" in outline && text.length > harmlessLength) return outline;
-  const reading = parse(text);
-  if ("problem" in reading) return reading;
+  if (text === null) return refuse("INPUT_NOT_UTF8");
+  const membersWritten = outlineJson(text);
+  if (membersWritten instanceof Refusal && text.length > harmlessLength) return membersWritten;
+  const value = parse(text);
+  if (value instanceof Refusal) return value;
   const checkStrings = surrogateEscape.test(text) || !text.isWellFormed();
   const census: Census = { members: 0, checkStrings, problem: null };
-  survey(reading.value, 0, census);
+  survey(value, 0, census);
   const { members, problem } = census;
-  if (problem === "JSON_TOO_DEEP") return { problem };
-  if (!("members" in outline) || members !== outline.members) return { problem: "JSON_DUPLICATE_MEMBER" };
-  return problem === null ? reading : { problem };
+  if (problem === "JSON_TOO_DEEP") return refuse(problem);
+  if (members !== membersWritten) return refuse("JSON_DUPLICATE_MEMBER");
+  return problem === null ? value : refuse(problem);
 }
 
 /**
  * Whether a text that was refused was at least parsed, hence is JSON whose parts can be told apart without doubt.
  *
  * @param text the text
- * @param problem why `readStrictJson` refused it
+ * @param refusal what `readStrictJson` gave for it
  */
-export function isParsed(text: string, problem: JsonReason): boolean {
-  if (problem === "JSON_TOO_DEEP") return text.length <= harmlessLength;
-  return problem !== "JSON_MALFORMED" && problem !== "INPUT_NOT_UTF8" && problem !== "INPUT_TOO_LARGE";
+export function isParsed(text: string, { reason }: Refusal): boolean {
+  if (reason === "JSON_TOO_DEEP") return text.length <= harmlessLength;
+  return reason !== "JSON_MALFORMED" && reason !== "INPUT_NOT_UTF8" && reason !== "INPUT_TOO_LARGE";
 }
 
 /** The index after the string that opens at `quote`. */

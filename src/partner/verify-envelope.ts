@@ -97,7 +97,7 @@ function readForm(input: string | JsonValue): Form | Refusal {
     const written = readWrittenForm(input);
     if (written !== null) return written;
     const reading = readStrictJson(input);
-    return "value" in reading ? readEnvelopeValue(reading.value) : refuse(reading.problem);
+    return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
   }
   const jws = splitCompactJws(input);
   return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null, written: null };

@@ -1,6 +1,7 @@
 /** Verifies a received webhook delivery (contract, Events: the signature rule). */
 
 import type { WebhookEvent } from "./contract.ts";
+import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
 
 /** Every reason for refusing a delivery, with one sentence each. The names are stable. */
@@ -70,7 +71,7 @@ function isEqualInConstantTime(left: Uint8Array, right: Uint8Array): boolean {
 
 function readEvent(rawBody: string | Uint8Array): WebhookEvent | null {
   const reading = readStrictJson(rawBody);
-  const event = "value" in reading && isJsonObject(reading.value) ? reading.value : {};
+  const event = !(reading instanceof Refusal) && isJsonObject(reading) ? reading : {};
   const texts = [event.eventId, event.eventType, event.occurredAt];
   const isEvent = texts.every((text) => typeof text === "string") && isJsonObject(event.data);
   return isEvent ? (event as unknown as WebhookEvent) : null;

@@ -9,6 +9,7 @@
  */
 
 import type { OuterMembers } from "./outer-members.ts";
+import { Refusal } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, maxJsonDepth, outlineJson } from "./strict-json.ts";
 
 /** An envelope in the service's own writing. */
@@ -78,7 +79,7 @@ function isModest(value: JsonValue, depth: number): boolean {
  */
 function parseResult(text: string): JsonObject | null {
   if (text.includes("\\")) return null;
-  if (text.length > usualResultLength && "problem" in outlineJson(text)) return null;
+  if (text.length > usualResultLength && outlineJson(text) instanceof Refusal) return null;
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;

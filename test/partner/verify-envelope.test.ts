@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../../src/partner/key-set.ts";
-import { refusalReasons, refuse } from "../../src/partner/reasons.ts";
+import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { checkNames, type Verification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
@@ -232,7 +232,7 @@ describe("the options", () => {
 
   test("a parsed envelope is taken as it is", async () => {
     const reading = readStrictJson(read("inputs", "valid.json"));
-    const value = "value" in reading ? reading.value : null;
+    const value = reading instanceof Refusal ? null : reading;
     expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
     expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
     const list = [String(read("inputs", "valid-bare.jws"))];

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonReason, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
+import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
+import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { type ImportField, importFields, type RawRow } from "./fields.ts";
 import { maxRowLength, type RowSource, UnreadableError } from "./source.ts";
 
@@ -64,7 +65,7 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
 type Fault = NonNullable<RawRow["fault"]>["code"];
 
 /** What a strict reader refuses and a row cannot be made of; the others are a matter of single members. */
-const faultOf: Readonly<Partial<Record<JsonReason, Fault>>> = {
+const faultOf: Readonly<Partial<Record<RefusalReason, Fault>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
   // Which of two values was meant cannot be known.
@@ -73,11 +74,11 @@ const faultOf: Readonly<Partial<Record<JsonReason, Fault>>> = {
 
 function readObject(text: string): { members: Record<string, unknown> } | { code: Fault } {
   const reading = readStrictJson(text);
-  const code = "problem" in reading ? faultOf[reading.problem] : undefined;
+  const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return { code };
   // JSON in UTF-8 has no need of this character: it stands where bytes were none.
   if (text.includes("\ufffd")) return { code: "TEXT_INVALID" };
-  const value = "value" in reading ? reading.value : (JSON.parse(text) as JsonValue);
+  const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
   return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
 }
 
