@@ -198,9 +198,7 @@ function fail(error: unknown, words: readonly string[]): number {
 
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
-  const { message, code } = error as { message?: string; code?: string };
-  // Errors of other parts that are meant for the operator carry a code of their own and a whole sentence.
-  if (/^(PORT_|HOST_|TLS_|LISTEN_)/.test(code ?? "")) return new TvsError("REFUSED", message ?? "");
+  const { message } = error as { message?: string };
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for more`);
 }
 

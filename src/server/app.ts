@@ -3,11 +3,9 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { TvsError } from "../domain/errors.ts";
 import { createDemoOffer } from "./demo-offer.ts";
-import { beginTrace, endTrace } from "./http/call-trace.ts";
-import type { AppEnv } from "./http/context.ts";
 import type { DirectRoutes } from "./http/fast-path.ts";
-import { problemResponse, routed } from "./http/hono-call.ts";
-import type { Endpoint } from "./http/http-call.ts";
+import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
+import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type SourceOf } from "./http/source-address.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
 import { publicPage } from "./pages/public-page.ts";
@@ -90,7 +88,7 @@ function patternOf(c: Context<AppEnv>): string {
 }
 
 /** Any site's script may read the answer: it is public, and asks for no credential. */
-function openToAll(endpoint: Endpoint): Endpoint {
+function openToAll(endpoint: Handler): Handler {
   return async (call) => {
     const reply = await endpoint(call).catch((error) => problemReply(error, call));
     reply.headers["Access-Control-Allow-Origin"] = "*";

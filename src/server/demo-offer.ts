@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { AppEnv } from "./http/context.ts";
+import type { AppEnv } from "./http/hono-call.ts";
 
 /** The sandbox's partner, and the key that opens the sandbox in its name. */
 export type Demo = { readonly partnerId: string; readonly apiKey: string };

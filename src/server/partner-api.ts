@@ -4,8 +4,7 @@ import type { Partner, Scope } from "../domain/partners.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";
 import type { Answer, Caller, IdempotentBody, Identifier, Question } from "../domain/verification.ts";
 import { check, readBody } from "./body.ts";
-import type { Endpoint, HttpCall } from "./http/http-call.ts";
-import type { Reply } from "./http/reply.ts";
+import type { Handler, HttpCall, Reply } from "./http/http-call.ts";
 import type { PeerTest } from "./http/source-address.ts";
 import { partnerEndpoint } from "./partner-call.ts";
 import {
@@ -23,7 +22,7 @@ import type { Service } from "./service.ts";
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
 export type PartnerApi = Readonly<
-  Record<"eligibilityCheck" | "lookupByRegNo" | "lookupByTid" | "lookupByNin" | "batch", Endpoint>
+  Record<"eligibilityCheck" | "lookupByRegNo" | "lookupByTid" | "lookupByNin" | "batch", Handler>
 >;
 
 /**

@@ -10,9 +10,8 @@ import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import { QuotaExceeded } from "../domain/quota.ts";
 import type { Caller } from "../domain/verification.ts";
-import { parseClientCertHeader } from "./http/client-certificate.ts";
-import type { Endpoint, HttpCall } from "./http/http-call.ts";
-import { type Reply, setRateLimitHeaders } from "./http/reply.ts";
+import { parseClientCertHeader } from "./http/connection-info.ts";
+import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PeerTest } from "./http/source-address.ts";
 import { problemReply } from "./problem.ts";
 import type { Service } from "./service.ts";
@@ -28,7 +27,7 @@ type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;
 export function partnerEndpoint(
   service: Service,
   options: { forwardsCertificates: PeerTest; scope: Scope; work: Work },
-): Endpoint {
+): Handler {
   const { quota } = service;
   return async (call) => {
     const authenticated = authenticateCall(service, call, options.forwardsCertificates);

@@ -1,8 +1,7 @@
 import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
 import { QuotaExceeded } from "../domain/quota.ts";
 import { log } from "../log.ts";
-import type { CallTrace } from "./http/call-trace.ts";
-import { jsonReply, type Reply } from "./http/reply.ts";
+import { type CallTrace, type Handler, type HttpCall, jsonReply, type Reply } from "./http/http-call.ts";
 
 /** The one place where a failure gets its HTTP status. What is not named here is 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
@@ -29,11 +28,12 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 /** Seconds after which a caller may try again what failed for a passing reason (contract, Errors: 5xx). */
 const retryAfterSeconds = "1";
 
-/** The code of a refusal that a page makes in its own words; null where several have the status, or none. */
-export function usualCode(status: number): ErrorCode | null {
-  if (status === 413) return "BODY_TOO_LARGE";
-  if (status === 429) return "QUOTA_EXCEEDED";
-  return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
+/** Answers a call, whatever happens, with the headers that every answer has. */
+export async function replyTo(handler: Handler, call: HttpCall): Promise<Reply> {
+  const reply = await handler(call).catch((error) => problemReply(error, call));
+  reply.headers["X-Request-Id"] = call.trace.requestId;
+  reply.headers["X-Content-Type-Options"] = "nosniff";
+  return reply;
 }
 
 /** Answers a failure in the contract's shape, `{statusCode, message}`, and notes its code on the call. */

@@ -3,15 +3,14 @@ import type { AddressDecision } from "../domain/address-limit.ts";
 import { log } from "../log.ts";
 import { check } from "./body.ts";
 import { publicDocument, sendDocument } from "./document.ts";
-import type { AppEnv } from "./http/context.ts";
-import type { Endpoint } from "./http/http-call.ts";
-import { jsonReply, type Reply, setRateLimitHeaders } from "./http/reply.ts";
+import type { AppEnv } from "./http/hono-call.ts";
+import { type Handler, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PublicLimit } from "./public-limit.ts";
 import { searchTermSchema } from "./schemas.ts";
 import type { Service } from "./service.ts";
 
 /** The public look-up (contract, A). */
-export function publicLookup(service: Service, limit: PublicLimit): Endpoint {
+export function publicLookup(service: Service, limit: PublicLimit): Handler {
   return async (call) => {
     const caller = limit(call);
     const decision = caller.lookup();

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { check, readBody } from "../../src/server/body.ts";
-import type { AppEnv } from "../../src/server/http/context.ts";
-import { honoCall } from "../../src/server/http/hono-call.ts";
+import { type AppEnv, honoCall } from "../../src/server/http/hono-call.ts";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/server/schemas.ts";
 
 /** What the reader makes of the bytes of a request, through the real router. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Call } from "../../src/domain/calls.ts";
 import { createApp } from "../../src/server/app.ts";
-import { beginTrace } from "../../src/server/http/call-trace.ts";
-import { createDirectListener } from "../../src/server/http/fast-path.ts";
+import { createFastPath } from "../../src/server/http/fast-path.ts";
+import { beginTrace } from "../../src/server/http/http-call.ts";
 import { type Listener, listen } from "../../src/server/http/listen.ts";
 import { known, openWorld, type PartnerName, type World } from "./api-world.ts";
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const { hono, direct } = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
   const at = { host: "127.0.0.1", port: 0 };
   listeners = {
-    short: await listen(hono.fetch, { ...at, direct: createDirectListener(direct, service.onCall) }),
+    short: await listen(hono.fetch, { ...at, fastPath: createFastPath(direct, service.onCall) }),
     long: await listen(hono.fetch, at),
   };
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);

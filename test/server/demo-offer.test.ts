@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { createDemoOffer, type Demo } from "../../src/server/demo-offer.ts";
-import type { AppEnv } from "../../src/server/http/context.ts";
+import type { AppEnv } from "../../src/server/http/hono-call.ts";
 
 const demo: Demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 

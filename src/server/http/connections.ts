@@ -7,30 +7,30 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ListenLimits } from "./listen-limits.ts";
+import type { ListenLimits } from "./http-server.ts";
 import { type RefusalStatus, refuseSocket } from "./refusal.ts";
 
-/** One request and its answer. */
-interface Exchange {
+/** A request whose head has come and whose answer is not yet done. */
+type OpenRequest = {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   /** Since when the answer has been seen waiting for the client to take what was written. */
   blockedSinceMs: number | null;
-}
+};
 
-interface Connection {
+type Connection = {
   readonly socket: Socket;
   /** In order of arrival: a client may send the next request before it has the answer. */
-  readonly exchanges: Set<Exchange>;
+  readonly openRequests: Set<OpenRequest>;
   /** `socket.bytesRead` when nothing of a next request had arrived. */
   consumedBytes: number;
   /** When the request that is arriving began; `null` while none is. */
   requestSinceMs: number | null;
   /** When the last answer was done. */
   idleSinceMs: number;
-}
+};
 
-export interface Connections {
+export type Connections = {
   /** A connection that may carry requests. */
   open(socket: Socket): void;
   /** A request whose head is complete. */
@@ -43,15 +43,15 @@ export interface Connections {
   sweep(nowMs: number): void;
   /** Ends every connection. */
   destroy(): void;
-}
+};
 
-export interface ConnectionsOptions {
-  limits: ListenLimits;
+type ConnectionsOptions = {
+  readonly limits: ListenLimits;
   /** Whether deadlines for requests are enforced here; otherwise the runtime does it. */
-  enforceDeadlines: boolean;
+  readonly enforceDeadlines: boolean;
   /** The runtime's own way to close idle connections, where the bytes of a socket cannot be counted. */
-  closeIdle?: () => void;
-}
+  readonly closeIdle?: () => void;
+};
 
 export function createConnections(options: ConnectionsOptions): Connections {
   const bySocket = new Map<Socket, Connection>();
@@ -61,7 +61,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const nowMs = performance.now();
     const connection: Connection = {
       socket,
-      exchanges: new Set(),
+      openRequests: new Set(),
       consumedBytes: 0,
       requestSinceMs: nowMs,
       idleSinceMs: nowMs,
@@ -75,16 +75,16 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   function begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const connection = bySocket.get(incoming.socket) ?? open(incoming.socket);
-    const exchange: Exchange = { incoming, outgoing, blockedSinceMs: null };
+    const openRequest: OpenRequest = { incoming, outgoing, blockedSinceMs: null };
     connection.requestSinceMs ??= performance.now();
-    connection.exchanges.add(exchange);
-    outgoing.once("close", () => finish(connection, exchange));
+    connection.openRequests.add(openRequest);
+    outgoing.once("close", () => finish(connection, openRequest));
     if (draining) announceClose(connection);
   }
 
-  function finish(connection: Connection, exchange: Exchange): void {
-    connection.exchanges.delete(exchange);
-    if (connection.exchanges.size > 0) return;
+  function finish(connection: Connection, openRequest: OpenRequest): void {
+    connection.openRequests.delete(openRequest);
+    if (connection.openRequests.size > 0) return;
     connection.consumedBytes = connection.socket.bytesRead;
     connection.requestSinceMs = null;
     connection.idleSinceMs = performance.now();
@@ -129,12 +129,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
 function ignore(): void {}
 
 function isIdle(connection: Connection): boolean {
-  return connection.exchanges.size === 0 && connection.socket.bytesRead === connection.consumedBytes;
+  return connection.openRequests.size === 0 && connection.socket.bytesRead === connection.consumedBytes;
 }
 
 /** Only the last answer says so: an earlier one with `Connection: close` would cut off the requests behind it. */
 function announceClose(connection: Connection): void {
-  const outgoings = [...connection.exchanges].map(({ outgoing }) => outgoing);
+  const outgoings = [...connection.openRequests].map(({ outgoing }) => outgoing);
   const last = outgoings.pop();
   for (const outgoing of outgoings) {
     if (!outgoing.headersSent) outgoing.removeHeader("connection");
@@ -147,26 +147,27 @@ function announceClose(connection: Connection): void {
  * first that is open. Requests before the broken one are answered, and then the connection ends without a word.
  */
 function refuseConnection(connection: Connection, statusCode: RefusalStatus): void {
-  const exchanges = [...connection.exchanges];
-  const last = exchanges.at(-1);
+  const openRequests = [...connection.openRequests];
+  const last = openRequests.at(-1);
   if (last?.incoming.complete) announceClose(connection);
-  else if (exchanges.length > 1 || last?.outgoing.headersSent) connection.socket.destroy();
+  else if (openRequests.length > 1 || last?.outgoing.headersSent) connection.socket.destroy();
   else refuseSocket(connection.socket, statusCode);
 }
 
 /** An answer that nobody reads would hold its bytes and its place among the connections for ever. */
 function endSlowReader(connection: Connection, nowMs: number, limits: ListenLimits): void {
-  for (const exchange of connection.exchanges) {
-    const { writableEnded, writableNeedDrain } = exchange.outgoing;
-    exchange.blockedSinceMs = writableEnded || writableNeedDrain ? (exchange.blockedSinceMs ?? nowMs) : null;
-    if (exchange.blockedSinceMs === null) continue;
-    if (nowMs - exchange.blockedSinceMs > limits.responseTimeoutMs) connection.socket.destroy();
+  for (const openRequest of connection.openRequests) {
+    const { writableEnded, writableNeedDrain } = openRequest.outgoing;
+    openRequest.blockedSinceMs =
+      writableEnded || writableNeedDrain ? (openRequest.blockedSinceMs ?? nowMs) : null;
+    if (openRequest.blockedSinceMs === null) continue;
+    if (nowMs - openRequest.blockedSinceMs > limits.responseTimeoutMs) connection.socket.destroy();
   }
 }
 
 /** The request's deadlines, absolute from its first byte: a client that drips bytes gains nothing. */
 function enforceDeadlines(connection: Connection, nowMs: number, limits: ListenLimits): void {
-  const { socket, exchanges } = connection;
+  const { socket, openRequests } = connection;
   if (isIdle(connection) && connection.requestSinceMs === null) {
     if (nowMs - connection.idleSinceMs > limits.keepAliveTimeoutMs) socket.destroy();
     return;
@@ -174,10 +175,10 @@ function enforceDeadlines(connection: Connection, nowMs: number, limits: ListenL
   // The first byte of a further request is noticed here, at most one sweep late.
   connection.requestSinceMs ??= nowMs;
   const elapsedMs = nowMs - connection.requestSinceMs;
-  if (exchanges.size === 0) {
+  if (openRequests.size === 0) {
     if (elapsedMs > limits.headersTimeoutMs) refuseSocket(socket, 408);
     return;
   }
-  const arriving = [...exchanges].some(({ incoming }) => !incoming.complete);
+  const arriving = [...openRequests].some(({ incoming }) => !incoming.complete);
   if (arriving && elapsedMs > limits.requestTimeoutMs) refuseConnection(connection, 408);
 }

@@ -9,24 +9,26 @@ import type { Socket } from "node:net";
 import { getQueryParam } from "hono/utils/url";
 import type { CallObserver } from "../../domain/calls.ts";
 import { log } from "../../log.ts";
-import { beginTrace, type CallTrace, endTrace } from "./call-trace.ts";
+import { replyTo } from "../problem.ts";
 import { connectionInfo } from "./connection-info.ts";
-import { hasTwice } from "./framing.ts";
 import {
+  beginTrace,
   bodyBrokenOff,
   bodyTooLarge,
-  type Endpoint,
+  type CallTrace,
+  endTrace,
+  type Handler,
   type HttpCall,
   maxBodyBytes,
-  replyTo,
+  type Reply,
 } from "./http-call.ts";
-import type { Reply } from "./reply.ts";
+import { hasTwice } from "./request-listener.ts";
 
 /** Endpoints by method and path, for example `POST /v1/inter-agency/batch`. */
-export type DirectRoutes = ReadonlyMap<string, Endpoint>;
+export type DirectRoutes = ReadonlyMap<string, Handler>;
 
 /** Takes a request, or returns false and leaves it untouched. */
-export type DirectListener = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+export type FastPath = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 /** Characters of a plain authority (RFC 3986, 3.2): the long way finds out what is wrong with others. */
 const plainHost = /^[\w.:[\]-]+$/;
@@ -34,7 +36,7 @@ const plainHost = /^[\w.:[\]-]+$/;
 const credential = ["authorization"];
 
 /** @param observe told of each call that was answered here */
-export function createDirectListener(routes: DirectRoutes, observe?: CallObserver): DirectListener {
+export function createFastPath(routes: DirectRoutes, observe?: CallObserver): FastPath {
   return (incoming, outgoing) => {
     const { method = "", url = "" } = incoming;
     const queryAt = url.indexOf("?");
@@ -70,7 +72,7 @@ type Exchange = {
   readonly observe: CallObserver | undefined;
 };
 
-async function answer(endpoint: Endpoint, { incoming, outgoing, trace, observe }: Exchange): Promise<void> {
+async function answer(endpoint: Handler, { incoming, outgoing, trace, observe }: Exchange): Promise<void> {
   const call = createCall(incoming, trace);
   const reply = await replyTo(endpoint, call);
   send(reply, outgoing);

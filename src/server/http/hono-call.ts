@@ -1,34 +1,40 @@
 import { Buffer } from "node:buffer";
-import type { Context, Handler } from "hono";
+import type { Context, Handler as HonoHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { problemReply } from "../problem.ts";
-import type { AppEnv } from "./context.ts";
+import { problemReply, replyTo } from "../problem.ts";
+import type { ConnectionInfo } from "./connection-info.ts";
 import {
   bodyBrokenOff,
   bodyTooLarge,
-  type Endpoint,
+  type CallTrace,
+  type Handler,
   type HttpCall,
   maxBodyBytes,
-  replyTo,
 } from "./http-call.ts";
 
-/** An endpoint as a handler of a Hono route. */
-export function routed(endpoint: Endpoint): Handler<AppEnv> {
+/** What handlers of this app find in their Hono context. */
+export type AppEnv = {
+  Bindings: ConnectionInfo;
+  Variables: { trace: CallTrace };
+};
+
+/** A handler of calls as a handler of a Hono route. */
+export function routed(handler: Handler): HonoHandler<AppEnv> {
   return async (c) => {
-    const { status, headers, body } = await replyTo(endpoint, honoCall(c));
+    const { status, headers, body } = await replyTo(handler, honoCall(c));
     return new Response(body, { status, headers });
   };
 }
 
-/** A failure outside the endpoints: no such path, no such method. */
+/** The answer to a failure outside the handlers of calls: no such path, no such method, a page that failed. */
 export function problemResponse(error: Error, c: Context<AppEnv>): Response {
   const reply = problemReply(error, { trace: c.get("trace") });
   setHeaders(c, reply.headers);
   return c.body(reply.body, reply.status as ContentfulStatusCode);
 }
 
-/** Sets headers that an endpoint would have put into its reply. */
+/** Sets headers that a handler of calls would have put into its reply. */
 export function setHeaders(c: Context<AppEnv>, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
 }

@@ -1,5 +1,7 @@
+import { TvsError } from "../../domain/errors.ts";
+
 /** Why the listener could not start. */
-export type ListenErrorCode =
+export type ListenErrorReason =
   | "PORT_IN_USE"
   | "PORT_FORBIDDEN"
   | "HOST_UNAVAILABLE"
@@ -7,13 +9,13 @@ export type ListenErrorCode =
   | "LISTEN_FAILED";
 
 /** A listener that could not start; the message names the address and what to do. */
-export class ListenError extends Error {
-  readonly code: ListenErrorCode;
+export class ListenError extends TvsError {
+  readonly reason: ListenErrorReason;
 
-  constructor(code: ListenErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  constructor(reason: ListenErrorReason, message: string, cause?: unknown) {
+    super("REFUSED", message, { cause });
     this.name = "ListenError";
-    this.code = code;
+    this.reason = reason;
   }
 }
 

@@ -1,28 +1,43 @@
-/** The service's sockets: plain HTTP, HTTPS with client certificates, limits on both, and an orderly end. */
+/**
+ * The service's sockets: plain HTTP, HTTPS with client certificates, limits on both, and an orderly end.
+ *
+ * This and its neighbours (http-server, tls, connections, refusal) are our own because Bun and Deno differ in what
+ * their node:http servers leave undone: Bun gives no client certificate over node:https, applies no deadline to a
+ * socket that was handed over, and keeps connections open after a drain; Deno's drain cuts off a request that has
+ * begun to arrive. Libraries for an orderly end, such as stoppable and http-terminator, rely on Node's own events and
+ * know nothing of deadlines, handshakes or slow readers.
+ */
 import { lookup } from "node:dns/promises";
 import type { AddressInfo, Server } from "node:net";
-import type { DirectListener } from "./fast-path.ts";
-import { closeEndpoint, createPlainEndpoint, createTlsEndpoint, type Endpoint } from "./http-server.ts";
+import type { FastPath } from "./fast-path.ts";
+import {
+  closeServer,
+  createPlainServer,
+  createSecureServer,
+  defaultLimits,
+  type HttpServer,
+  type ListenLimits,
+  sweepIntervalMs,
+} from "./http-server.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
-import { DEFAULT_LIMITS, type ListenLimits, sweepIntervalMs } from "./listen-limits.ts";
-import type { TlsCredentials } from "./listen-tls.ts";
 import { createRequestListener, type Fetch } from "./request-listener.ts";
+import type { TlsCredentials } from "./tls.ts";
 
-export interface ListenOptions {
+export type ListenOptions = {
   /** An address of this machine or a name that resolves to one. */
-  host: string;
+  readonly host: string;
   /** 0 picks a free one. */
-  port: number;
+  readonly port: number;
   /** A second listener that speaks TLS, on the same host; port 0 picks a free one. */
-  tls?: TlsCredentials & { port: number };
-  limits?: Partial<ListenLimits>;
+  readonly tls?: TlsCredentials & { readonly port: number };
+  readonly limits?: Partial<ListenLimits>;
   /** Takes the requests it knows before `fetch` sees them. */
-  direct?: DirectListener;
+  readonly fastPath?: FastPath;
   /** Told of what the handler throws, for the log. */
-  onError?: (error: unknown) => void;
-}
+  readonly onError?: (error: unknown) => void;
+};
 
-export interface Listener {
+export type Listener = {
   /** Address of the plain listener, `http://HOST:PORT`. */
   readonly url: string;
   readonly port: number;
@@ -32,40 +47,40 @@ export interface Listener {
    * idle connections at once, and resolves when no connection is left or `drainTimeoutMs` cut the rest off.
    */
   close(): Promise<void>;
-}
+};
 
 /**
  * Opens the service's sockets.
  *
  * @param fetch answers each request; its second argument is a {@link ConnectionInfo} (Hono: the bindings, `c.env`)
- * @throws ListenError `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`, `LISTEN_FAILED`
+ * @throws ListenError for the reason `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`, `LISTEN_FAILED`
  */
 export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
   const { host, port, tls } = options;
-  const limits: ListenLimits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits: ListenLimits = { ...defaultLimits, ...options.limits };
   const onError = options.onError ?? (() => {});
-  const listener = createRequestListener(fetch, { onError, direct: options.direct });
+  const listener = createRequestListener(fetch, { onError, fastPath: options.fastPath });
   const address = await resolveHost({ host, port });
-  const endpoints = [createPlainEndpoint(listener, limits)];
-  if (tls !== undefined) endpoints.push(createTlsEndpoint(listener, limits, tls));
-  const ports = await openAll(endpoints, { host, address, ports: [port, tls?.port ?? 0] });
-  for (const { server } of endpoints) server.on("error", onError);
-  const sweeper = setInterval(() => sweepAll(endpoints), sweepIntervalMs(limits));
+  const servers = [createPlainServer(listener, limits)];
+  if (tls !== undefined) servers.push(createSecureServer(listener, limits, tls));
+  const ports = await openAll(servers, { host, address, ports: [port, tls?.port ?? 0] });
+  for (const { server } of servers) server.on("error", onError);
+  const sweeper = setInterval(() => sweepAll(servers), sweepIntervalMs(limits));
   sweeper.unref?.();
   return {
     url: `http://${formatAddress({ host, port: ports[0] ?? port })}`,
     port: ports[0] ?? port,
     tlsPort: ports[1] ?? null,
     async close() {
-      await Promise.all(endpoints.map((endpoint) => closeEndpoint(endpoint, limits.drainTimeoutMs)));
+      await Promise.all(servers.map((server) => closeServer(server, limits.drainTimeoutMs)));
       clearInterval(sweeper);
     },
   };
 }
 
-function sweepAll(endpoints: readonly Endpoint[]): void {
+function sweepAll(servers: readonly HttpServer[]): void {
   const nowMs = performance.now();
-  for (const { connections } of endpoints) connections.sweep(nowMs);
+  for (const { connections } of servers) connections.sweep(nowMs);
 }
 
 /**
@@ -83,16 +98,16 @@ async function resolveHost(at: { host: string; port: number }): Promise<string> 
 }
 
 async function openAll(
-  endpoints: readonly Endpoint[],
+  servers: readonly HttpServer[],
   at: { host: string; address: string; ports: readonly number[] },
 ): Promise<number[]> {
   const opened: number[] = [];
-  for (const [index, { server }] of endpoints.entries()) {
+  for (const [index, { server }] of servers.entries()) {
     const port = at.ports[index] ?? 0;
     try {
       opened.push(await open(server, port, at.address));
     } catch (error) {
-      for (const earlier of endpoints.slice(0, index)) earlier.server.close();
+      for (const earlier of servers.slice(0, index)) earlier.server.close();
       throw toListenError(error, { host: at.host, port });
     }
   }

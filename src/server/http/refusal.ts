@@ -15,7 +15,7 @@ export const strictTransport = { name: "strict-transport-security", value: "max-
 
 export type RefusalStatus = 400 | 408 | 417 | 431 | 500;
 
-const MESSAGES: Record<RefusalStatus, string> = {
+const messages: Record<RefusalStatus, string> = {
   400: "the request is not valid HTTP",
   408: "the request did not arrive in time",
   417: "the only expectation served is 100-continue",
@@ -33,7 +33,7 @@ function headersOf(body: string): Record<string, string> {
 }
 
 function bodyOf(statusCode: RefusalStatus): string {
-  return JSON.stringify({ statusCode, message: MESSAGES[statusCode] });
+  return JSON.stringify({ statusCode, message: messages[statusCode] });
 }
 
 /** The refusal as a Response, for a request that could still be read. */

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
-import type { DirectListener } from "./fast-path.ts";
-import { isWellFramed } from "./framing.ts";
+import type { FastPath } from "./fast-path.ts";
 import { refusal, sendRefusal } from "./refusal.ts";
 
 /** What answers requests: `app.fetch` of Hono fits. */
@@ -12,18 +11,15 @@ export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promis
 export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Promise<void>;
 
 /**
- * Turns a fetch handler into a listener for node:http requests. A head that can be read in two ways (framing.ts), a
+ * Turns a fetch handler into a listener for node:http requests. A head that can be read in two ways (`isWellFramed`), a
  * request target or a `Host` that is no URL is 400 and never reaches the handler; what the handler throws is 500.
  *
  * @param options.onError told of what the handler throws, unless the client had left by then
- * @param options.direct takes the requests it knows before they become objects of the fetch handler
+ * @param options.fastPath takes the requests it knows before they become objects of the fetch handler
  */
 export function createRequestListener(
   fetch: Fetch,
-  {
-    onError,
-    direct = () => false,
-  }: { onError: (error: unknown) => void; direct?: DirectListener | undefined },
+  { onError, fastPath = () => false }: { onError: (error: unknown) => void; fastPath?: FastPath | undefined },
 ): RequestListener {
   function fail(error: unknown, socket?: Socket): Response {
     if (error instanceof RequestError) return refusal(400);
@@ -42,6 +38,45 @@ export function createRequestListener(
   );
   return (incoming, outgoing) => {
     if (!isWellFramed(incoming)) return sendRefusal(outgoing, 400);
-    return direct(incoming, outgoing) ? undefined : listener(incoming, outgoing);
+    return fastPath(incoming, outgoing) ? undefined : listener(incoming, outgoing);
   };
+}
+
+/** The headers that say for whom a request is and where it ends. */
+const decisive = ["host", "content-length", "transfer-encoding"];
+
+/**
+ * Whether a request's head can be read in one way only. Two readers that take different ones of two lines, one of
+ * them a proxy, disagree about whose request it is or where the next one begins; and the runtimes' own parsers, which
+ * are four here, do not refuse the same ones.
+ *
+ * - HTTP/1.0 or 1.1;
+ * - one `Host`, which 1.0 may leave out, as health probes do (RFC 9112, 3.2);
+ * - one `Content-Length` at most: equal ones may be refused too (RFC 9112, 6.3);
+ * - no transfer coding but `chunked`, and none in HTTP/1.0, where whoever passed it on may not know it (RFC 9112, 6.1).
+ */
+function isWellFramed({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return false;
+  if (headers.host === undefined && httpVersion === "1.1") return false;
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && (httpVersion === "1.0" || coding.trim().toLowerCase() !== "chunked"))
+    return false;
+  return !hasTwice(rawHeaders, decisive);
+}
+
+/**
+ * Whether one of some headers stands there on two lines; of most, node:http shows the first alone or joins them.
+ * @param names in lower case, 31 at most
+ */
+export function hasTwice(rawHeaders: readonly string[], names: readonly string[]): boolean {
+  let seen = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    // Every request pays for this: a name is only looked at closely where its length fits.
+    const place = names.findIndex((one) => one.length === name.length && one === name.toLowerCase());
+    if (place < 0) continue;
+    if ((seen & (1 << place)) !== 0) return true;
+    seen |= 1 << place;
+  }
+  return false;
 }

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import type { DemoOffer } from "../demo-offer.ts";
-import type { AppEnv } from "../http/context.ts";
+import type { AppEnv } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { type Markup, pageFrame, protectPage } from "./shell.ts";

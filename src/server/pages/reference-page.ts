@@ -4,7 +4,7 @@ import type { Live } from "../../domain/live.ts";
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
 import type { Demo, DemoOffer } from "../demo-offer.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/context.ts";
+import type { AppEnv } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
 import type { Service } from "../service.ts";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { loadPdfLibrary } from "../../certificate/pdf-library.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/context.ts";
+import type { AppEnv } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import { type Allowances, languageOf, pageFrame, protectPage, styleHash } from "./shell.ts";
 import type { Language } from "./texts.ts";

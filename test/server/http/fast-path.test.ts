@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type KeyKind, mintApiKey } from "../../../src/domain/credentials.ts";
-import { createDirectListener } from "../../../src/server/http/fast-path.ts";
+import { createFastPath } from "../../../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../../../src/server/http/listen.ts";
 import { known, openWorld, type World } from "../api-world.ts";
 import { openClient } from "./raw-client.ts";
@@ -14,11 +14,11 @@ let taken = 0;
 
 beforeAll(async () => {
   world = await openWorld();
-  const short = createDirectListener(world.direct);
+  const short = createFastPath(world.direct);
   direct = await listen(world.app.fetch, {
     host: "127.0.0.1",
     port: 0,
-    direct: (incoming, outgoing) => {
+    fastPath: (incoming, outgoing) => {
       const takes = short(incoming, outgoing);
       if (takes) taken++;
       return takes;
@@ -249,8 +249,8 @@ describe("a connection of the short way", () => {
 
   test("is ended when an answer cannot be written, and the service goes on", async () => {
     const unwritable = async () => ({ status: 200, headers: { "X-Broken": "a\nb" }, body: "{}" });
-    const short = createDirectListener(new Map([[`GET ${lookupPath}`, unwritable]]));
-    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, direct: short });
+    const short = createFastPath(new Map([[`GET ${lookupPath}`, unwritable]]));
+    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath: short });
     try {
       const client = await openClient({ port: listener.port });
       client.write(`GET ${lookupPath} HTTP/1.1\r\nHost: a.example\r\n\r\n`);

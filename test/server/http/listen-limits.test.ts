@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import type { ListenLimits } from "../../../src/server/http/http-server.ts";
 import { type Listener, listen } from "../../../src/server/http/listen.ts";
-import type { ListenLimits } from "../../../src/server/http/listen-limits.ts";
 import { makeCertificate } from "../../certificates.ts";
 import { get, openClient } from "./raw-client.ts";
 

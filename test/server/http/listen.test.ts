@@ -256,11 +256,11 @@ describe("a listener that cannot start", () => {
     const { port } = taken.address() as { port: number };
     const plain = listen(createApp().fetch, { host: "127.0.0.1", port });
     await expect(plain).rejects.toMatchObject({
-      code: "PORT_IN_USE",
+      reason: "PORT_IN_USE",
       message: expect.stringContaining(`127.0.0.1:${port}`),
     });
     const secure = listen(createApp().fetch, { ...loopback, tls: { ...tls, port } });
-    await expect(secure).rejects.toMatchObject({ code: "PORT_IN_USE" });
+    await expect(secure).rejects.toMatchObject({ reason: "PORT_IN_USE" });
     await new Promise((resolve) => taken.close(resolve));
   });
 
@@ -268,7 +268,7 @@ describe("a listener that cannot start", () => {
     for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
       const attempt = listen(createApp().fetch, { host, port: 0, tls });
       await expect(attempt).rejects.toMatchObject({
-        code: "HOST_UNAVAILABLE",
+        reason: "HOST_UNAVAILABLE",
         message: expect.stringContaining(`${host}:0`),
       });
     }
@@ -278,7 +278,7 @@ describe("a listener that cannot start", () => {
     const other = await makeCertificate({ commonName: "other" });
     for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
       const attempt = listen(createApp().fetch, { ...loopback, tls: { ...tls, ...wrong } });
-      await expect(attempt).rejects.toMatchObject({ code: "TLS_INVALID" });
+      await expect(attempt).rejects.toMatchObject({ reason: "TLS_INVALID" });
     }
   });
 });

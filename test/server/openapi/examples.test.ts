@@ -16,7 +16,7 @@ import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import { createApp } from "../../../src/server/app.ts";
-import { beginTrace } from "../../../src/server/http/call-trace.ts";
+import { beginTrace } from "../../../src/server/http/http-call.ts";
 import * as examples from "../../../src/server/openapi/examples.ts";
 import { namedExamples, responses } from "../../../src/server/openapi/responses.ts";
 import { problemReply } from "../../../src/server/problem.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readCertificate } from "../../../src/domain/certificates.ts";
-import { parseClientCertHeader } from "../../../src/server/http/client-certificate.ts";
+import { parseClientCertHeader } from "../../../src/server/http/connection-info.ts";
 import { makeCertificate } from "../../certificates.ts";
 
 const notBefore = new Date("2024-02-29T12:00:00Z");

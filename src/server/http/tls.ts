@@ -3,37 +3,41 @@
  * it (contract, Authentication: a certificate counts by its fingerprint).
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createServer as createHttpServer, type Server as HttpServer, type ServerOptions } from "node:http";
+import {
+  createServer as createHttpServer,
+  type Server as NodeHttpServer,
+  type ServerOptions,
+} from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { ListenError } from "./listen-error.ts";
 import type { RequestListener } from "./request-listener.ts";
 
-export interface TlsCredentials {
+export type TlsCredentials = {
   /** The certificate chain, PEM. */
-  cert: string;
+  readonly cert: string;
   /** Its private key, PEM. */
-  key: string;
-}
+  readonly key: string;
+};
 
-export interface TlsServerOptions {
-  credentials: TlsCredentials;
-  http: ServerOptions;
-  handshakeTimeoutMs: number;
-  listener: RequestListener;
+type TlsServerOptions = {
+  readonly credentials: TlsCredentials;
+  readonly http: ServerOptions;
+  readonly handshakeTimeoutMs: number;
+  readonly listener: RequestListener;
   /** A connection whose handshake is done. */
-  onConnection: (socket: Socket) => void;
-}
+  readonly onConnection: (socket: Socket) => void;
+};
 
-export interface TlsServer {
+type TlsServers = {
   /** The server that listens. */
-  server: Server;
+  readonly server: Server;
   /** The server that reads HTTP; the same one, but for Bun. */
-  http: HttpServer;
+  readonly http: NodeHttpServer;
   /** Ends the connections whose handshake is under way. */
   destroyHandshakes(): void;
-}
+};
 
 /**
  * Bun's node:https does not give the client's certificate to the request, its node:tls does. There the TLS server
@@ -42,7 +46,7 @@ export interface TlsServer {
  *
  * @throws ListenError (`TLS_INVALID`)
  */
-export function createTlsListener(options: TlsServerOptions): TlsServer {
+export function createTlsServers(options: TlsServerOptions): TlsServers {
   assertCredentials(options.credentials);
   const tlsOptions: TlsOptions = {
     ...options.credentials,
