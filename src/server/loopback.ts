@@ -1,0 +1,31 @@
+/** What is looked at of a request; Hono's contexts fit. */
+type Asked = {
+  readonly env: { readonly remoteAddress: string };
+  readonly req: { header(name: string): string | undefined };
+};
+
+/** Addresses that only this machine's own programs can come from. */
+const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
+/**
+ * Names under which this machine is reached from itself, or through an SSH tunnel, whatever the tunnel's port. It is
+ * narrower than what the service may listen on (domain/issuer.ts): a browser must have asked for this machine in words
+ * that no name server has a say in.
+ */
+const ourName = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d*)?$/i;
+/** What a proxy adds that carries requests from elsewhere. Behind one, everybody seems to sit at this machine. */
+const proxyHeaders = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"];
+
+/** Why a request is not taken for one that was made on this machine. */
+export type NotLocal = "address" | "name" | "proxy";
+
+/**
+ * Whether a request was made on this machine by somebody who meant it: from one of its own addresses, for one of its
+ * own names (a page of another site can have its own name resolved to here, DNS rebinding, and then that name stands
+ * in `Host`), and through no proxy.
+ * @returns null when it was
+ */
+export function notLocal({ env, req }: Asked): NotLocal | null {
+  if (!ourAddress.test(env.remoteAddress)) return "address";
+  if (!ourName.test(req.header("Host") ?? "")) return "name";
+  return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
+}
