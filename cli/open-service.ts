@@ -15,15 +15,17 @@ import { repeat } from "../src/domain/serial.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
 import { createVerification } from "../src/domain/verification.ts";
 import { log } from "../src/log.ts";
+import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
+import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
 import {
   countedAttestations,
   countedOutbox,
   countedPublicLookup,
   countedSigner,
-} from "../src/metrics/counted.ts";
-import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
-import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
-import { createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
+  createWorkCounters,
+  type WorkCounters,
+} from "../src/metrics/work.ts";
+import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
@@ -86,7 +88,7 @@ export async function openService(
     closers.push(signer.close);
     const disk = createEvidenceDisk(operator.driver);
     const metrics: OpenService["metrics"] = {
-      requests: createRequestCounters(),
+      requests: createRequestCounters(routes),
       work,
       refusals: createRefusals(operator.clock),
       accessLog: () => calls?.figures() ?? null,

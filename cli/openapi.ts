@@ -1,5 +1,5 @@
 import type { Config } from "../src/config.ts";
-import { openApiDocument } from "../src/server/openapi/openapi.ts";
+import { openApiDocument } from "../src/server/openapi/document.ts";
 import { command, configOf } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
 

@@ -5,7 +5,7 @@ import { isLoopbackHost } from "../src/domain/networks.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/http/connection-info.ts";
-import { createFastPath, type FastPath } from "../src/server/http/fast-path.ts";
+import type { FastPath } from "../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../src/server/http/listen.ts";
 import type { AdminConsole, ConsolePort } from "./admin-console.ts";
 import { command, environmentOf, everyValue } from "./command.ts";
@@ -119,14 +119,14 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<App>();
-  let direct: FastPath | undefined;
+  let fastPath: FastPath | undefined;
   const fetch = async (request: Request, connection: ConnectionInfo) =>
     (await opening.promise).hono.fetch(request, connection);
   const listener = await listen(fetch, {
     host: config.host,
     port: config.port,
     ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
-    fastPath: (incoming, outgoing) => direct?.(incoming, outgoing) ?? false,
+    fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   let open: OpenService | undefined;
@@ -144,7 +144,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const introduction = sandbox?.introduction ?? "";
     const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
-    direct = createFastPath(opened.direct, open.service.onCall);
+    fastPath = opened.fastPath;
     opening.resolve(opened);
     adminConsole = await openConsole(open, { config, consolePort });
     await announce(open, listener, { host: config.host, introduction });

@@ -1,18 +1,14 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
+import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
 import type { QuotaWindow } from "./quota.ts";
 import { ninPattern } from "./search-term.ts";
 import type { Teacher, TeacherKey } from "./teachers.ts";
 
-/** The partner endpoints that answer with envelopes, as the evidence log names them. */
-export type AttestedOperation =
-  | "eligibility-check"
-  | "lookup-by-reg-no"
-  | "lookup-by-tid"
-  | "lookup-by-nin"
-  | "batch";
+/** A partner operation that answers with envelopes, as the evidence log names it. */
+export type AttestedOperation = (typeof operationOfScope)[Scope];
 
 /** One verification that was answered and signed: a row of the evidence log, never changed. */
 export type Attestation = {

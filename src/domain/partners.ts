@@ -5,8 +5,19 @@ import { TvsError } from "./errors.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 
-export const scopes = ["eligibility", "lookup_by_reg_no", "lookup_by_tid", "lookup_by_nin", "batch"] as const;
-export type Scope = (typeof scopes)[number];
+/**
+ * What partners may call: each scope, and the operation that it opens, as the evidence log, the metrics and the
+ * console name it.
+ */
+export const operationOfScope = {
+  eligibility: "eligibility-check",
+  lookup_by_reg_no: "lookup-by-reg-no",
+  lookup_by_tid: "lookup-by-tid",
+  lookup_by_nin: "lookup-by-nin",
+  batch: "batch",
+} as const;
+export type Scope = keyof typeof operationOfScope;
+export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
 /** What a batch costs: one call, or one call an item. */
 export const batchCosts = ["call", "item"] as const;

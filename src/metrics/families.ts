@@ -3,9 +3,8 @@ import type { KeyRing } from "../domain/keys.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import type { Refusals } from "./refusals.ts";
-import type { RequestCounters } from "./requests.ts";
-import { methods, routes } from "./routes.ts";
-import { answerEndpoints, deliveryOutcomes, groupBounds, type WorkCounters } from "./work.ts";
+import { methods, type RequestCounters } from "./requests.ts";
+import { answerOperations, deliveryOutcomes, groupBounds, type WorkCounters } from "./work.ts";
 
 /** One number under its labels. `suffix` is `_bucket`, `_sum` or `_count` of a histogram. */
 export type Sample = {
@@ -40,14 +39,14 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
     read: ({ requests }) =>
       requests.counts().map(({ route, method, status, count }) => ({
         value: count,
-        labels: { route: routeName(route), method: methods[method] ?? "other", status },
+        labels: { route: routeName(requests, route), method: methods[method] ?? "other", status },
       })),
   },
   {
     name: "tvs_http_request_duration_seconds",
     type: "histogram",
     help: "Time from a request's arrival to its answer, by route pattern",
-    read: ({ requests }) => routes.flatMap((_, route) => durationSamples(requests, route)),
+    read: ({ requests }) => requests.routes.flatMap((_, route) => durationSamples(requests, route)),
   },
   {
     name: "tvs_calls_refused_total",
@@ -77,10 +76,10 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
     type: "counter",
     help: "Teachers answered for, by endpoint and licence status; each item of a batch is one",
     read: ({ work }) =>
-      answerEndpoints.flatMap((endpoint) =>
+      answerOperations.flatMap((operation) =>
         licenseStatuses.map((status) => ({
-          value: work.answers(endpoint, status),
-          labels: { endpoint, status },
+          value: work.answers(operation, status),
+          labels: { endpoint: operation, status },
         })),
       ),
   },
@@ -117,7 +116,7 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
   },
 ];
 
-function routeName(route: number): string {
+function routeName({ routes }: RequestCounters, route: number): string {
   return routes[route]?.route ?? "other";
 }
 
@@ -125,7 +124,7 @@ function durationSamples(requests: RequestCounters, route: number): Sample[] {
   const counts = requests.buckets(route);
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return [];
-  const labels = { route: routeName(route) };
+  const labels = { route: routeName(requests, route) };
   let bucket = 0;
   let below = 0;
   const upTo = (last: number) => {

@@ -1,7 +1,6 @@
 import { bucketCount, percentileMs } from "./latency.ts";
-import { readProcessUse } from "./process-figures.ts";
-import type { RequestCounters } from "./requests.ts";
-import { routes, type Traffic } from "./routes.ts";
+import type { RequestCounters, Traffic } from "./requests.ts";
+import { readProcessUse } from "./state-families.ts";
 import type { WorkCounters } from "./work.ts";
 
 /** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
@@ -107,12 +106,14 @@ function readTotals({ requests, work }: { requests: RequestCounters; work: WorkC
     failed: 0,
   };
   for (const { route, status, count } of requests.counts()) {
-    counts[routes[route]?.traffic ?? "other"] += count;
+    counts[requests.routes[route]?.traffic ?? "other"] += count;
     if (status >= 500) counts.failed += count;
     else if (status >= 400) counts.refused += count;
   }
   const histogramOf = (traffic: Traffic) =>
-    addUp(routes.flatMap((one, index) => (one.traffic === traffic ? [requests.buckets(index)] : [])));
+    addUp(
+      requests.routes.flatMap((one, index) => (one.traffic === traffic ? [requests.buckets(index)] : [])),
+    );
   return {
     atMs: performance.now(),
     counts,

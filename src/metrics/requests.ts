@@ -1,5 +1,33 @@
 import { bucketCount, bucketOf } from "./latency.ts";
-import { methodOf, methods, routeOf, routes } from "./routes.ts";
+
+/** Which of the three kinds of traffic a route is. */
+export type Traffic = "public" | "partner" | "other";
+
+/** What the table of routes says of a route; one without `traffic` is counted as `other`, as unknown addresses are. */
+export type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
+
+/** Routes that are counted together: the pattern, never the path, in which partners put numbers. */
+export type RouteName = { readonly route: string; readonly traffic: Traffic };
+
+const elsewhere: RouteName = { route: "other", traffic: "other" };
+
+export const methods = ["GET", "POST", "HEAD", "OPTIONS", "other"] as const;
+
+/** The index in {@link methods}. */
+function methodOf(method: string): number {
+  switch (method) {
+    case "GET":
+      return 0;
+    case "POST":
+      return 1;
+    case "HEAD":
+      return 2;
+    case "OPTIONS":
+      return 3;
+    default:
+      return 4;
+  }
+}
 
 /** Statuses from 100 to 599; anything else would be a fault of ours and is counted as 599. */
 const lowestStatus = 100;
@@ -18,13 +46,17 @@ export type RequestObserver = {
 
 /** One combination that has occurred. */
 export type RequestCount = {
+  /** The index in {@link RequestCounters.routes}. */
   readonly route: number;
+  /** The index in {@link methods}. */
   readonly method: number;
   readonly status: number;
   readonly count: number;
 };
 
 export type RequestCounters = RequestObserver & {
+  /** The routes that are told apart, in the order of the table; the first one is for everything else. */
+  readonly routes: readonly RouteName[];
   /** Every combination of route, method and status that has occurred, in the order of the routes. */
   counts(): RequestCount[];
   /** The counts of a route's latency buckets since the start, live: read, never altered. */
@@ -34,14 +66,21 @@ export type RequestCounters = RequestObserver & {
 };
 
 /** Counts requests in memory: numbers in typed arrays, nothing is allocated for a request. */
-export function createRequestCounters(): RequestCounters {
+export function createRequestCounters(table: readonly CountedRoute[]): RequestCounters {
+  const names = new Map<string, RouteName>([[elsewhere.route, elsewhere]]);
+  for (const { path, traffic } of table) {
+    if (traffic !== undefined) names.set(path, { route: path, traffic });
+  }
+  const routes = [...names.values()];
+  const indexes = new Map(routes.map(({ route }, index) => [route, index]));
   const answers = new Float64Array(routes.length * methods.length * statusCount);
   const durations = routes.map(() => new Float64Array(bucketCount));
   const totals = new Float64Array(routes.length);
 
   return {
+    routes,
     observe(pattern, method, status, durationMs) {
-      const route = routeOf(pattern);
+      const route = indexes.get(pattern) ?? 0;
       const isKnown = status >= lowestStatus && status < lowestStatus + statusCount;
       const place = isKnown ? status - lowestStatus : statusCount - 1;
       const index = (route * methods.length + methodOf(method)) * statusCount + place;

@@ -1,8 +1,8 @@
+import { readdirSync, readFileSync } from "node:fs";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { type KeyRing, rotationOf } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import type { Family, Sample } from "./families.ts";
-import { readDescriptors, readProcessUse } from "./process-figures.ts";
 
 /** What is read when a scrape comes: the process, the keys, and what the database says. */
 export type StateSources = {
@@ -181,4 +181,31 @@ function lastImportSamples(
 ): Sample[] {
   const last = readings?.imports.find((one) => one.finishedAt !== null);
   return last === undefined ? [] : [{ value: figure(last) }];
+}
+
+/** What this process has used, of which reading costs next to nothing. */
+export type ProcessUse = { readonly cpuSeconds: number; readonly residentBytes: number };
+
+export function readProcessUse(): ProcessUse {
+  const { user, system } = process.cpuUsage();
+  return { cpuSeconds: (user + system) / 1e6, residentBytes: process.memoryUsage.rss() };
+}
+
+/** Files and sockets that are open, and how many may be; null where the operating system does not say. */
+function readDescriptors(): { open: number | null; max: number | null } {
+  return { open: attempt(() => readdirSync("/proc/self/fd").length), max: attempt(readMaxFds) };
+}
+
+function readMaxFds(): number | null {
+  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return soft === undefined ? null : Number(soft);
+}
+
+/** Only Linux has these files. */
+function attempt(read: () => number | null): number | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
 }

@@ -1,16 +1,16 @@
-import type { AttestedOperation } from "../domain/attestations.ts";
+import type { AttestationStore, AttestedOperation } from "../domain/attestations.ts";
+import type { Outbox } from "../domain/deliveries.ts";
+import type { Signer } from "../domain/envelopes.ts";
+import { operationOfScope } from "../domain/partners.ts";
+import type { PublicLookup } from "../domain/public-lookup.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 
-/** Where answers are given; the public look-up beside the partner endpoints. */
-export const answerEndpoints = [
+/** What answers about teachers: the public look-up and the partner operations. */
+export type AnswerOperation = AttestedOperation | "public-lookup";
+export const answerOperations: readonly AnswerOperation[] = [
   "public-lookup",
-  "eligibility-check",
-  "lookup-by-reg-no",
-  "lookup-by-tid",
-  "lookup-by-nin",
-  "batch",
-] as const satisfies readonly (AttestedOperation | "public-lookup")[];
-export type AnswerEndpoint = (typeof answerEndpoints)[number];
+  ...Object.values(operationOfScope),
+];
 
 /** What became of an attempt to deliver a webhook; `dead` is a failure after which none is tried again. */
 export const deliveryOutcomes = ["delivered", "failed", "dead"] as const;
@@ -22,8 +22,8 @@ export const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** What the service has done since it started. Every member only grows, but for the queue. */
 export type WorkCounters = {
   /** One answer that left, by the licence status in it. */
-  answered(endpoint: AnswerEndpoint, status: LicenseStatus): void;
-  answers(endpoint: AnswerEndpoint, status: LicenseStatus): number;
+  answered(operation: AnswerOperation, status: LicenseStatus): void;
+  answers(operation: AnswerOperation, status: LicenseStatus): number;
   signingBegan(): void;
   signingEnded(hasFailed: boolean): void;
   signatures(): { made: number; failed: number; underWay: number };
@@ -37,19 +37,19 @@ export type WorkCounters = {
 };
 
 export function createWorkCounters(): WorkCounters {
-  const answers = new Float64Array(answerEndpoints.length * licenseStatuses.length);
+  const answers = new Float64Array(answerOperations.length * licenseStatuses.length);
   const attempts = { delivered: 0, failed: 0, dead: 0 };
   const signing = { made: 0, failed: 0, underWay: 0, peak: 0 };
   const groups = { count: 0, acts: 0, buckets: groupBounds.map(() => 0) };
-  const placeOf = (endpoint: AnswerEndpoint, status: LicenseStatus) =>
-    answerEndpoints.indexOf(endpoint) * licenseStatuses.length + licenseStatuses.indexOf(status);
+  const placeOf = (operation: AnswerOperation, status: LicenseStatus) =>
+    answerOperations.indexOf(operation) * licenseStatuses.length + licenseStatuses.indexOf(status);
 
   return {
-    answered(endpoint, status) {
-      const place = placeOf(endpoint, status);
+    answered(operation, status) {
+      const place = placeOf(operation, status);
       answers[place] = (answers[place] as number) + 1;
     },
-    answers: (endpoint, status) => answers[placeOf(endpoint, status)] ?? 0,
+    answers: (operation, status) => answers[placeOf(operation, status)] ?? 0,
     signingBegan() {
       signing.underWay++;
       if (signing.underWay > signing.peak) signing.peak = signing.underWay;
@@ -76,5 +76,52 @@ export function createWorkCounters(): WorkCounters {
       attempts[outcome]++;
     },
     deliveries: (outcome) => attempts[outcome],
+  };
+}
+
+/**
+ * Ports of the domain with a count taken beside them: the composition root puts them around the real ones.
+ */
+export function countedSigner(signer: Signer, work: WorkCounters): Signer {
+  const made = () => work.signingEnded(false);
+  const failed = () => work.signingEnded(true);
+  return {
+    sign(...asked: Parameters<Signer["sign"]>) {
+      work.signingBegan();
+      const signature = signer.sign(...asked);
+      signature.then(made, failed);
+      return signature;
+    },
+  };
+}
+
+/** An answer counts when its evidence is stored, which is when it may leave. */
+export function countedAttestations(store: AttestationStore, work: WorkCounters): AttestationStore {
+  return {
+    ...store,
+    async record(call) {
+      const stored = await store.record(call);
+      if (stored) for (const { endpoint, status } of call.attestations) work.answered(endpoint, status);
+      return stored;
+    },
+  };
+}
+
+export function countedPublicLookup(lookup: PublicLookup, work: WorkCounters): PublicLookup {
+  return async (term) => {
+    const answer = await lookup(term);
+    work.answered("public-lookup", answer.found ? answer.license.status : "NOT_FOUND");
+    return answer;
+  };
+}
+
+export function countedOutbox(outbox: Outbox, work: WorkCounters): Outbox {
+  return {
+    ...outbox,
+    async finish(attempt) {
+      const isOurs = await outbox.finish(attempt);
+      if (isOurs) work.attempted(typeof attempt.next === "object" ? "failed" : attempt.next);
+      return isOurs;
+    },
   };
 }

@@ -3,44 +3,37 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { TvsError } from "../domain/errors.ts";
 import { createDemoOffer } from "./demo-offer.ts";
-import type { DirectRoutes } from "./http/fast-path.ts";
+import { createFastPath, type FastPath } from "./http/fast-path.ts";
 import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
-import { createPeerTest, createSourceAddress, type SourceOf } from "./http/source-address.ts";
+import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/source-address.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
 import { publicPage } from "./pages/public-page.ts";
 import { referencePage } from "./pages/reference-page.ts";
 import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
-import { partnerApi } from "./partner-api.ts";
+import { forPartners } from "./partner-call.ts";
 import { problemReply } from "./problem.ts";
-import { publicLookup, serviceDocuments } from "./public-api.ts";
-import { createPublicLimit } from "./public-limit.ts";
+import { createPublicLimit, type PublicLimit, serviceDocuments } from "./public-api.ts";
+import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 
-const partnerPrefix = "/v1/inter-agency";
+/** The whole HTTP surface, as Hono's app, and the fast path for the calls of it that need no page. */
+export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
 
-/** Hono's name for the route of a middleware that runs for every request. */
-const everyPath = "/*";
+/** What the handlers of the table are given. */
+type Site = {
+  readonly service: Service;
+  readonly limit: PublicLimit;
+  readonly forwardsCertificates: PeerTest;
+};
 
-/** Documents that any site's script may read: they are public, and carry no credential. */
-const openToScripts = [
-  `${partnerPrefix}/.well-known/jwks.json`,
-  `${partnerPrefix}/.well-known/key-history`,
-  `${partnerPrefix}/health`,
-];
-
-/** The whole HTTP surface, as Hono's app, and the endpoints that are also reached directly (direct.ts). */
-export type App = { readonly hono: Hono<AppEnv>; readonly direct: DirectRoutes };
+/** The pages and documents that the table's rows name. */
+export type Pages = ReturnType<typeof createPages>;
 
 /** What every response has, then the routes, then the one place for failures. */
 export function createApp(service: Service, options: AppOptions): App {
-  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
-  const sourceOf: SourceOf = (call) =>
-    findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
-  const limit = createPublicLimit(service, sourceOf, options.publicPerMinute);
-  const lookup = openToAll(publicLookup(service, limit));
-  const partner = partnerApi(service, createPeerTest(options.clientCertFrom ?? []));
-
+  const site = createSite(service, options);
+  const pages = createPages(site, options);
   const hono = new Hono<AppEnv>();
   hono.onError(problemResponse);
   hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
@@ -52,63 +45,78 @@ export function createApp(service: Service, options: AppOptions): App {
     c.header("X-Content-Type-Options", "nosniff");
     endTrace(trace, c.res.status, service.onCall);
   });
-  for (const path of ["/teacher/verify-license", ...openToScripts])
-    hono.use(path, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
-
-  hono.get("/teacher/verify-license", routed(lookup));
-  hono
-    .basePath(partnerPrefix)
-    .post("/eligibility-check", routed(partner.eligibilityCheck))
-    .get("/lookup/by-reg-no/:regNo{.+}", routed(partner.lookupByRegNo))
-    .get("/lookup/by-tid/:tId", routed(partner.lookupByTid))
-    .post("/lookup/by-nin", routed(partner.lookupByNin))
-    .post("/batch", routed(partner.batch));
-  hono.route(partnerPrefix, serviceDocuments(service));
-  const offer = createDemoOffer(options.demo);
-  hono.route(partnerPrefix, referencePage(service, offer));
-  hono.route(partnerPrefix, gettingStarted(service, offer));
-  hono.route("/", publicPage(service, limit));
-  hono.route("/", verifyEnvelopePage(service));
+  const fast = [];
+  for (const route of routes) {
+    const { method, path } = route;
+    const at = routerPath(route);
+    if (route.cors) hono.use(at, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
+    if ("page" in route) {
+      hono.on(method, at, route.page(pages));
+    } else {
+      const handler = handlerOf(route, site);
+      hono.on(method, at, routed(handler));
+      fast.push({ method, path, routerPath: at, asksCredential: "scope" in route, handler });
+    }
+  }
   refuseOtherMethods(hono);
-  const direct = new Map([
-    ["GET /teacher/verify-license", lookup],
-    [`POST ${partnerPrefix}/eligibility-check`, partner.eligibilityCheck],
-    [`POST ${partnerPrefix}/batch`, partner.batch],
-  ]);
-  return { hono, direct };
+  return { hono, fastPath: createFastPath(fast, service.onCall) };
 }
 
-/**
- * The pattern of the route that a request matched, as the OpenAPI document writes it. An address without a route has
- * none, and its path may hold anything.
- */
-function patternOf(c: Context<AppEnv>): string {
-  const path = routePath(c, -1);
-  return path === everyPath ? "other" : path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
+function createSite(service: Service, options: AppOptions): Site {
+  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
+  const sourceOf: SourceOf = (call) =>
+    findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
+  return {
+    service,
+    limit: createPublicLimit(service, sourceOf, options.publicPerMinute),
+    forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
+  };
 }
 
-/** Any site's script may read the answer: it is public, and asks for no credential. */
-function openToAll(endpoint: Handler): Handler {
+function createPages({ service, limit }: Site, { demo }: AppOptions) {
+  const offer = createDemoOffer(demo);
+  return {
+    documents: serviceDocuments(service),
+    reference: referencePage(service, offer),
+    gettingStarted: gettingStarted(service, offer),
+    lookup: publicPage(service, limit),
+    envelope: verifyEnvelopePage(service),
+  };
+}
+
+function handlerOf(route: PartnerRoute | PublicRoute, site: Site): Handler {
+  if ("scope" in route) return forPartners(route, site);
+  const handler: Handler = (call) => route.handler(call, site);
+  return route.cors ? openToAll(handler) : handler;
+}
+
+/** The same on both paths: Hono's own CORS knows nothing of the fast one. */
+function openToAll(handler: Handler): Handler {
   return async (call) => {
-    const reply = await endpoint(call).catch((error) => problemReply(error, call));
+    const reply = await handler(call).catch((error) => problemReply(error, call));
     reply.headers["Access-Control-Allow-Origin"] = "*";
     return reply;
   };
 }
 
+const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
+
+/** The pattern of the route that a request matched. An address without a route has none, and its path may hold anything. */
+function patternOf(c: Context<AppEnv>): string {
+  return patterns.get(routePath(c, -1)) ?? "other";
+}
+
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(app: Hono<AppEnv>): void {
-  const allowed = new Map<string, Set<string>>();
-  for (const { path, method } of app.routes) {
-    if (method === "ALL") continue;
-    const methods = allowed.get(path) ?? new Set();
-    methods.add(method);
-    if (method === "GET") methods.add("HEAD");
-    allowed.set(path, methods);
+function refuseOtherMethods(hono: Hono<AppEnv>): void {
+  const allowed = new Map<string, string[]>();
+  for (const route of routes) {
+    const methods = allowed.get(routerPath(route)) ?? [];
+    methods.push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
+    allowed.set(routerPath(route), methods);
   }
   for (const [path, methods] of allowed) {
-    app.all(path, (c) => {
-      c.header("Allow", [...methods].join(", "));
+    hono.all(path, (c) => {
+      c.header("Allow", methods.join(", "));
       return problemResponse(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
     });
   }

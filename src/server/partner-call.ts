@@ -1,3 +1,4 @@
+import type { AttestedOperation } from "../domain/attestations.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import {
   type Authenticated,
@@ -7,43 +8,56 @@ import {
   refusedCredentials,
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { Scope } from "../domain/partners.ts";
+import { operationOfScope } from "../domain/partners.ts";
 import { QuotaExceeded } from "../domain/quota.ts";
-import type { Caller } from "../domain/verification.ts";
+import type { Answer, Caller, Verification } from "../domain/verification.ts";
 import { parseClientCertHeader } from "./http/connection-info.ts";
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PeerTest } from "./http/source-address.ts";
 import { problemReply } from "./problem.ts";
+import type { PartnerRoute } from "./routes.ts";
 import type { Service } from "./service.ts";
 
-/** The endpoint's own work: what is in the body, purpose, idempotency and day quota. */
-type Work = (call: HttpCall, caller: Caller) => Promise<Reply>;
+/** What a partner operation is given beside the call: who calls, and what answers. */
+export type PartnerCall = {
+  readonly caller: Caller;
+  /** What the evidence log calls it. */
+  readonly operation: AttestedOperation;
+  readonly verification: Verification;
+};
+
+/** A partner operation's own work: what is in the body, purpose, idempotency and day quota. */
+export type PartnerHandler = (call: HttpCall, asked: PartnerCall) => Promise<Answer>;
 
 /**
- * What every partner endpoint does before its own work, in the order that is decided: credential (401), scope
+ * What every partner operation does before its own work, in the order that is decided: credential (401), scope
  * (403), minute quota (429); the work begins with the body (413, 400). Nobody's body is read before we know who
  * it is.
+ * @param forwardsCertificates whether the peer's `Client-Cert` is believed
  */
-export function partnerEndpoint(
-  service: Service,
-  options: { forwardsCertificates: PeerTest; scope: Scope; work: Work },
+export function forPartners(
+  { scope, handler }: Pick<PartnerRoute, "scope" | "handler">,
+  { service, forwardsCertificates }: { service: Service; forwardsCertificates: PeerTest },
 ): Handler {
-  const { quota } = service;
+  const { quota, verification } = service;
+  const operation = operationOfScope[scope];
   return async (call) => {
-    const authenticated = authenticateCall(service, call, options.forwardsCertificates);
+    const authenticated = authenticateCall(service, call, forwardsCertificates);
     const { partner } = authenticated;
     call.trace.partnerId = partner.partnerId;
     call.trace.keyId = authenticated.credential;
     let state = () => quota.state(partner);
 
     async function withinQuota(): Promise<Reply> {
-      if (!partner.scopes.includes(options.scope))
-        throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${options.scope}`);
+      if (!partner.scopes.includes(scope))
+        throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
       const opened = quota.open(partner);
       state = opened.state;
       try {
-        const { requestId } = call.trace;
-        return await options.work(call, { ...authenticated, requestId, quota: opened });
+        const caller = { ...authenticated, requestId: call.trace.requestId, quota: opened };
+        const answer = await handler(call, { caller, operation, verification });
+        call.trace.replayed = answer.replayed;
+        return replyOf(answer);
       } finally {
         await opened.settle();
       }
@@ -57,6 +71,12 @@ export function partnerEndpoint(
     reply.headers["Cache-Control"] ??= "no-store";
     return reply;
   };
+}
+
+function replyOf({ headers, body, replayed }: Answer): Reply {
+  const all: Record<string, string> = { ...headers, "Content-Type": "application/json" };
+  if (replayed) all["Idempotent-Replayed"] = "true";
+  return { status: 200, headers: all, body };
 }
 
 /** @throws TvsError CREDENTIAL_REQUIRED, STORE_UNAVAILABLE */

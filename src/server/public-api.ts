@@ -1,28 +1,29 @@
-import { Hono } from "hono";
-import type { AddressDecision } from "../domain/address-limit.ts";
+import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
+import { isPersonalTerm } from "../domain/search-term.ts";
 import { log } from "../log.ts";
 import { check } from "./body.ts";
 import { publicDocument, sendDocument } from "./document.ts";
-import type { AppEnv } from "./http/hono-call.ts";
-import { type Handler, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
-import type { PublicLimit } from "./public-limit.ts";
+import type { PageHandler } from "./http/hono-call.ts";
+import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
+import { rateLimitKeys, type SourceOf } from "./http/source-address.ts";
 import { searchTermSchema } from "./schemas.ts";
 import type { Service } from "./service.ts";
 
+/** A call for everybody, within the limit of the address that it comes from. */
+export type PublicHandler = (call: HttpCall, on: { service: Service; limit: PublicLimit }) => Promise<Reply>;
+
 /** The public look-up (contract, A). */
-export function publicLookup(service: Service, limit: PublicLimit): Handler {
-  return async (call) => {
-    const caller = limit(call);
-    const decision = caller.lookup();
-    if (!decision.allowed) return tooMany(decision, "look-ups");
-    const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
-    const personal = caller.term(term);
-    if (personal?.allowed === false) return tooMany(personal, "look-ups by NIN, e-mail or phone");
-    const answer = await service.publicLookup(term);
-    const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
-    return jsonReply(200, answer, headers);
-  };
-}
+export const publicLookup: PublicHandler = async (call, { service, limit }) => {
+  const caller = limit(call);
+  const decision = caller.lookup();
+  if (!decision.allowed) return tooMany(decision, "look-ups");
+  const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
+  const personal = caller.term(term);
+  if (personal?.allowed === false) return tooMany(personal, "look-ups by NIN, e-mail or phone");
+  const answer = await service.publicLookup(term);
+  const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
+  return jsonReply(200, answer, headers);
+};
 
 function tooMany(decision: AddressDecision, what: string): Reply {
   const { retryAfterSeconds } = decision;
@@ -35,30 +36,58 @@ function tooMany(decision: AddressDecision, what: string): Reply {
   return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
+/** What a caller's address has left, found once for all of a call. */
+type CallerLimit = {
+  /** Counts any look-up, before its term is read. */
+  lookup(): AddressDecision;
+  /**
+   * Counts the same look-up by its trimmed term.
+   * @returns null for a term that has no further limit
+   */
+  term(term: string): AddressDecision | null;
+};
+
+/** Counts public look-ups against the address that they come from. */
+export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
+
+/** One budget for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
+export function createPublicLimit(
+  { clock }: Pick<Service, "clock">,
+  sourceOf: SourceOf,
+  perMinute: number,
+): PublicLimit {
+  const limit = createAddressLimit(perMinute, clock);
+  return (call) => {
+    const blocks = rateLimitKeys(sourceOf(call));
+    return {
+      lookup: () => limit.lookup(blocks),
+      term: (term) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
+    };
+  };
+}
+
 /** The key set, the key history and the health probe: public, and the same for everybody. */
-export function serviceDocuments(service: Service): Hono<AppEnv> {
-  return new Hono<AppEnv>()
-    .get("/.well-known/jwks.json", (c) =>
-      sendDocument(c, publicDocument(service.live.current().jwks, "application/json")),
-    )
-    .get("/.well-known/key-history", (c) =>
-      sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose")),
-    )
-    .get("/health", async (c) => {
-      const { settings, keys } = service.live.current();
-      const available = await service.probe().then(
-        () => true,
-        (error) => {
-          log.error("health probe failed", { detail: String(error) });
-          return false;
-        },
-      );
-      c.header("Cache-Control", "no-store");
-      if (!available) c.header("Retry-After", "1");
-      const status = available ? "ok" : "unavailable";
-      return c.json(
-        { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
-        available ? 200 : 503,
-      );
-    });
+export function serviceDocuments(service: Service) {
+  const jwks: PageHandler = (c) =>
+    sendDocument(c, publicDocument(service.live.current().jwks, "application/json"));
+  const keyHistory: PageHandler = (c) =>
+    sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose"));
+  const health: PageHandler = async (c) => {
+    const { settings, keys } = service.live.current();
+    const available = await service.probe().then(
+      () => true,
+      (error) => {
+        log.error("health probe failed", { detail: String(error) });
+        return false;
+      },
+    );
+    c.header("Cache-Control", "no-store");
+    if (!available) c.header("Retry-After", "1");
+    const status = available ? "ok" : "unavailable";
+    return c.json(
+      { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
+      available ? 200 : 503,
+    );
+  };
+  return { jwks, keyHistory, health };
 }

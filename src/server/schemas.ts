@@ -172,3 +172,60 @@ export const idempotencyKeySchema = v.pipe(
 );
 
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;
+
+/** The schemas of what callers send, by their published names. */
+export const requestSchemas = {
+  Identifier: identifierSchema,
+  RegNo: regNoSchema,
+  TId: tIdSchema,
+  Nin: ninSchema,
+  VerificationPurpose: purposeSchema,
+  RequestContext: requestContextSchema,
+  EligibilityCheckRequest: eligibilityCheckSchema,
+  BatchCheckRequest: batchCheckSchema,
+  NinLookupRequest: ninLookupSchema,
+  SearchTerm: searchTermSchema,
+  IdempotencyKey: idempotencyKeySchema,
+} as const satisfies Record<string, v.GenericSchema>;
+
+type Parameter = {
+  readonly name: string;
+  readonly in: "query" | "path" | "header";
+  readonly description: string | undefined;
+  /** The published name of its schema; none of what HTTP itself says. */
+  readonly schema?: keyof typeof requestSchemas;
+  readonly example: string | number | undefined;
+};
+
+/** The parameters of calls, by the name under which operations refer to them. */
+export const parameters = {
+  searchTerm: {
+    name: "searchTerm",
+    in: "query",
+    description: v.getMetadata(searchTermSchema).description,
+    schema: "SearchTerm",
+    example: examples.regNo,
+  },
+  regNo: {
+    name: "regNo",
+    in: "path",
+    description:
+      "Registration number with its slashes percent-encoded (`%2F`); they are also taken as they are.",
+    schema: "RegNo",
+    example: examples.regNo,
+  },
+  tId: { name: "tId", in: "path", description: "Teacher id.", schema: "TId", example: examples.tId },
+  idempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description: v.getMetadata(idempotencyKeySchema).description,
+    schema: "IdempotencyKey",
+    example: undefined,
+  },
+  ifNoneMatch: {
+    name: "If-None-Match",
+    in: "header",
+    description: "The `ETag` of the copy at hand.",
+    example: '"gvIYSZwWV5TBkV2dJb5C1uGm2lI"',
+  },
+} as const satisfies Record<string, Parameter>;

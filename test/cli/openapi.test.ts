@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openApiDocument } from "../../src/server/openapi/openapi.ts";
+import { openApiDocument } from "../../src/server/openapi/document.ts";
 import { withTempDir, withTestOperator } from "../harness.ts";
 
 const main = join(import.meta.dirname, "../../cli/main.ts");

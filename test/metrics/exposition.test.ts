@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { families } from "../../src/metrics/exposition.ts";
-import { routeOf, routes } from "../../src/metrics/routes.ts";
+import { routes } from "../../src/server/routes.ts";
 import { type AdminWorld, openAdminWorld } from "../server/admin/admin-world.ts";
 import { aPartner } from "../store/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
@@ -90,17 +90,17 @@ describe("/metrics", () => {
 });
 
 describe("the routes", () => {
-  test("of everything but the pages' own files are counted by themselves; a new one is named in routes.ts", () => {
-    const patterns = world.app.hono.routes.filter(({ method }) => method !== "ALL").map(({ path }) => path);
-    const isFile = (path: string) => /\/(?::file|[^/]+\.(?:js|css|svg))$/.test(path);
-    const counted = patterns
-      .filter((path) => !isFile(path))
-      .map((path) => path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"));
-    expect(counted.length).toBeGreaterThan(10);
-    const known: string[] = routes.map(({ route }) => route);
-    expect(counted.filter((path) => !known.includes(path) || routes[routeOf(path)]?.route !== path)).toEqual(
-      [],
-    );
+  test("of everything but the pages' own files are counted by themselves", () => {
+    const isFile = (path: string) => /\/(?:\{file\}|[^/]+\.(?:js|css|svg))$/.test(path);
+    const expected = routes.map(({ path }) => path).filter((path) => !isFile(path));
+    expect(expected.length).toBeGreaterThan(10);
+    const counted = world.metrics.requests.routes.map(({ route }) => route);
+    expect(counted).toEqual(["other", ...new Set(expected)]);
+  });
+
+  test("that ask for a scope are partner traffic, and no others", () => {
+    const partner = routes.filter(({ traffic }) => traffic === "partner");
+    expect(partner).toEqual(routes.filter((route) => "scope" in route));
   });
 });
 

@@ -9,7 +9,10 @@ let work: ReturnType<typeof createWorkCounters>;
 let history: History;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
-  requests = createRequestCounters();
+  requests = createRequestCounters([
+    { path: "/look-up", traffic: "public" },
+    { path: "/batch", traffic: "partner" },
+  ]);
   work = createWorkCounters();
   history = startHistory({ requests, work, clock: { now: () => now } });
 });
@@ -23,9 +26,9 @@ function nextPoint() {
 
 describe("the history of the last quarter of an hour", () => {
   test("tells what happened since the point before, each kind of traffic by itself", () => {
-    for (let i = 0; i < 99; i++) requests.observe("/teacher/verify-license", "GET", 200, 2);
-    requests.observe("/teacher/verify-license", "GET", 429, 500);
-    requests.observe("/v1/inter-agency/batch", "POST", 503, 40);
+    for (let i = 0; i < 99; i++) requests.observe("/look-up", "GET", 200, 2);
+    requests.observe("/look-up", "GET", 429, 500);
+    requests.observe("/batch", "POST", 503, 40);
     requests.observe("/nowhere", "GET", 404, 1);
     const point = nextPoint();
     expect(point?.publicRate).toBeGreaterThan(0);

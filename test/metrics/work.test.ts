@@ -1,9 +1,25 @@
 import { describe, expect, test } from "bun:test";
-import { countedOutbox, countedPublicLookup, countedSigner } from "../../src/metrics/counted.ts";
-import { createWorkCounters } from "../../src/metrics/work.ts";
+import {
+  answerOperations,
+  countedOutbox,
+  countedPublicLookup,
+  countedSigner,
+  createWorkCounters,
+} from "../../src/metrics/work.ts";
 import { rejection } from "../rejection.ts";
 
 describe("work", () => {
+  test("is told apart by what answered: the public look-up, and what each scope opens", () => {
+    expect(answerOperations).toEqual([
+      "public-lookup",
+      "eligibility-check",
+      "lookup-by-reg-no",
+      "lookup-by-tid",
+      "lookup-by-nin",
+      "batch",
+    ]);
+  });
+
   test("signatures are counted when they are made, and are a queue until then", async () => {
     const work = createWorkCounters();
     const waiting = Promise.withResolvers<string>();

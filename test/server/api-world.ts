@@ -63,7 +63,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
     keys.set(name, text);
   }
   await service.live.refresh();
-  const { hono: app, direct } = createApp(service, {
+  const { hono: app, fastPath } = createApp(service, {
     publicPerMinute: 1_000_000,
     trustedProxies: [],
     ...options,
@@ -96,7 +96,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
   return {
     metrics,
     app,
-    direct,
+    fastPath,
     keyOf: (name: PartnerName) => keys.get(name),
     call,
     close,

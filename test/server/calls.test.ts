@@ -1,41 +1,40 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Call } from "../../src/domain/calls.ts";
 import { createApp } from "../../src/server/app.ts";
-import { createFastPath } from "../../src/server/http/fast-path.ts";
 import { beginTrace } from "../../src/server/http/http-call.ts";
 import { type Listener, listen } from "../../src/server/http/listen.ts";
 import { known, openWorld, type PartnerName, type World } from "./api-world.ts";
 
-/** One service behind two listeners, the second without the short way; what both say of their calls. */
+/** One service behind two listeners, the second without the fast path; what both say of their calls. */
 let world: World;
-let listeners: { short: Listener; long: Listener };
+let listeners: { fast: Listener; hono: Listener };
 let calls: Call[] = [];
 let keyId: string;
 
 beforeAll(async () => {
   world = await openWorld();
-  const service = { ...world.service, onCall: (call: Call) => void calls.push(call) };
-  const { hono, direct } = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
-  const at = { host: "127.0.0.1", port: 0 };
-  listeners = {
-    short: await listen(hono.fetch, { ...at, fastPath: createFastPath(direct, service.onCall) }),
-    long: await listen(hono.fetch, at),
-  };
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);
 });
-afterAll(async () => {
-  await Promise.all([listeners.short.close(), listeners.long.close()]);
-  await world.close();
-});
-beforeEach(() => {
+afterAll(() => world.close());
+
+// Each test has a public limit of its own.
+beforeEach(async () => {
   calls = [];
+  const service = { ...world.service, onCall: (call: Call) => void calls.push(call) };
+  const { hono, fastPath } = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
+  const at = { host: "127.0.0.1", port: 0 };
+  listeners = {
+    fast: await listen(hono.fetch, { ...at, fastPath }),
+    hono: await listen(hono.fetch, at),
+  };
 });
+afterEach(() => Promise.all([listeners.fast.close(), listeners.hono.close()]));
 
 const api = "/v1/inter-agency";
-const ways = ["short", "long"] as const;
+const ways = ["fast", "hono"] as const;
 const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
 
-async function ask(way: "short" | "long", path: string, init: RequestInit = {}) {
+async function ask(way: (typeof ways)[number], path: string, init: RequestInit = {}) {
   const response = await fetch(listeners[way].url + path, init);
   await response.text();
   return response;
@@ -47,7 +46,7 @@ function post(as: PartnerName | null, body: unknown, headers: Record<string, str
 }
 
 describe("what is told of a call", () => {
-  test.each(ways)("is who asked what kind of thing, and what became of it: %s way", async (way) => {
+  test.each(ways)("is who asked what kind of thing, and what became of it: %s path", async (way) => {
     const response = await ask(way, `${api}/eligibility-check`, post("full", question));
     expect(calls).toEqual([
       {
@@ -66,7 +65,7 @@ describe("what is told of a call", () => {
     expect(calls[0]?.ms).toBeLessThan(60_000);
   });
 
-  test.each(ways)("names a replay: %s way", async (way) => {
+  test.each(ways)("names a replay: %s path", async (way) => {
     const init = post("full", question, { "Idempotency-Key": `again-${way}` });
     for (const _time of [1, 2]) await ask(way, `${api}/eligibility-check`, init);
     expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
@@ -93,7 +92,7 @@ describe("what is told of a call", () => {
     }
   });
 
-  test("never holds a path, a term, or a method that is none", async () => {
+  test.each(ways)("never holds a path, a term, or a method that is none: %s path", async (way) => {
     const headers = { Authorization: `Bearer ${world.keyOf("full")}` };
     const paths: [path: string, init: RequestInit, route: string, status: number][] = [
       [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],
@@ -113,7 +112,7 @@ describe("what is told of a call", () => {
       [`${api}/batch`, { method: "DELETE" }, `${api}/batch`, 405],
       [`${api}/health`, {}, `${api}/health`, 200],
     ];
-    for (const [path, init] of paths) await ask("long", path, init);
+    for (const [path, init] of paths) await ask(way, path, init);
     expect(calls.map(({ route, status }) => [route, status])).toEqual(
       paths.map(([, , route, status]) => [route, status]),
     );

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { configureLog } from "../../src/log.ts";
-import { createFastPath } from "../../src/server/http/fast-path.ts";
 import { listen } from "../../src/server/http/listen.ts";
 import { known, openWorld } from "./api-world.ts";
 
@@ -10,8 +9,7 @@ test("the log names a failure's route by its pattern, never by its path", async 
   const world = await openWorld();
   const lines: Record<string, unknown>[] = [];
   configureLog((line) => lines.push(JSON.parse(line)));
-  const fastPath = createFastPath(world.direct);
-  const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath });
+  const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath: world.fastPath });
   try {
     await world.operator.driver.close();
     const headers = { Authorization: `Bearer ${world.keyOf("full")}` };

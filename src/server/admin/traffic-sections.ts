@@ -1,7 +1,6 @@
 import { html } from "hono/html";
 import { percentileMs } from "../../metrics/latency.ts";
-import { routes } from "../../metrics/routes.ts";
-import { answerEndpoints } from "../../metrics/work.ts";
+import { answerOperations } from "../../metrics/work.ts";
 import { licenseStatuses } from "../../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { bytes, count, figure, moment, span } from "./format.ts";
@@ -35,7 +34,7 @@ export function figuresSection(state: ConsoleState): Markup {
 
 /** Teachers answered for since the start, by endpoint and licence status. */
 export function answersSection({ work }: ConsoleState): Markup {
-  const rows = answerEndpoints.map((endpoint) => {
+  const rows = answerOperations.map((endpoint) => {
     const counts = licenseStatuses.map((status) => work.answers(endpoint, status));
     return { endpoint, counts, total: sum(counts) };
   });
@@ -56,7 +55,7 @@ export function answersSection({ work }: ConsoleState): Markup {
 export function statusesSection({ requests }: ConsoleState): Markup {
   const counted = requests.counts();
   if (counted.length === 0) return none("No request since the service started.");
-  const rows = routes.flatMap(({ route }, index) => {
+  const rows = requests.routes.flatMap(({ route }, index) => {
     const own = counted.filter((one) => one.route === index);
     if (own.length === 0) return [];
     const perStatus = new Map<number, number>();

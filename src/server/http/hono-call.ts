@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { Context, Handler as HonoHandler } from "hono";
+import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { problemReply, replyTo } from "../problem.ts";
@@ -19,8 +19,11 @@ export type AppEnv = {
   Variables: { trace: CallTrace };
 };
 
+/** What answers a call for a page or a document: it needs more of Hono's than calls of the API do. */
+export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
+
 /** A handler of calls as a handler of a Hono route. */
-export function routed(handler: Handler): HonoHandler<AppEnv> {
+export function routed(handler: Handler): PageHandler {
   return async (c) => {
     const { status, headers, body } = await replyTo(handler, honoCall(c));
     return new Response(body, { status, headers });

@@ -1,22 +1,12 @@
 import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import type * as v from "valibot";
-import * as requests from "../schemas.ts";
+import { requestSchemas } from "../schemas.ts";
 import * as responses from "./response-schemas.ts";
 import * as results from "./result-schemas.ts";
 
 /** The reusable schemas of the document by their published names. */
 export const publishedSchemas = {
-  Identifier: requests.identifierSchema,
-  RegNo: requests.regNoSchema,
-  TId: requests.tIdSchema,
-  Nin: requests.ninSchema,
-  VerificationPurpose: requests.purposeSchema,
-  RequestContext: requests.requestContextSchema,
-  EligibilityCheckRequest: requests.eligibilityCheckSchema,
-  BatchCheckRequest: requests.batchCheckSchema,
-  NinLookupRequest: requests.ninLookupSchema,
-  SearchTerm: requests.searchTermSchema,
-  IdempotencyKey: requests.idempotencyKeySchema,
+  ...requestSchemas,
   SignedEnvelope: responses.signedEnvelopeSchema,
   BatchResponse: responses.batchResponseSchema,
   EligibilityResult: results.eligibilityResultSchema,

@@ -1,23 +1,20 @@
-import { Hono } from "hono";
 import { html } from "hono/html";
 import type { DemoOffer } from "../demo-offer.ts";
-import type { AppEnv } from "../http/hono-call.ts";
+import type { PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { type Markup, pageFrame, protectPage } from "./shell.ts";
 import { english } from "./texts-en.ts";
 
-/** Where the page stands below the partner prefix. */
-const path = "/getting-started";
-const fullPath = `/v1/inter-agency${path}`;
+const path = "/v1/inter-agency/getting-started";
 
 /**
  * How a partner's engineer gets from a key to going live, with commands for this very server (decisions, HTTP
  * details). It is written for engineers, and in English only.
  */
-export function gettingStarted(service: Service, offer: DemoOffer): Hono<AppEnv> {
+export function gettingStarted(service: Service, offer: DemoOffer): PageHandler {
   const sandbox = service.keyKind === "test";
-  return new Hono<AppEnv>().get(path, (c) => {
+  return (c) => {
     const demo = offer(c);
     const at: steps.Surroundings = {
       issuer: service.live.current().settings.issuer,
@@ -33,14 +30,14 @@ export function gettingStarted(service: Service, offer: DemoOffer): Hono<AppEnv>
     return c.html(
       pageFrame({
         language,
-        path: fullPath,
+        path,
         title,
         main: guide(at, demo !== null),
         sandbox,
         languages: false,
       }),
     );
-  });
+  };
 }
 
 function commands(step: steps.Commands, at: steps.Surroundings): Markup {

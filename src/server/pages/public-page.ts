@@ -1,13 +1,20 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AddressDecision } from "../../domain/address-limit.ts";
 import { isTvsError } from "../../domain/errors.ts";
 import type { TermKind } from "../../domain/search-term.ts";
 import { publicDocument, sendDocument } from "../document.ts";
-import { type AppEnv, honoCall, problemResponse, readBody, setHeaders } from "../http/hono-call.ts";
+import {
+  type AppEnv,
+  honoCall,
+  type PageHandler,
+  problemResponse,
+  readBody,
+  setHeaders,
+} from "../http/hono-call.ts";
 import { setRateLimitHeaders } from "../http/http-call.ts";
-import type { PublicLimit } from "../public-limit.ts";
+import type { PublicLimit } from "../public-api.ts";
 import type { Service } from "../service.ts";
 import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
 import { type FormState, lookupForm, lookupQuestion } from "./lookup-form.ts";
@@ -24,25 +31,34 @@ type PageContext = Context<AppEnv>;
  * The public look-up for people (decisions, Pages): the same question to the same domain as `/teacher/verify-license`,
  * under the same limit. It works without a script.
  */
-export function publicPage(service: Service, limit: PublicLimit): Hono<AppEnv> {
+export function publicPage(service: Service, limit: PublicLimit) {
   const page = createPage(service, limit);
   const iconFile = publicDocument(icon, "image/svg+xml");
-  return new Hono<AppEnv>()
-    .onError((error, c) => page.failed(error, c))
-    .get("/icon.svg", (c) => sendDocument(c, iconFile))
-    .get("/", (c) => {
-      const regNo = c.req.query("regNo");
-      const tId = c.req.query("tId");
-      if (regNo !== undefined) return page.answerLink(c, regNo, "regNo");
-      if (tId !== undefined) return page.answerLink(c, tId, "tId");
-      return page.ask(c, 200);
-    })
-    .post("/", async (c) => {
-      if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
-        return page.ask(c, 415, ({ formWrong }) => formWrong);
+  const orFailure =
+    (handler: PageHandler): PageHandler =>
+    async (c) => {
+      try {
+        return await handler(c);
+      } catch (error) {
+        return page.failed(error as Error, c);
       }
-      return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
-    });
+    };
+
+  const show: PageHandler = (c) => {
+    const regNo = c.req.query("regNo");
+    const tId = c.req.query("tId");
+    if (regNo !== undefined) return page.answerLink(c, regNo, "regNo");
+    if (tId !== undefined) return page.answerLink(c, tId, "tId");
+    return page.ask(c, 200);
+  };
+  const answer: PageHandler = (c) => {
+    if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
+      return page.ask(c, 415, ({ formWrong }) => formWrong);
+    }
+    return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
+  };
+  const iconSent: PageHandler = (c) => sendDocument(c, iconFile);
+  return { icon: iconSent, show: orFailure(show), answer: orFailure(answer) };
 }
 
 async function readForm(c: PageContext): Promise<URLSearchParams> {

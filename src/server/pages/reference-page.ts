@@ -1,10 +1,10 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { html } from "hono/html";
 import type { Live } from "../../domain/live.ts";
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
 import type { Demo, DemoOffer } from "../demo-offer.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/hono-call.ts";
+import type { PageHandler } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
 import type { Service } from "../service.ts";
 
@@ -180,7 +180,7 @@ function createDocumentSource(live: Pick<Live, "current">): () => Promise<Public
 }
 
 async function makeDocument(issuer: string): Promise<PublicDocument> {
-  const { openApiDocument } = await import("../openapi/openapi.ts");
+  const { openApiDocument } = await import("../openapi/document.ts");
   return compressedDocument(JSON.stringify(openApiDocument(issuer)), "application/json");
 }
 
@@ -189,33 +189,36 @@ async function makeDocument(issuer: string): Promise<PublicDocument> {
  * in the program and served from the same origin.
  * @param offer the sandbox's key, for those who may see it
  */
-export function referencePage(
-  { live, keyKind }: Pick<Service, "live" | "keyKind">,
-  offer: DemoOffer,
-): Hono<AppEnv> {
+export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind">, offer: DemoOffer) {
   const sandbox = keyKind === "test";
   const renderer = once(loadRenderer);
-  const page = once(async () =>
+  const shownPage = once(async () =>
     compressedDocument(String(await pageOf(sandbox, null)), "text/html; charset=utf-8"),
   );
-  const start = once(() => compressedDocument(startScript, "text/javascript; charset=utf-8"));
-  const style = once(() => compressedDocument(pageStyle, "text/css; charset=utf-8"));
-  const openApi = createDocumentSource(live);
+  const startFile = once(() => compressedDocument(startScript, "text/javascript; charset=utf-8"));
+  const styleFile = once(() => compressedDocument(pageStyle, "text/css; charset=utf-8"));
+  const openApiSource = createDocumentSource(live);
 
-  return new Hono<AppEnv>()
-    .get("/openapi.json", async (c) => sendDocument(c, await openApi()))
-    .get("/docs", async (c) => {
-      protectPage(c);
-      const demo = offer(c);
-      if (demo === null) return sendDocument(c, await page());
-      // It holds a key: nothing keeps a copy of it.
-      c.header("Cache-Control", "no-store");
-      return c.html(pageOf(sandbox, demo));
-    })
-    .get("/docs/start.js", async (c) => sendDocument(c, await start()))
-    .get("/docs/page.css", async (c) => sendDocument(c, await style()))
-    .get("/docs/swagger-ui.js", async (c) => sendDocument(c, (await renderer()).script))
-    .get("/docs/swagger-ui.css", async (c) => sendDocument(c, (await renderer()).style));
+  const page: PageHandler = async (c) => {
+    protectPage(c);
+    const demo = offer(c);
+    if (demo === null) return sendDocument(c, await shownPage());
+    // It holds a key: nothing keeps a copy of it.
+    c.header("Cache-Control", "no-store");
+    return c.html(pageOf(sandbox, demo));
+  };
+  const sent =
+    (document: () => Promise<PublicDocument>): PageHandler =>
+    async (c) =>
+      sendDocument(c, await document());
+  return {
+    page,
+    openApi: sent(openApiSource),
+    start: sent(startFile),
+    style: sent(styleFile),
+    rendererScript: sent(async () => (await renderer()).script),
+    rendererStyle: sent(async () => (await renderer()).style),
+  };
 }
 
 function protectPage(c: Context): void {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { loadPdfLibrary } from "../../certificate/pdf-library.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/hono-call.ts";
+import type { PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import { type Allowances, languageOf, pageFrame, protectPage, styleHash } from "./shell.ts";
 import type { Language } from "./texts.ts";
@@ -101,26 +101,28 @@ function sendFor(c: Context, document: PublicDocument, cacheControl: string): Re
  * The page on which an envelope is verified in the browser itself and never uploaded (decisions, Pages). It has two
  * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
-export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">): Hono<AppEnv> {
+export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
   const assets = once(loadAssets);
   const pageOf = createPages(assets);
-  const pdf = once(async () => compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"));
+  const pdfLibrary = once(async () =>
+    compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"),
+  );
 
-  return new Hono<AppEnv>()
-    .get(path, async (c) => {
-      const language = languageOf(c);
-      const pasted = c.req.query("keys") === "pasted";
-      const { issuer } = service.live.current().settings;
-      const page = await pageOf({ language, pasted, issuer, sandbox: service.keyKind === "test" });
-      protectPage(c, allowances(pasted));
-      return sendFor(c, page, "no-cache");
-    })
-    .get(`${path}/pdf.js`, async (c) => sendDocument(c, await pdf()))
-    .get(`${path}/:file`, async (c) => {
-      const found = Object.values(await assets()).find(({ name }) => name === c.req.param("file"));
-      if (found === undefined) return c.notFound();
-      // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
-      c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
-      return sendFor(c, found.document, "public, max-age=31536000, immutable");
-    });
+  const page: PageHandler = async (c) => {
+    const language = languageOf(c);
+    const pasted = c.req.query("keys") === "pasted";
+    const { issuer } = service.live.current().settings;
+    const made = await pageOf({ language, pasted, issuer, sandbox: service.keyKind === "test" });
+    protectPage(c, allowances(pasted));
+    return sendFor(c, made, "no-cache");
+  };
+  const pdf: PageHandler = async (c) => sendDocument(c, await pdfLibrary());
+  const file: PageHandler = async (c) => {
+    const found = Object.values(await assets()).find(({ name }) => name === c.req.param("file"));
+    if (found === undefined) return c.notFound();
+    // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
+    c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
+    return sendFor(c, found.document, "public, max-age=31536000, immutable");
+  };
+  return { page, pdf, file };
 }

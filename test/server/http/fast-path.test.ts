@@ -5,36 +5,37 @@ import { type Listener, listen } from "../../../src/server/http/listen.ts";
 import { known, openWorld, type World } from "../api-world.ts";
 import { openClient } from "./raw-client.ts";
 
-/** One service behind two listeners: one knows the short way, the other has only Hono's routes. */
+/** One service behind two listeners: one has the fast path, the other has only Hono's routes. */
 let world: World;
-let direct: Listener;
-let routed: Listener;
-/** Calls that took the short way. */
+let fast: Listener;
+let hono: Listener;
+/** Calls that took the fast path. */
 let taken = 0;
 
 beforeAll(async () => {
   world = await openWorld();
-  const short = createFastPath(world.direct);
-  direct = await listen(world.app.fetch, {
+  fast = await listen(world.app.fetch, {
     host: "127.0.0.1",
     port: 0,
     fastPath: (incoming, outgoing) => {
-      const takes = short(incoming, outgoing);
+      const takes = world.fastPath(incoming, outgoing);
       if (takes) taken++;
       return takes;
     },
   });
-  routed = await listen(world.app.fetch, { host: "127.0.0.1", port: 0 });
+  hono = await listen(world.app.fetch, { host: "127.0.0.1", port: 0 });
 });
 
 afterAll(async () => {
-  await Promise.all([direct.close(), routed.close()]);
+  await Promise.all([fast.close(), hono.close()]);
   await world.close();
 });
 
 const lookupPath = "/teacher/verify-license";
 const checkPath = "/v1/inter-agency/eligibility-check";
 const batchPath = "/v1/inter-agency/batch";
+const byRegNo = "/v1/inter-agency/lookup/by-reg-no";
+const byTId = "/v1/inter-agency/lookup/by-tid";
 const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
 
 /** What differs between two answers of the same kind: ids, and the signature over them. */
@@ -65,7 +66,7 @@ const mint = (kind: KeyKind) =>
 const sandboxKey = () => mint("test");
 const unknownKey = () => mint("live");
 
-describe("the short way answers as Hono's routes do", () => {
+describe("the fast path answers as Hono's routes do", () => {
   test.each([
     ["a hit", `?searchTerm=${encodeURIComponent(known.regNo)}`],
     ["a NIN", `?searchTerm=${known.nin}`],
@@ -80,9 +81,9 @@ describe("the short way answers as Hono's routes do", () => {
     ["a bare name", "?searchTerm"],
   ])("to a look-up: %s", async (_name, query) => {
     const before = taken;
-    const short = await ask(direct, lookupPath + query, {});
+    const answer = await ask(fast, lookupPath + query, {});
     expect(taken).toBe(before + 1);
-    expect(short).toEqual(await ask(routed, lookupPath + query, {}));
+    expect(answer).toEqual(await ask(hono, lookupPath + query, {}));
   });
 
   test.each<[string, () => [string, RequestInit]]>([
@@ -115,32 +116,102 @@ describe("the short way answers as Hono's routes do", () => {
   ])("to a partner: %s", async (_name, make) => {
     const [path, init] = make();
     const before = taken;
-    const short = await ask(direct, path, init);
+    const answer = await ask(fast, path, init);
     expect(taken).toBe(before + 1);
-    expect(short).toEqual(await ask(routed, path, init));
+    expect(answer).toEqual(await ask(hono, path, init));
   });
 
-  test("a replay is the same bytes, whichever way the calls came", async () => {
-    const init = post("full", question, { "Idempotency-Key": "first-short-then-routed" });
-    const first = await fetch(direct.url + checkPath, init);
-    const second = await fetch(routed.url + checkPath, init);
+  const partnerLookups: [name: string, path: string][] = [
+    ["a number with encoded slashes", `${byRegNo}/${encodeURIComponent(known.regNo)}`],
+    ["a number with slashes as they are", `${byRegNo}/${known.regNo}`],
+    ["a number with both", `${byRegNo}/la/2019%2fPRI/04417`],
+    ["a number with an empty segment", `${byRegNo}/LA//PRI/04417`],
+    ["a number of three segments", `${byRegNo}/LA/2019/PRI`],
+    ["a number that ends in a slash", `${byRegNo}/${known.regNo}/`],
+    ["a number and a query", `${byRegNo}/${known.regNo}?regNo=x`],
+    ["an id", `${byTId}/${known.tId}`],
+    ["an id of nobody", `${byTId}/99`],
+    ["an id of letters", `${byTId}/x1`],
+    ["an id with a slash", `${byTId}/1%2F2`],
+    ["an id beyond all bounds", `${byTId}/99999999999999999999`],
+  ];
+
+  test.each(partnerLookups)("to a partner's look-up by a path: %s", async (_name, path) => {
+    const before = taken;
+    const init = { headers: { Authorization: `Bearer ${world.keyOf("full")}` } };
+    const answer = await ask(fast, path, init);
+    expect(taken).toBe(before + 1);
+    expect(answer).toEqual(await ask(hono, path, init));
+  });
+
+  test("to a look-up by NIN", async () => {
+    const before = taken;
+    const init = post("full", { nin: known.nin });
+    const answer = await ask(fast, "/v1/inter-agency/lookup/by-nin", init);
+    expect(taken).toBe(before + 1);
+    expect(answer).toEqual(await ask(hono, "/v1/inter-agency/lookup/by-nin", init));
+    expect(answer.status).toBe(200);
+  });
+
+  test("a replay is the same bytes, whichever path the calls took", async () => {
+    const init = post("full", question, { "Idempotency-Key": "first-fast-then-hono" });
+    const first = await fetch(fast.url + checkPath, init);
+    const second = await fetch(hono.url + checkPath, init);
     expect(second.headers.get("Idempotent-Replayed")).toBe("true");
     expect(await second.text()).toBe(await first.text());
   });
 });
 
-describe("the short way leaves to Hono", () => {
+describe("the fast path leaves to Hono", () => {
   test.each([
     ["another method", lookupPath, { method: "OPTIONS" }],
     ["HEAD", `${lookupPath}?searchTerm=7`, { method: "HEAD" }],
     ["a body that is too large", checkPath, { method: "POST", body: "x".repeat(300_000) }],
     ["another path", "/v1/inter-agency/health", {}],
     ["another spelling of the path", "/teacher/verify%2Dlicense?searchTerm=7", {}],
+    ["a longer path", `${byTId}/7/8`, {}],
+    ["a shorter path", byTId, {}],
+    ["no part where one is asked for", `${byTId}/`, {}],
+    ["a part that is no UTF-8", `${byRegNo}/%E0%A4%A`, {}],
+    ["a part with encoded percent signs", `${byRegNo}/LA%252F2019%252FPRI%252F04417`, {}],
+    ["a part with a space", `${byTId}/204417%20`, {}],
+    ["a part that is no plain text", `${byTId}/١٢`, {}],
+    ["another method of a path with a part", `${byTId}/7`, { method: "DELETE" }],
+    ["HEAD of a path with a part", `${byTId}/7`, { method: "HEAD" }],
   ])("%s", async (_name, path, init) => {
     const before = taken;
-    const answer = await ask(direct, path, init);
+    const answer = await ask(fast, path, init);
     expect(taken).toBe(before);
-    expect(answer).toEqual(await ask(routed, path, init));
+    expect(answer).toEqual(await ask(hono, path, init));
+  });
+});
+
+describe("paths that a client would tidy up before it sends them", () => {
+  test.each([
+    `${byTId}/../by-tid/204417`,
+    `${byTId}/./204417`,
+    `${byTId}/%2e%2e/by-nin`,
+    `${byRegNo}/LA/2019/PRI/..`,
+    `${byRegNo}/LA/2019/PRI/.`,
+    `${byRegNo}/LA/2019/PRI/%2e%2e`,
+    `${byTId}\\204417`,
+    `/${byTId}/204417`,
+    `${byTId}/204417;x=1`,
+    `http://a.example${byTId}/204417`,
+    `${byTId}/204417#x`,
+  ])("are answered alike: %s", async (path) => {
+    const answers = [];
+    for (const { port } of [fast, hono]) {
+      const client = await openClient({ port });
+      client.write(
+        `GET ${path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n` +
+          `Authorization: Bearer ${world.keyOf("full")}\r\n\r\n`,
+      );
+      const [head = "", body = ""] = (await client.closed).split("\r\n\r\n");
+      const [status] = head.split("\r\n");
+      answers.push({ status, body: comparable(body) });
+    }
+    expect(answers[0]).toEqual(answers[1] ?? { status: "none", body: "" });
   });
 });
 
@@ -148,23 +219,26 @@ describe("two credentials in one request", () => {
   test.each([
     ["the good one first", () => [world.keyOf("full"), "nobody's"]],
     ["the good one last", () => ["nobody's", world.keyOf("full")]],
-  ])("are refused whichever way they come: %s", async (_name, keys) => {
+  ])("are refused whichever path they take: %s", async (_name, keys) => {
     const body = JSON.stringify(question);
     const credentials = keys()
       .map((key, index) => `${["Authorization", "authorization"][index]}: Bearer ${key}\r\n`)
       .join("");
-    for (const { port } of [direct, routed]) {
+    for (const { port } of [fast, hono]) {
       const client = await openClient({ port });
       client.write(
         `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\n${credentials}Connection: close\r\n` +
           `Content-Length: ${body.length}\r\n\r\n${body}`,
       );
       expect(await client.closed).toContain("HTTP/1.1 401 ");
+      const reader = await openClient({ port });
+      reader.write(`GET ${byTId}/7 HTTP/1.1\r\nHost: a.example\r\n${credentials}Connection: close\r\n\r\n`);
+      expect(await reader.closed).toContain("HTTP/1.1 401 ");
     }
   });
 });
 
-describe("why there is no credential is said alike, whichever way a call comes", () => {
+describe("why there is no credential is said alike, whichever path a call takes", () => {
   test.each<[string, () => Record<string, string>, string]>([
     ["none", () => ({}), "no credential: send Authorization: Bearer API_KEY"],
     [
@@ -181,9 +255,10 @@ describe("why there is no credential is said alike, whichever way a call comes",
     ["unknown", () => ({ "x-agency-api-key": unknownKey() }), "a valid client certificate, Bearer key or"],
   ])("%s", async (_name, headers, expected) => {
     for (const [listener, path] of [
-      [direct, checkPath],
-      [routed, checkPath],
-      [routed, "/v1/inter-agency/lookup/by-nin"],
+      [fast, checkPath],
+      [hono, checkPath],
+      [fast, "/v1/inter-agency/lookup/by-nin"],
+      [hono, "/v1/inter-agency/lookup/by-nin"],
     ] as const) {
       const { status, body } = await ask(listener, path, post(null, question, headers()));
       expect(status).toBe(401);
@@ -198,9 +273,9 @@ describe("a head that can be read in two ways", () => {
     ["two hosts", "Host: a.example\r\nHost: b.example\r\n"],
     ["a length twice", "Host: a.example\r\nContent-Length: 2\r\nContent-Length: 2\r\n"],
     ["another coding than pieces", "Host: a.example\r\nTransfer-Encoding: gzip, chunked\r\n"],
-  ])("is refused before either way: %s", async (_name, headers) => {
+  ])("is refused before either path: %s", async (_name, headers) => {
     const before = taken;
-    for (const { port } of [direct, routed]) {
+    for (const { port } of [fast, hono]) {
       const client = await openClient({ port });
       client.write(`POST ${checkPath} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n{}`);
       expect(await client.closed).toStartWith("HTTP/1.1 400 ");
@@ -209,9 +284,9 @@ describe("a head that can be read in two ways", () => {
   });
 });
 
-describe("a connection of the short way", () => {
+describe("a connection of the fast path", () => {
   test("goes on after a body that nobody read", async () => {
-    const client = await openClient({ port: direct.port });
+    const client = await openClient({ port: fast.port });
     const body = "x".repeat(100_000);
     client.write(
       `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
@@ -223,7 +298,7 @@ describe("a connection of the short way", () => {
   });
 
   test("answers pipelined calls in their order", async () => {
-    const client = await openClient({ port: direct.port });
+    const client = await openClient({ port: fast.port });
     const get = (tId: number, more = "") =>
       `GET ${lookupPath}?searchTerm=${tId} HTTP/1.1\r\nHost: a.example\r\n${more}\r\n`;
     client.write(get(204417) + get(99) + get(7, "Connection: close\r\n"));
@@ -233,24 +308,26 @@ describe("a connection of the short way", () => {
   });
 
   test("that breaks off in the middle of a body harms nobody", async () => {
-    const client = await openClient({ port: direct.port });
+    const client = await openClient({ port: fast.port });
     const head = `POST ${checkPath} HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${world.keyOf("full")}\r\n`;
     client.write(`${head}Content-Length: 1000\r\n\r\n{"identifier":`);
     client.socket.destroy();
     await client.closed;
-    expect((await ask(direct, checkPath, post("full", question))).status).toBe(200);
+    expect((await ask(fast, checkPath, post("full", question))).status).toBe(200);
   });
 
   test("is refused by the rules of HTTP, not by luck", async () => {
-    const client = await openClient({ port: direct.port });
+    const client = await openClient({ port: fast.port });
     client.write(`GET ${lookupPath}?searchTerm=7 HTTP/1.1\r\nConnection: close\r\n\r\n`);
     expect(await client.closed).toContain("HTTP/1.1 400 ");
   });
 
   test("is ended when an answer cannot be written, and the service goes on", async () => {
     const unwritable = async () => ({ status: 200, headers: { "X-Broken": "a\nb" }, body: "{}" });
-    const short = createFastPath(new Map([[`GET ${lookupPath}`, unwritable]]));
-    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath: short });
+    const path = lookupPath;
+    const route = { method: "GET", path, routerPath: path, asksCredential: false, handler: unwritable };
+    const fastPath = createFastPath([route]);
+    const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath });
     try {
       const client = await openClient({ port: listener.port });
       client.write(`GET ${lookupPath} HTTP/1.1\r\nHost: a.example\r\n\r\n`);

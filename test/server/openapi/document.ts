@@ -1,5 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { openApiDocument } from "../../../src/server/openapi/openapi.ts";
+import { openApiDocument } from "../../../src/server/openapi/document.ts";
 
 /** The document as it is published, and a JSON Schema validator over it that shares no code with ours. */
 export const document = JSON.parse(

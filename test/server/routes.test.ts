@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { scopes } from "../../src/domain/partners.ts";
+import { routerPath, routes } from "../../src/server/routes.ts";
+import { openWorld, type World } from "./api-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const named = routes.map(({ method, path }) => `${method} ${path}`);
+
+describe("the table of routes", () => {
+  test("names each address and method once", () => {
+    expect(new Set(named).size).toBe(named.length);
+  });
+
+  test("is all that the app answers", () => {
+    const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
+    const mounted = world.app.routes
+      .filter(({ method }) => method !== "ALL")
+      .map(({ method, path }) => `${method} ${patterns.get(path)}`);
+    expect(mounted).toEqual(named);
+  });
+
+  test("has one route for each scope", () => {
+    const asked = routes.flatMap((route) => ("scope" in route ? [route.scope] : []));
+    expect(asked.sort()).toEqual([...scopes].sort());
+  });
+
+  test("has an operation for every document that is for machines", async () => {
+    for (const { method, path, operation } of routes) {
+      if (method !== "GET" || operation !== undefined) continue;
+      const response = await world.call(path);
+      if (response.status === 404) continue;
+      expect([path, response.headers.get("Content-Type")]).toEqual([
+        path,
+        expect.stringMatching(/^(?:text\/(?:html|css|javascript)|image\/svg\+xml)\b/),
+      ]);
+    }
+  });
+
+  test("opens to scripts of other sites only what everybody may read", () => {
+    const open = routes.filter(({ cors }) => cors);
+    expect(open.filter((route) => route.method !== "GET" || "scope" in route)).toEqual([]);
+    expect(open.length).toBeGreaterThan(0);
+  });
+
+  test("says which methods an address has to who asks with another one", async () => {
+    for (const path of new Set(routes.map((route) => route.path))) {
+      const own = routes.filter((route) => route.path === path).map(({ method }) => method);
+      const allowed = own.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+      const response = await world.call(path.replace(/\{\w+\}/, "1"), { method: "DELETE" });
+      expect([path, response.status, response.headers.get("Allow")]).toEqual([path, 405, allowed.join(", ")]);
+    }
+  });
+});
