@@ -4,7 +4,12 @@
  * ask the real app for every one of them.
  */
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
-import type { EligibilityResult, SignedEnvelope, WebhookEvent } from "../../partner/contract.ts";
+import {
+  type EligibilityResult,
+  notFoundResult,
+  type SignedEnvelope,
+  type WebhookEvent,
+} from "../../partner/contract.ts";
 
 export const issuer = "https://teachers.example";
 export const audience = "exam-body-a";
@@ -59,18 +64,6 @@ export const expiredResult: EligibilityResult = {
   reasons: ["LICENSE_EXPIRED", "CERTIFICATE_LEGACY_ONLY", "SOURCE_NOT_ACCEPTED"],
   license: { status: "EXPIRED", issueDate: "2022-01-10", expiryDate: "2025-01-09", daysRemaining: 0 },
   certificate: { status: "LEGACY_RECORD", regNo, issueDate: null },
-  profile: null,
-};
-
-export const notFoundResult: EligibilityResult = {
-  found: false,
-  source: null,
-  status: "NOT_FOUND",
-  eligible: false,
-  reasons: ["TEACHER_NOT_FOUND"],
-  teacher: null,
-  license: null,
-  certificate: null,
   profile: null,
 };
 

@@ -3,6 +3,7 @@ import {
   certificateStatuses,
   type EligibilityResult,
   licenseStatuses,
+  notFoundResult,
   reasons,
   sources,
 } from "../../partner/contract.ts";
@@ -193,5 +194,5 @@ export const eligibilityResultSchema = documented(
   "The result of one check or look-up. A look-up that matches nobody is a successful call with `found` false.",
   examples.eligibleResult,
   examples.expiredResult,
-  examples.notFoundResult,
+  notFoundResult,
 ) satisfies v.GenericSchema<unknown, EligibilityResult>;
