@@ -5,7 +5,7 @@ import { type CounterSources, counterFamilies, type Family, type Sample } from "
 import type { History } from "./history.ts";
 import { type StateSources, stateFamilies } from "./state-families.ts";
 
-export type ExpositionSources = CounterSources & {
+type ExpositionSources = CounterSources & {
   readonly history: Pick<History, "points">;
   readonly readings: () => Promise<ReadingsNow>;
   readonly snapshot: () => Snapshot;

@@ -1,5 +1,4 @@
 import type { AccessLogFigures } from "../domain/calls.ts";
-import type { KeyRing } from "../domain/keys.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import type { Refusals } from "./refusals.ts";
@@ -28,7 +27,6 @@ export type CounterSources = {
   /** Null when no access log is kept. */
   readonly accessLog: () => AccessLogFigures | null;
 };
-export type KeySources = { readonly keys: KeyRing; readonly now: number };
 
 /** What is counted in memory: the traffic and the work done for it. */
 export const counterFamilies: readonly Family<CounterSources>[] = [

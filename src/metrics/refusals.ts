@@ -1,7 +1,7 @@
 import type { Call } from "../domain/calls.ts";
 
 /** What one caller was refused, by HTTP status. */
-export type RefusedCaller = {
+type RefusedCaller = {
   /** Null for calls without a valid credential. */
   readonly partnerId: string | null;
   readonly keyId: string | null;

@@ -4,10 +4,10 @@ import { bucketCount, bucketOf } from "./latency.ts";
 export type Traffic = "public" | "partner" | "other";
 
 /** What the table of routes says of a route; one without `traffic` is counted as `other`, as unknown addresses are. */
-export type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
+type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
 
 /** Routes that are counted together: the pattern, never the path, in which partners put numbers. */
-export type RouteName = { readonly route: string; readonly traffic: Traffic };
+type RouteName = { readonly route: string; readonly traffic: Traffic };
 
 const elsewhere: RouteName = { route: "other", traffic: "other" };
 
@@ -34,7 +34,7 @@ const lowestStatus = 100;
 const statusCount = 500;
 
 /** What the HTTP layer calls once for each answer. */
-export type RequestObserver = {
+type RequestObserver = {
   /**
    * Counts an answer. It costs a lookup, a logarithm and three additions, because every request pays for it; for the
    * same reason it takes four plain arguments and no object.
@@ -45,7 +45,7 @@ export type RequestObserver = {
 };
 
 /** One combination that has occurred. */
-export type RequestCount = {
+type RequestCount = {
   /** The index in {@link RequestCounters.routes}. */
   readonly route: number;
   /** The index in {@link methods}. */

@@ -184,7 +184,7 @@ function lastImportSamples(
 }
 
 /** What this process has used, of which reading costs next to nothing. */
-export type ProcessUse = { readonly cpuSeconds: number; readonly residentBytes: number };
+type ProcessUse = { readonly cpuSeconds: number; readonly residentBytes: number };
 
 export function readProcessUse(): ProcessUse {
   const { user, system } = process.cpuUsage();

@@ -6,7 +6,7 @@ import type { PublicLookup } from "../domain/public-lookup.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 
 /** What answers about teachers: the public look-up and the partner operations. */
-export type AnswerOperation = AttestedOperation | "public-lookup";
+type AnswerOperation = AttestedOperation | "public-lookup";
 export const answerOperations: readonly AnswerOperation[] = [
   "public-lookup",
   ...Object.values(operationOfScope),
@@ -14,7 +14,7 @@ export const answerOperations: readonly AnswerOperation[] = [
 
 /** What became of an attempt to deliver a webhook; `dead` is a failure after which none is tried again. */
 export const deliveryOutcomes = ["delivered", "failed", "dead"] as const;
-export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
+type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
 /** Upper bounds of the sizes of a group commit, in acts. */
 export const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;

@@ -35,7 +35,7 @@ export type PartnerRoute = Place & {
 export type PublicRoute = Place & { readonly handler: PublicHandler; readonly operation: Operation };
 
 /** A page or a document: Hono answers it, and the fast path never takes it. */
-export type PageRoute = Place & {
+type PageRoute = Place & {
   readonly page: (pages: Pages) => PageHandler;
   /** Only what machines read has one. */
   readonly operation?: Operation;

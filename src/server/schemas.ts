@@ -20,7 +20,7 @@ function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: 
   );
 }
 
-export const ninSchema = v.pipe(
+const ninSchema = v.pipe(
   v.string("must be 11 digits"),
   v.regex(ninPattern, "must be 11 digits"),
   v.metadata({
@@ -52,7 +52,7 @@ export const tIdSchema = v.pipe(
 
 const identifierMembers = ["regNo", "tId", "nin"] as const;
 
-export const identifierSchema = v.pipe(
+const identifierSchema = v.pipe(
   jsonObject(
     {
       regNo: v.optional(regNoSchema),
@@ -72,7 +72,7 @@ export const identifierSchema = v.pipe(
   }),
 );
 
-export const purposeSchema = v.pipe(
+const purposeSchema = v.pipe(
   v.picklist(purposes, `must be one of ${purposes.join(", ")}`),
   v.metadata({
     description:
@@ -85,7 +85,7 @@ export const purposeSchema = v.pipe(
 const contextText = (description: string) =>
   v.optional(v.pipe(v.string("must be text"), v.description(description)));
 
-export const requestContextSchema = v.pipe(
+const requestContextSchema = v.pipe(
   jsonObject(
     {
       examBatch: contextText("The examination or batch that the check belongs to."),
@@ -117,7 +117,7 @@ export const eligibilityCheckSchema = v.pipe(
   }),
 );
 
-export const maxBatchItems = 100;
+const maxBatchItems = 100;
 
 export const batchCheckSchema = v.pipe(
   jsonObject(

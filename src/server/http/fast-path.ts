@@ -24,7 +24,7 @@ import {
 } from "./http-call.ts";
 import { hasTwice } from "./request-listener.ts";
 
-export type FastRoute = {
+type FastRoute = {
   readonly method: string;
   /** The pattern under which its calls are counted. */
   readonly path: string;

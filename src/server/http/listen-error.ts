@@ -1,7 +1,7 @@
 import { TvsError } from "../../domain/errors.ts";
 
 /** Why the listener could not start. */
-export type ListenErrorReason =
+type ListenErrorReason =
   | "PORT_IN_USE"
   | "PORT_FORBIDDEN"
   | "HOST_UNAVAILABLE"

@@ -6,7 +6,7 @@ import { headers, type Json, namedExamples, type ResponseName, responseRef, resp
 import { jsonSchemas, type SchemaName, schemaRef } from "./schemas.ts";
 
 /** The version of the published contract, which is not the program's. */
-export const contractVersion = "1.0.0";
+const contractVersion = "1.0.0";
 
 const description = `\
 Reports whether a teacher is registered and licensed, and the status of the teacher's certificate.
@@ -55,7 +55,7 @@ const securitySchemes: Json = {
 };
 
 /** An OpenAPI 3.1 document. */
-export type OpenApiDocument = Json & {
+type OpenApiDocument = Json & {
   readonly openapi: "3.1.0";
   /** Operations by path and method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
