@@ -6,6 +6,7 @@ import type { Demo, DemoOffer } from "../demo-offer.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
+import { requestSchemas } from "../schemas.ts";
 import type { Service } from "../service.ts";
 
 /**
@@ -82,8 +83,8 @@ async function start() {
   const spec = await answer.json();
   const { components } = spec;
   spec.servers[0].url = new URL("../../..", location.href).href.replace(/\\/$/, "");
-  for (const name of ["Identifier", "RegNo", "TId", "Nin", "SearchTerm", "EligibilityCheckRequest",
-    "BatchCheckRequest", "NinLookupRequest"]) components.schemas[name] = knownHere(components.schemas[name]);
+  for (const name of ${JSON.stringify(Object.keys(requestSchemas))})
+    components.schemas[name] = knownHere(components.schemas[name]);
   components.parameters = knownHere(components.parameters);
   spec.paths = knownHere(spec.paths);
   const ui = SwaggerUIBundle({
