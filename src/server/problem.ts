@@ -49,7 +49,7 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
   return jsonReply(status, { statusCode: status, message: publicMessage(known, status) }, headers);
 }
 
-/** What the operator must mend is no business of the caller's. */
+/** What the operator must fix is no business of the caller's. */
 function publicMessage(error: TvsError, status: number): string {
   if (status === 500) return "internal error";
   return error.code.startsWith("STORE_")

@@ -29,9 +29,13 @@ export function resolve(pointer: string): unknown {
 
 export const schemaNames: readonly string[] = Object.keys(resolve("#/components/schemas") as object);
 
+/** Compiling a schema takes longer than any check by it. */
+const validators = new Map<string, ReturnType<typeof ajv.compile>>();
+
 /** What is wrong with a value by a published schema; nothing when it is valid. */
 export function validationErrors(name: string, value: unknown): string[] {
-  const validate = ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
+  const validate = validators.get(name) ?? ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
+  validators.set(name, validate);
   return validate(value)
     ? []
     : (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`);
