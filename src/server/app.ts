@@ -68,7 +68,7 @@ function createSite(service: Service, options: AppOptions): Site {
     findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
   return {
     service,
-    limit: createPublicLimit(service, sourceOf, options.publicPerMinute),
+    limit: createPublicLimit({ clock: service.clock, sourceOf, perMinute: options.publicPerMinute }),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

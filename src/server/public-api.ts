@@ -1,4 +1,5 @@
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
+import type { Clock } from "../domain/clock.ts";
 import { isPersonalTerm } from "../domain/search-term.ts";
 import { log } from "../log.ts";
 import { check } from "./body.ts";
@@ -51,11 +52,15 @@ type CallerLimit = {
 export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
 
 /** One budget for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
-export function createPublicLimit(
-  { clock }: Pick<Service, "clock">,
-  sourceOf: SourceOf,
-  perMinute: number,
-): PublicLimit {
+export function createPublicLimit({
+  clock,
+  sourceOf,
+  perMinute,
+}: {
+  clock: Clock;
+  sourceOf: SourceOf;
+  perMinute: number;
+}): PublicLimit {
   const limit = createAddressLimit(perMinute, clock);
   return (call) => {
     const blocks = rateLimitKeys(sourceOf(call));

@@ -29,6 +29,12 @@ describe("the table of routes", () => {
     expect(asked.sort()).toEqual([...scopes].sort());
   });
 
+  test("tells the reader of the document which scope a call asks for", () => {
+    for (const route of routes) {
+      if ("scope" in route) expect(route.operation.description).toContain(`Scope \`${route.scope}\`.`);
+    }
+  });
+
   test("has an operation for every document that is for machines", async () => {
     for (const { method, path, operation } of routes) {
       if (method !== "GET" || operation !== undefined) continue;
