@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import packageJson from "../package.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
 import { deliveryErrors } from "../src/delivery/outcome.ts";
 import { mintLink, newRun, rememberConsole } from "../src/domain/console-link.ts";
@@ -12,6 +11,7 @@ import { createCommandLine } from "../src/server/admin/command-line.ts";
 import { createDoor } from "../src/server/admin/sessions.ts";
 import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/import-history.ts";
+import { version } from "./command.ts";
 import type { OpenService } from "./open-service.ts";
 
 export type AdminConsole = {
@@ -106,7 +106,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
     signingEngine: open.signingEngine,
     isDiskRefusing: open.isDiskRefusing,
     build: {
-      version: packageJson.version,
+      version,
       runtime: runtimeName(),
       environment: operator.keyKind === "live" ? "live" : "sandbox",
     },

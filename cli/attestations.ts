@@ -14,17 +14,9 @@ import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
-import {
-  exitCodes,
-  hint,
-  note,
-  parseLimit,
-  parseTime,
-  print,
-  printable,
-  record,
-  table,
-} from "./terminal/output.ts";
+import { partnerArg } from "./partner-credentials.ts";
+import { exitCodes, hint, note, parseLimit, parseTime, print, record, table } from "./terminal/output.ts";
+import { printable } from "./terminal/printable.ts";
 import { openSources, readSource, type Source } from "./verify/files.ts";
 
 const defaultLimit = 50;
@@ -55,7 +47,7 @@ const listCommand = command({
     "tvs attestations list\n" +
     "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
   args: {
-    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    partner: partnerArg,
     since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
     limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
   },

@@ -6,6 +6,7 @@ import { requirePartner } from "../src/domain/partners.ts";
 import { type CallReader, openCallReader } from "../src/store/call-file.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
+import { partnerArg } from "./partner-credentials.ts";
 import { hint, note, parseLimit, parseTime, print, record, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
@@ -35,7 +36,7 @@ const listCommand = command({
   example:
     "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
   args: {
-    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    partner: partnerArg,
     status: {
       type: "string",
       valueHint: "4xx|5xx|200|400|401|403|409|413|422|429|500|503",

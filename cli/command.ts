@@ -1,10 +1,33 @@
 import { parseArgs } from "node:util";
-import type { ArgsDef, CommandContext, CommandDef } from "citty";
+import type { ArgDef, ArgsDef, CommandContext, CommandDef } from "citty";
+import packageJson from "../package.json" with { type: "json" };
 import { type Config, type Environment, type Flags, readConfig } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import type { Operator } from "./open.ts";
 import { serviceSettings } from "./service-settings.ts";
 import { hint } from "./terminal/output.ts";
+
+export const version = packageJson.version;
+
+/** Looks up ids and what they mean, at most `limit` of them. */
+export type FindIds = (
+  operator: Operator,
+  limit: number,
+) => Promise<readonly (readonly [id: string, meaning: string])[]>;
+
+/** The values that an option or operand can have, for completion. */
+export type Values =
+  | { readonly oneOf: readonly string[] }
+  /** Any number of these, separated by commas. */
+  | { readonly listOf: readonly string[] }
+  /** Those that the database at hand knows. */
+  | { readonly ids: FindIds };
+
+/** An option or operand; where its hint names the choices, as in `call|item`, it needs no `values`. */
+type Arg = ArgDef & { readonly values?: Values; readonly valueHint?: string };
+
+export type Args = Readonly<Record<string, Arg>>;
 
 /** Options that every command takes. */
 export const commonArgs = {
@@ -20,12 +43,9 @@ export const commonArgs = {
   },
   sandbox: { type: "boolean", description: "Use the sandbox's database instead (TVS_SANDBOX)" },
   json: { type: "boolean", description: "Print exactly one JSON value on stdout" },
-} as const satisfies ArgsDef;
+} as const satisfies Args;
 
-/** Options that every command takes, by the length of what they swallow: main.ts moves them behind the command. */
-export const commonValueFlags = ["--data", "--database"];
-
-type Definition<T extends ArgsDef> = {
+type Definition<T extends Args> = {
   name: string;
   description: string;
   /** A command line to paste, shown by --help. */
@@ -36,13 +56,31 @@ type Definition<T extends ArgsDef> = {
   run(context: CommandContext<T & typeof commonArgs>): Promise<void>;
 };
 
-export type OurCommand = CommandDef<ArgsDef> & { example?: string; variadic?: boolean };
+/** Commands by their names, each loaded only when it is run or explained. */
+export type Commands = Readonly<Record<string, () => Promise<OurCommand>>>;
+
+/** A command as the program runs it, or a group of commands. */
+export type OurCommand = Omit<CommandDef<ArgsDef>, "subCommands"> & {
+  readonly example?: string;
+  readonly variadic?: boolean;
+  readonly subCommands?: Commands;
+  /** The same commands by what they are for, where `--help` lists them so. */
+  readonly sections?: Readonly<Record<string, Commands>>;
+};
+
+export function argsOf({ args = {} }: OurCommand): Args {
+  return args as Args;
+}
+
+export function commandsOf({ subCommands = {} }: OurCommand): Commands {
+  return subCommands;
+}
 
 /**
  * Defines one command. citty ignores flags and operands that it does not know; a mistyped `--dry-rum` must
  * not import for real, so here everything unknown is a usage error.
  */
-export function command<const T extends ArgsDef>(definition: Definition<T>): OurCommand {
+export function command<const T extends Args>(definition: Definition<T>): OurCommand {
   // A command whose --json prints otherwise says so itself.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
@@ -58,19 +96,12 @@ export function command<const T extends ArgsDef>(definition: Definition<T>): Our
 }
 
 /** A command that is also a group: a first operand that names one of `subCommands` means that one. */
-export function withSubCommands(
-  parent: OurCommand,
-  subCommands: Record<string, () => Promise<OurCommand>>,
-): OurCommand {
+export function withSubCommands(parent: OurCommand, subCommands: Commands): OurCommand {
   return { ...parent, subCommands };
 }
 
-/** A group of commands, each loaded only when it is run. */
-export function group(
-  name: string,
-  description: string,
-  subCommands: Record<string, () => Promise<OurCommand>>,
-): OurCommand {
+/** A group of commands, which is none itself. */
+export function group(name: string, description: string, subCommands: Commands): OurCommand {
   return { meta: { name, description }, subCommands };
 }
 

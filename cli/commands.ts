@@ -1,39 +1,50 @@
-import { type ArgsDef, runCommand } from "citty";
-import packageJson from "../package.json" with { type: "json" };
+import { runCommand } from "citty";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { commonArgs, commonValueFlags, type OurCommand } from "./command.ts";
+import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
-import { helpText, usage } from "./terminal/help.ts";
+import { helpText, rootHelp, usage } from "./terminal/help.ts";
 import { exitCodeOf, exitCodes } from "./terminal/output.ts";
-import { rootHelp } from "./terminal/root-help.ts";
 
-export const version = packageJson.version;
-
-/** The command table. Each command's file is loaded only when it is run or explained. */
-export const root: OurCommand = {
-  meta: { name: "tvs", version, description: "Teacher Verification Service" },
-  subCommands: {
+/** The command table, by what the commands are for: help and completion follow from it. */
+const sections: Readonly<Record<string, Commands>> = {
+  "RUN THE SERVICE": {
     serve: () => import("./serve.ts").then((file) => file.serveCommand),
-    keys: () => import("./keys.ts").then((file) => file.keysCommand),
-    partners: () => import("./partners.ts").then((file) => file.partnersCommand),
-    teachers: () => import("./teachers.ts").then((file) => file.teachersCommand),
-    webhooks: () => import("./webhooks.ts").then((file) => file.webhooksCommand),
-    attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
+    service: () => import("./service.ts").then((file) => file.serviceCommand),
+    console: () => import("./console.ts").then((file) => file.consoleCommand),
+    status: () => import("./status.ts").then((file) => file.statusCommand),
     calls: () => import("./calls.ts").then((file) => file.callsCommand),
-    verify: () => import("./verify/verify.ts").then((file) => file.default as unknown as OurCommand),
-    "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),
+    doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
+  },
+  "KEEP THE REGISTER": {
+    teachers: () => import("./teachers.ts").then((file) => file.teachersCommand),
     roster: () => import("./roster.ts").then((file) => file.rosterCommand),
+    policy: () => import("./policy.ts").then((file) => file.policyCommand),
+  },
+  "LOOK AFTER PARTNERS": {
+    partners: () => import("./partners.ts").then((file) => file.partnersCommand),
+    webhooks: () => import("./webhooks.ts").then((file) => file.webhooksCommand),
+  },
+  "ANSWER FOR WHAT WAS SIGNED": {
+    attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
+    keys: () => import("./keys.ts").then((file) => file.keysCommand),
+    verify: () => import("./verify/verify.ts").then((file) => file.default),
+    "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),
+  },
+  "KEEP IT SAFE": {
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
-    status: () => import("./status.ts").then((file) => file.statusCommand),
-    console: () => import("./console.ts").then((file) => file.consoleCommand),
-    doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
-    service: () => import("./service.ts").then((file) => file.serviceCommand),
-    policy: () => import("./policy.ts").then((file) => file.policyCommand),
+  },
+  "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
     completion: () => import("./terminal/completion.ts").then((file) => file.completionCommand),
   },
+};
+
+export const root: OurCommand = {
+  meta: { name: "tvs", version, description: "Teacher Verification Service" },
+  sections,
+  subCommands: Object.assign({}, ...Object.values(sections)),
 };
 
 /**
@@ -44,7 +55,7 @@ export const root: OurCommand = {
  */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
   setWorkerEntry(entry);
-  const words = kidsLast(commonFlagsLast(argv));
+  const words = commonFlagsLast(argv);
   try {
     if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
       process.stdout.write(`${version}\n`);
@@ -52,13 +63,13 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     }
     // The completion scripts ask with this word, which no help mentions; what follows is not ours to reorder.
     if (argv[0] === "__complete")
-      return await (await import("./terminal/complete.ts")).complete(root, argv.slice(1));
+      return await (await import("./terminal/completion.ts")).complete(root, argv.slice(1));
     if (words[0] === "help") return await explain(words.slice(1));
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
     // What the words name is found; citty would look for a further command among the operands.
     const { subCommands: _found, ...own } = command;
-    await runCommand(own, { rawArgs: rest }).catch((error: unknown) => {
+    await runCommand(own, { rawArgs: kidsLast(rest, command) }).catch((error: unknown) => {
       throw withUsage(error, own, ["tvs", ...parents]);
     });
     return Number(process.exitCode ?? exitCodes.done);
@@ -68,17 +79,19 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
 }
 
 /** citty names the first argument that is missing; the operator wants all of them at once. */
-function withUsage(error: unknown, { args = {} }: OurCommand, path: readonly string[]): unknown {
+function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
-  const words = usage(path, Object.entries(args as ArgsDef));
+  const words = usage(path, Object.entries(argsOf(command)));
   return new TvsError("USAGE", `${lowerFirst(message)}; usage: ${words}; --help explains them`);
 }
 
 type Found = { command: OurCommand; parents: string[]; rest: string[] };
 
-function takesOperand({ run, args = {} }: OurCommand): boolean {
-  return run !== undefined && Object.values(args as ArgsDef).some(({ type }) => type === "positional");
+function takesOperand(command: OurCommand): boolean {
+  return (
+    command.run !== undefined && Object.values(argsOf(command)).some(({ type }) => type === "positional")
+  );
 }
 
 /** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
@@ -87,7 +100,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
   const parents: string[] = [];
   let rest = [...words];
   while (command.subCommands !== undefined) {
-    const table = command.subCommands as Record<string, () => Promise<OurCommand>>;
+    const table = commandsOf(command);
     const [name] = rest;
     if (name === undefined || name.startsWith("-")) break;
     const load = Object.hasOwn(table, name) ? table[name] : undefined;
@@ -123,14 +136,11 @@ async function findCommand(words: readonly string[]): Promise<Found> {
 }
 
 /** `tvs revoke` means `tvs teachers revoke`: the word is right, and only the group before it is missing. */
-async function suggestionBelow(
-  name: string,
-  table: Readonly<Record<string, () => Promise<OurCommand>>>,
-): Promise<string> {
+async function suggestionBelow(name: string, table: Commands): Promise<string> {
   const groups = await Promise.all(
     Object.entries(table).map(async ([group, load]) => ({
       group,
-      commands: (await load()).subCommands ?? {},
+      commands: commandsOf(await load()),
     })),
   );
   const found = groups.filter(({ commands }) => Object.hasOwn(commands, name));
@@ -157,14 +167,17 @@ async function explain(words: readonly string[]): Promise<number> {
 
 /**
  * One key id in sixty-four begins with a dash and would be read as options. No option is as long, so such a
- * word is an operand: whoever has to declare a key compromised must not have to know of `--` first.
+ * word is an operand, or the value of an option that takes one: whoever has to declare a key compromised must not
+ * have to know of `--` first.
  */
-function kidsLast(words: readonly string[]): string[] {
+function kidsLast(words: readonly string[], command: OurCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
-  // The one option that takes a key id keeps it.
+  const args = argsOf(command);
+  const takesNext = (word: string | undefined) =>
+    word?.startsWith("--") === true && args[word.slice(2)]?.type === "string";
   const joined = words.flatMap((word, index) => {
-    if (word === "--anchor" && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
-    return words[index - 1] === "--anchor" && isKid(word) ? [] : [word];
+    if (takesNext(word) && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
+    return isKid(word) && takesNext(words[index - 1]) ? [] : [word];
   });
   const kids = joined.filter(isKid);
   if (kids.length === 0 || words.includes("--")) return joined;
@@ -180,9 +193,13 @@ function commonFlagsLast(argv: readonly string[]): string[] {
     argv[first] !== "--help" &&
     argv[first] !== "-h"
   ) {
-    first += commonValueFlags.includes(argv[first] ?? "") ? 2 : 1;
+    first += takesCommonValue(argv[first] ?? "") ? 2 : 1;
   }
   return first >= argv.length ? [...argv] : [...argv.slice(first), ...argv.slice(0, first)];
+}
+
+function takesCommonValue(flag: string): boolean {
+  return Object.entries(commonArgs).some(([name, { type }]) => type === "string" && flag === `--${name}`);
 }
 
 /** One line that says what is wrong and what to do, never a stack trace. */

@@ -2,7 +2,8 @@ import { TvsError } from "../src/domain/errors.ts";
 import { exportSubject, type SubjectExport } from "../src/domain/subject-export.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { type Cell, note, print, printable, record, table } from "./terminal/output.ts";
+import { type Cell, note, print, record, table } from "./terminal/output.ts";
+import { printable } from "./terminal/printable.ts";
 
 /** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
 const maxInputBytes = 1024;

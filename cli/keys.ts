@@ -91,7 +91,12 @@ const compromiseCommand = command({
   description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
   example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
   args: {
-    kid: { type: "positional", required: true, description: "The key's id; `tvs keys list` shows them" },
+    kid: {
+      type: "positional",
+      required: true,
+      description: "The key's id; `tvs keys list` shows them",
+      values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
+    },
     since: {
       type: "string",
       required: true,

@@ -16,8 +16,13 @@ import { openWindows, quotaUse } from "../src/domain/quota.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { certificateTable, partnerCertificatesCommand } from "./partner-certificates.ts";
-import { keyTable, partnerIdArg, partnerKeysCommand } from "./partner-keys.ts";
+import {
+  certificateTable,
+  keyTable,
+  partnerCertificatesCommand,
+  partnerIdArg,
+  partnerKeysCommand,
+} from "./partner-credentials.ts";
 import { hint, note, parseCount, print, record, table } from "./terminal/output.ts";
 
 const termsArgs = {
@@ -26,11 +31,13 @@ const termsArgs = {
     type: "string",
     valueHint: "all|A,B",
     description: `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`,
+    values: { listOf: ["all", ...scopes] },
   },
   purposes: {
     type: "string",
     valueHint: "all|A,B",
     description: "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
+    values: { listOf: ["all", ...purposes] },
   },
   "per-minute": { type: "string", valueHint: "N", description: "Calls in a minute of the clock" },
   "per-day": { type: "string", valueHint: "N", description: "Calls in a UTC day" },
@@ -240,5 +247,5 @@ export const partnersCommand = group("partners", "The onboarded agencies, their 
   enable: async () => enableCommand,
   key: async () => partnerKeysCommand,
   cert: async () => partnerCertificatesCommand,
-  webhook: () => import("./partners-webhook.ts").then((file) => file.partnersWebhookCommand),
+  webhook: () => import("./partner-webhook.ts").then((file) => file.partnerWebhookCommand),
 });

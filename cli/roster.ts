@@ -39,6 +39,7 @@ export const rosterCommand = command({
       required: true,
       valueHint: "P",
       description: "What they are to be eligible for",
+      values: { oneOf: purposes },
     },
     out: {
       type: "string",

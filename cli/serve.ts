@@ -61,8 +61,8 @@ export const serveCommand = command({
     },
     "signing-engine": {
       type: "string",
-      valueHint: "ENGINE",
-      description: "auto, openssl or webcrypto (default auto: the faster one that proves itself at start)",
+      valueHint: "auto|openssl|webcrypto",
+      description: "What signs (default auto: the faster one that passes its test at start)",
     },
     "trusted-proxy": {
       type: "string",

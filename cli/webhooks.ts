@@ -12,8 +12,9 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
-import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-words.ts";
+import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { partnerArg } from "./partner-credentials.ts";
 import { hint, note, parseCount, parseTime, print, readable, record, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
@@ -26,7 +27,7 @@ const listCommand = command({
     "tvs webhooks list --state dead --partner exam-body-a\n  tvs webhooks list --state pending --limit 200",
   args: {
     state: { type: "string", valueHint: deliveryStates.join("|"), description: "Only those in this state" },
-    partner: { type: "string", valueHint: "ID", description: "Only this partner's" },
+    partner: partnerArg,
     limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
   },
   async run({ args }) {
@@ -75,9 +76,15 @@ function lastWords({ lastError, lastStatus }: { lastError: string | null; lastSt
   return [lastError, lastStatus].filter((part) => part !== null).join(" ");
 }
 
+async function deliveryIds({ webhooks }: Operator, limit: number) {
+  const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });
+  return found.map((one) => [one.deliveryId, `${one.state}, ${one.partnerId}, ${one.eventType}`] as const);
+}
+
 const deliveryArg = {
   type: "positional",
   description: "The delivery's id; `tvs webhooks list` shows them",
+  values: { ids: deliveryIds },
 } as const;
 
 const showCommand = command({
@@ -140,7 +147,7 @@ const retryCommand = command({
       type: "boolean",
       description: "All dead deliveries instead of one, of partners that have an endpoint",
     },
-    partner: { type: "string", valueHint: "ID", description: "With --dead: only this partner's" },
+    partner: { ...partnerArg, description: "With --dead: only this partner's" },
     since: {
       type: "string",
       valueHint: "TIME",

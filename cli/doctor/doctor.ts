@@ -8,10 +8,11 @@ import {
 } from "../../src/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { command, environmentOf } from "../command.ts";
-import { version } from "../commands.ts";
+import { command, environmentOf, version } from "../command.ts";
 import { noRegister } from "../register.ts";
-import { exitCodes, note, print, printable, table, terminalWidth, wrapped } from "../terminal/output.ts";
+import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
+import { printable } from "../terminal/printable.ts";
+import { wrapped } from "../terminal/tables.ts";
 import { type Check, fail, ok } from "./check.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import {

@@ -2,7 +2,9 @@
 
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
-import { printable, terminalWidth, wrapped } from "./output.ts";
+import { terminalWidth } from "./output.ts";
+import { printable } from "./printable.ts";
+import { wrapped } from "./tables.ts";
 
 export const yesArg = {
   yes: { type: "boolean", description: "Do not ask, even at a terminal" },

@@ -1,12 +1,41 @@
-import type { ArgDef, ArgsDef } from "citty";
-import { commonArgs, type OurCommand } from "../command.ts";
-import { terminalWidth, wrapped } from "./output.ts";
+/** What `--help` prints: the first page, and the page of each command. */
 
-export type Line = readonly [name: string, meaning: string];
+import type { ArgDef, ArgsDef } from "citty";
+import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand } from "../command.ts";
+import { terminalWidth } from "./output.ts";
+import { wrapped } from "./tables.ts";
+
+type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
 /** Below this much room for the meaning, it goes under the name instead of beside it. */
 const leastMeaningWidth = 40;
+
+const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
+  tvs teachers import extract.csv --baseline   load the register
+  tvs partners add ID --help                   onboard a partner
+  tvs serve --issuer https://verify.example    go live
+  tvs doctor                                   when something looks wrong`;
+
+/** The text of `tvs --help`: the commands by what they are for, and where to begin. */
+export async function rootHelp({ meta, sections = {} }: OurCommand): Promise<string> {
+  const { version = "", description = "" } = meta as { version?: string; description?: string };
+  const listings = await Promise.all(
+    Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
+  );
+  // One width for all sections, so that the eye runs down one edge.
+  const nameWidth = Math.max(...listings.flatMap(([, lines]) => lines.map(([name]) => name.length)));
+  const more =
+    "`tvs COMMAND --help` explains a command, with examples; `tvs completion bash|zsh|fish` enables completion in your shell.";
+  return [
+    `${wrapped(`${description} (tvs ${version})`, terminalWidth())}\n`,
+    section("USAGE", "  tvs COMMAND [OPTIONS]"),
+    ...listings.map(([title, lines]) => section(title, listed(lines, nameWidth))),
+    section("OPTIONS OF EVERY COMMAND", listed(Object.entries(commonArgs as ArgsDef).map(optionLine))),
+    section("FIRST STEPS", firstSteps),
+    `\n${wrapped(more, terminalWidth())}\n`,
+  ].join("");
+}
 
 /**
  * The text of `--help`, in lines that fit the terminal: citty's own pads every line to the longest description.
@@ -14,7 +43,7 @@ const leastMeaningWidth = 40;
  */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
   const meta = command.meta as { description?: string; version?: string };
-  const args = Object.entries((command.args ?? {}) as ArgsDef);
+  const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
   const operands = args.filter(([, one]) => one.type === "positional");
   const options = args.filter(([name, one]) => one.type !== "positional" && !isCommon(name));
@@ -27,14 +56,14 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
     section("USAGE", `  ${wrapped(words, terminalWidth() - 6, "\n      ")}`),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
-    section("COMMANDS", listed(await commandLines(command))),
+    section("COMMANDS", listed(await commandLines(commandsOf(command)))),
     section("OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
     section(command.example?.includes("\n  tvs ") ? "EXAMPLES" : "EXAMPLE", indented(command.example)),
     command.run === undefined ? `\n\`${path.join(" ")} COMMAND --help\` explains a command.\n` : "",
   ].join("");
 }
 
-export function section(name: string, body: string): string {
+function section(name: string, body: string): string {
   return body === "" ? "" : `\n${name}\n${body}\n`;
 }
 
@@ -58,14 +87,13 @@ function spelled(name: string, one: ArgDef): string {
   return one.type === "boolean" ? `--${name}` : `--${name} ${valueHint ?? "VALUE"}`;
 }
 
-export function optionLine([name, one]: readonly [string, ArgDef]): Line {
+function optionLine([name, one]: readonly [string, ArgDef]): Line {
   return [spelled(name, one), `${one.description ?? ""}${one.required === true ? " (required)" : ""}`];
 }
 
-export async function commandLines({ subCommands }: OurCommand): Promise<Line[]> {
-  const table = (subCommands ?? {}) as Record<string, () => Promise<OurCommand>>;
+async function commandLines(commands: Commands): Promise<Line[]> {
   return Promise.all(
-    Object.entries(table).map(async ([name, load]): Promise<Line> => {
+    Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description = "" } = (await load()).meta as { description?: string };
       // The list wants what it is for; how it does it is for its own help.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
@@ -73,7 +101,7 @@ export async function commandLines({ subCommands }: OurCommand): Promise<Line[]>
   );
 }
 
-export function listed(lines: readonly Line[], leastNameWidth = 0): string {
+function listed(lines: readonly Line[], leastNameWidth = 0): string {
   const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length));
   const indent = 2 + names + gap;
   const isBeside = terminalWidth() - indent >= leastMeaningWidth;

@@ -1,7 +1,6 @@
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
+import { printable } from "./printable.ts";
 import { layOut, member, wrapped } from "./tables.ts";
-
-export { wrapped };
 
 /** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
@@ -88,14 +87,6 @@ function toSecond(text: string): string {
 
 function cell(value: Cell): string {
   return value === null || value === undefined || value === "" ? "-" : printable(String(value));
-}
-
-/** Text from files and callers may hold escape sequences that would rewrite the operator's screen. */
-export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 function heading(title: string): string {

@@ -1,7 +1,8 @@
 /** Rows for people: aligned where they fit the terminal, wrapped or one below the other where they do not. */
 
-import { stripVTControlCharacters } from "node:util";
 import Table from "cli-table3";
+import stringWidth from "string-width";
+import wrapAnsi from "wrap-ansi";
 
 /** Columns narrower than this are no help: a sentence in them is a tower of words. */
 const leastWrappedWidth = 24;
@@ -25,16 +26,14 @@ export function layOut(head: readonly string[], rows: readonly (readonly string[
 }
 
 function columnWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
-  return head.map((title, index) => Math.max(...[title, ...rows.map((row) => row[index] ?? "")].map(length)));
+  return head.map((title, index) =>
+    Math.max(...[title, ...rows.map((row) => row[index] ?? "")].map((one) => stringWidth(one))),
+  );
 }
 
 function widthOf(head: readonly string[], rows: readonly (readonly string[])[]): number {
   const widths = columnWidths(head, rows);
   return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
-}
-
-function length(text: string): number {
-  return Array.from(text).length;
 }
 
 /** Breaks the widest column that holds sentences; null when the others leave it too little room. */
@@ -48,7 +47,7 @@ function wrapSentences(
   const texts = widths.map((one, index) => (isText(index) ? one : 0));
   const column = texts.indexOf(Math.max(...texts));
   const room = width - (widthOf(head, rows) - (widths[column] ?? 0));
-  const words = rows.flatMap((row) => (row[column] ?? "").split(" ")).map(length);
+  const words = rows.flatMap((row) => (row[column] ?? "").split(" ")).map((one) => stringWidth(one));
   if (!isText(column) || room < leastWrappedWidth || Math.max(...words) > room) return null;
   return rows.map((row) => row.map((text, index) => (index === column ? wrapped(text, room) : text)));
 }
@@ -74,17 +73,17 @@ function stacked(
   rows: readonly (readonly string[])[],
   { heading, width }: Layout,
 ): string {
-  const nameWidth = Math.max(...head.map(length));
+  const nameWidth = Math.max(...head.map((one) => stringWidth(one)));
   const line = (title: string, value: string) =>
-    member({ name: heading(title), pad: nameWidth - length(title), value, width: width ?? 80 });
+    member({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
 /** One name with its value; where an id in the value is longer than the room beside the name, below it. */
 export function member(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
-  const indent = length(stripVTControlCharacters(name)) + pad + columnGap;
-  const longest = Math.max(...value.split(" ").map(length));
+  const indent = stringWidth(name) + pad + columnGap;
+  const longest = Math.max(...value.split(" ").map((one) => stringWidth(one)));
   if (indent + longest > width && longest > leastWrappedWidth)
     return `${name}\n  ${wrapped(value, width - 2, "\n  ")}`;
   const room = Math.max(width - indent, leastWrappedWidth);
@@ -93,12 +92,5 @@ export function member(options: { name: string; pad: number; value: string; widt
 
 /** Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. */
 export function wrapped(text: string, width: number, lineBreak = "\n"): string {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const last = lines[lines.length - 1] ?? "";
-    if (last === "") lines[lines.length - 1] = word;
-    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join(lineBreak);
+  return wrapAnsi(text, width).replaceAll("\n", lineBreak);
 }

@@ -4,6 +4,7 @@ import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { Check, KeyTrust, Verification } from "../../src/partner/verification.ts";
+import { printable } from "../terminal/printable.ts";
 
 /** Receives text and bytes in UTF-8. */
 export type Output = { append(text: string): void; appendBytes(bytes: Uint8Array): void };
@@ -21,32 +22,11 @@ export type Write = (
 /** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
 
-/**
- * Control characters, and the marks that reverse or hide text: a signed name or a file name must not be
- * able to steer the reader's terminal.
- */
-const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-function escapeCharacter(character: string): string {
-  // Beyond the basic plane JSON knows a character by its two halves only.
-  const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
-  return halves.map((half) => `\\u${half.toString(16).padStart(4, "0")}`).join("");
-}
-
-/**
- * Makes a text safe for a terminal.
- *
- * @param text any text
- */
-export function printable(text: string): string {
-  return text.replace(unprintable, escapeCharacter);
-}
-
 /** Nearly every text is plain ASCII, and then there is nothing to look for. */
 const beyondPlain = /[^ -~]/;
 
 function escaped(json: string): string {
-  return beyondPlain.test(json) ? json.replace(unprintable, escapeCharacter) : json;
+  return beyondPlain.test(json) ? printable(json) : json;
 }
 
 /** The JSON of a text that the envelopes of a run have in common: the issuer, the key id, the file's name. */

@@ -18,3 +18,14 @@ test("a key id that begins with a dash is an operand, not options", async () => 
     expect(without.stderr).toContain("--since");
   });
 });
+
+test("a key id that begins with a dash is the value of the option before it", async () => {
+  await withTempDir(async (dataDir) => {
+    const words = ["verify", "-", "--key-history", "nowhere.jose", "--anchor", dashed];
+    const pinned = await runTvs([...words, "--issuer", "https://a.example", "--audience", "b"], { dataDir });
+    expect({ code: pinned.code, stderr: pinned.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining("nowhere.jose"),
+    });
+  });
+});

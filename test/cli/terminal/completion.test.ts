@@ -184,7 +184,7 @@ describe("did you mean", () => {
     [["export-subject"], "did you mean teachers export-subject?"],
     [
       ["show"],
-      "did you mean partners show or teachers show or webhooks show or attestations show or calls show or policy show?",
+      "did you mean calls show or teachers show or policy show or partners show or webhooks show or attestations show?",
     ],
     [["keys", "lsit"], "did you mean list?"],
     [["keys", "list", "--jsno"], "did you mean --json?"],

@@ -5,7 +5,6 @@ import {
   parseCount,
   parseDuration,
   parseTime,
-  printable,
   record,
   table,
 } from "../../../cli/terminal/output.ts";
@@ -114,10 +113,6 @@ describe("text for people", () => {
   });
 
   test("nothing that came from outside can rewrite the operator's screen", () => {
-    expect(printable("a\u001b[2Jb\r\nc\u202ed\u2028e\u0007")).toBe(
-      "a\\u001b[2Jb\\u000d\\u000ac\\u202ed\\u2028e\\u0007",
-    );
-    expect(printable("Adé Ọbí 😀")).toBe("Adé Ọbí 😀");
     expect(table(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
     expect(record({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
   });

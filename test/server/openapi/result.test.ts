@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { findResultProblem } from "../../../src/partner/eligibility-result.ts";
 import type { JsonObject, JsonValue } from "../../../src/partner/strict-json.ts";
 import * as examples from "../../../src/server/openapi/examples.ts";
 import { isValid, resolve } from "./document.ts";

@@ -16,8 +16,9 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { disabledWords, noteWithoutService } from "./delivery-words.ts";
+import { disabledWords, noteWithoutService } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
+import { partnerIdArg } from "./partner-credentials.ts";
 import { partnerIdArg } from "./partner-keys.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
@@ -44,6 +45,7 @@ const setCommand = command({
       type: "string",
       valueHint: "all|A,B",
       description: `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
+      values: { listOf: ["all", ...eventTypes] },
     },
     teachers: {
       type: "string",
@@ -225,7 +227,7 @@ const testCommand = command({
   },
 });
 
-export const partnersWebhookCommand = group("webhook", "Where a partner is told of status changes", {
+export const partnerWebhookCommand = group("webhook", "Where a partner is told of status changes", {
   set: async () => setCommand,
   "rotate-secret": async () => rotateCommand,
   show: async () => showCommand,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { disabledWords, explainAttempt, heldWords, nextStep } from "../../cli/delivery-words.ts";
+import { disabledWords, explainAttempt, heldWords, nextStep } from "../../cli/delivery-advice.ts";
 import { deliveryErrors } from "../../src/delivery/outcome.ts";
 import type { Delivery } from "../../src/domain/deliveries.ts";
 

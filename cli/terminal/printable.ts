@@ -1,0 +1,16 @@
+/**
+ * Control characters, and the marks that reverse or hide text. What comes from files and callers may hold them, and
+ * must not be able to steer the reader's terminal.
+ */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A text that is safe for a terminal: what would not be seen is written as JSON escapes it. */
+export function printable(text: string): string {
+  return text.replace(unprintable, escaped);
+}
+
+function escaped(character: string): string {
+  // Beyond the basic plane JSON knows a character by its two halves only.
+  const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return halves.map((half) => `\\u${half.toString(16).padStart(4, "0")}`).join("");
+}
