@@ -5,7 +5,7 @@ import { type Config, type Environment, type Flags, readConfig } from "../src/co
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { Operator } from "./open.ts";
-import { serviceSettings } from "./service-settings.ts";
+import { serviceSettings } from "./register.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;

@@ -1,6 +1,11 @@
-/** Where a worker thread re-enters the program; told by main.ts, whose own address only main.ts knows. */
+/** Where a worker thread re-enters the program. */
+
+import { Worker } from "node:worker_threads";
+import type { StartSigningWorker } from "../src/signing/thread.ts";
+
 let entry: URL | undefined;
 
+/** Told at the start, by main.ts, whose own address only main.ts knows. */
 export function setWorkerEntry(url: URL): void {
   entry = url;
 }
@@ -8,4 +13,10 @@ export function setWorkerEntry(url: URL): void {
 export function workerEntry(): URL {
   if (entry === undefined) throw new Error("the program was not started by main.ts");
   return entry;
+}
+
+/** The starter of signing threads; undefined where there is no program to re-enter. */
+export function signingThreads(entry: URL | undefined): StartSigningWorker | undefined {
+  if (entry === undefined) return undefined;
+  return (data) => new Worker(entry, { workerData: { role: "signer", ...data } });
 }

@@ -31,8 +31,8 @@ import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
 import { createCallWriter } from "../src/store/call-writer.ts";
 import { createEvidenceDisk, type EvidenceDisk } from "../src/store/driver/evidence-disk.ts";
+import { signingThreads } from "./entry.ts";
 import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
-import { signingThreads } from "./signing-threads.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {

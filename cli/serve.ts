@@ -7,8 +7,8 @@ import { type App, createApp } from "../src/server/app.ts";
 import type { ConnectionInfo } from "../src/server/http/connection-info.ts";
 import type { FastPath } from "../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../src/server/http/listen.ts";
-import type { AdminConsole, ConsolePort } from "./admin-console.ts";
 import { command, environmentOf, everyValue } from "./command.ts";
+import type { AdminConsole, ConsolePort } from "./console.ts";
 import { workerEntry } from "./entry.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type OpenService, openService } from "./open-service.ts";
@@ -189,9 +189,7 @@ function giveUpStart(isOpen: () => boolean): void {
 }
 
 async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort | undefined> {
-  return adminPort === undefined
-    ? undefined
-    : (await import("./admin-console.ts")).takeConsolePort(adminPort);
+  return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
 }
 
 /** Without a port of its own there is no console, and what an earlier service remembered of one is forgotten. */
@@ -199,7 +197,7 @@ async function openConsole(
   open: OpenService,
   { config, consolePort }: { config: ServeConfig; consolePort: ConsolePort | undefined },
 ): Promise<AdminConsole | undefined> {
-  const { forgetAdminConsole, openAdminConsole } = await import("./admin-console.ts");
+  const { forgetAdminConsole, openAdminConsole } = await import("./console.ts");
   if (consolePort !== undefined) return openAdminConsole(open, config, consolePort);
   await forgetAdminConsole(open);
   return undefined;

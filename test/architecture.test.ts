@@ -77,7 +77,7 @@ const targetOf = (file: SourceFile, specifier: string) =>
   relative(root, resolve(root, dirname(file.path), specifier));
 
 /** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
-const boundToBun = ["cli/build/target.ts", "src/signing/libcrypto-bun.ts"];
+const boundToBun = ["cli/build/build.ts", "src/signing/libcrypto-bun.ts"];
 
 describe("the direction of imports", () => {
   test("is cli → server | store | signing | delivery → domain → partner", () => {

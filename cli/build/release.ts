@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { BuildError, build, PROJECT, packagesOf, readTarget } from "./target.ts";
+import { BuildError, build, PROJECT, packagesOf, readTarget } from "./build.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;

@@ -4,8 +4,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import { workerEntry } from "../entry.ts";
-import { signingThreads } from "../signing-threads.ts";
+import { signingThreads, workerEntry } from "../entry.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const measureMs = 200;

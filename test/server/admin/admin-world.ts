@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingHttpHeaders, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAdminConsole, takeConsolePort } from "../../../cli/admin-console.ts";
+import { openAdminConsole, takeConsolePort } from "../../../cli/console.ts";
 import { openService } from "../../../cli/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findConsole, mintLink } from "../../../src/domain/console-link.ts";
