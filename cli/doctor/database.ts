@@ -18,8 +18,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { masterKeyCheckName } from "../vault.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
-import { checkReceivers } from "./network.ts";
-import { checkSettings } from "./settings.ts";
+import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
 /** A check of the whole file reads it all: beyond this size only `--full` does that. */
@@ -39,7 +38,7 @@ const clockToleranceMs = 60_000;
 
 export type DatabaseReport = {
   readonly checks: readonly Check[];
-  /** As doctor-machine.ts, checkMasterKey, wants it. */
+  /** As `checkMasterKey` in machine.ts wants it. */
   readonly masterKeyCheck: string | null | undefined;
   /** Where other commands would refuse. */
   readonly isMissing: boolean;

@@ -24,10 +24,10 @@ import {
   checkMasterKey,
   checkRuntime,
   checkTempDirectory,
+  checkTimeSync,
   checkTls,
 } from "./machine.ts";
-import { checkClientCertificates, checkProxy, checkTimeSync } from "./network.ts";
-import { checkSigning } from "./signing.ts";
+import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
 
 export const doctorCommand = command({
   name: "doctor",

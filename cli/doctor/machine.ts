@@ -1,3 +1,6 @@
+/** What `tvs doctor` says of this machine: its runtime, folders, files, limits and clock service. */
+
+import { execFile } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import {
   accessSync,
@@ -14,6 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
@@ -27,6 +31,7 @@ const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const minDescriptors = 4096;
 const renewalMs = 30 * dayMs;
+const commandMs = 3_000;
 
 /** The folder with the database and its master key. */
 export function homeOf(config: Config): string {
@@ -224,6 +229,23 @@ export function checkDescriptors(): Check {
     found,
     "each connection needs one: raise it (ulimit -n 65536, or LimitNOFILE= in the unit)",
   );
+}
+
+/** Quotas, expiry at midnight and `iat` go by the clock: somebody must keep it right. */
+export async function checkTimeSync(): Promise<Check> {
+  const name = "time-sync";
+  if (existsSync("/run/systemd/timesync/synchronized")) return ok(name, "synchronised by systemd-timesyncd");
+  if (!existsSync("/run/systemd/system"))
+    return ok(name, "this system does not say whether its clock is synchronised");
+  try {
+    const args = ["show", "--property=NTPSynchronized", "--value"];
+    const { stdout } = await promisify(execFile)("timedatectl", args, { timeout: commandMs });
+    return stdout.trim() === "yes"
+      ? ok(name, "the clock is synchronised")
+      : warn(name, "the clock is not synchronised", "timedatectl set-ntp true, or start chrony");
+  } catch {
+    return ok(name, "timedatectl does not say whether the clock is synchronised");
+  }
 }
 
 /** The files that `serve` would use, if it is told to serve HTTPS. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { checkSettings } from "../../cli/doctor/settings.ts";
+import { checkSettings } from "../../cli/doctor/service.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { startService } from "../blackbox/program.ts";

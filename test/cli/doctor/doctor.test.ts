@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkAccessLog, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
-import { judgeSigning } from "../../../cli/doctor/signing.ts";
+import { judgeSigning } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
 import { createCallWriter } from "../../../src/store/call-writer.ts";

@@ -1,38 +1,141 @@
-/** What `tvs doctor` says of the machine's clock service, the proxy before the service, and partners' names. */
+/** What `tvs doctor` says of the service: its settings, how it signs, whose headers it believes, whom it reaches. */
 
-import { execFile } from "node:child_process";
 import { lookup } from "node:dns/promises";
-import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import ipaddr from "ipaddr.js";
-import type { ServeConfig } from "../../src/config.ts";
+import type { Config, ServeConfig } from "../../src/config.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
+import { generateKey } from "../../src/domain/keys.ts";
+import { isIssuerTold } from "../../src/domain/live.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
-import { type Check, ok, warn } from "./check.ts";
+import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { holdWebhooksName } from "../../src/store/driver/restore.ts";
+import { signingThreads, workerEntry } from "../entry.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
 
 /** Longer nobody waits for an answer; resolvers give up later by themselves. */
 const lookupMs = 5_000;
-const commandMs = 3_000;
 const namesInOneLine = 5;
 /** A network as large as this is no proxy, but the world. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
+const measureMs = 200;
+const inFlight = 64;
+/** Slower than this, a batch of a hundred takes longer than a caller waits. */
+const slowPerSecond = 100;
 
-/** Quotas, expiry at midnight and `iat` go by the clock: somebody must keep it right. */
-export async function checkTimeSync(): Promise<Check> {
-  const name = "time-sync";
-  if (existsSync("/run/systemd/timesync/synchronized")) return ok(name, "synchronised by systemd-timesyncd");
-  if (!existsSync("/run/systemd/system"))
-    return ok(name, "this system does not say whether its clock is synchronised");
+type Remembered = { readonly stored: ReadonlyMap<string, string>; readonly isEmpty: boolean };
+
+export function checkSettings({ stored, isEmpty }: Remembered, config: Config): Check[] {
+  const isLive = stored.get("environment") !== "sandbox";
+  return [
+    checkRegister(isEmpty),
+    isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
+    checkHeld(stored),
+    // It deletes evidence, and goes on after the start that asked for it.
+    ok("retention", `attestations are kept: ${stored.get(retentionSetting) ?? keepForever}`),
+    isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
+  ];
+}
+
+function checkRegister(isEmpty: boolean): Check {
+  const name = "register";
+  if (!isEmpty) return ok(name, "it has teachers");
+  return warn(
+    name,
+    "it is empty: every teacher would be answered as not found",
+    "tvs teachers import; if there should be teachers, look where --data points",
+  );
+}
+
+const flaws = {
+  wildcard: "no address that anybody can reach",
+  loopback: "an address of this machine alone",
+  http: "http: whoever fetches the keys from there cannot know whose they are",
+} as const;
+
+/** Envelopes name it for ever: it must be the service's own, and others must reach it. */
+function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check {
+  const name = "issuer";
+  const issuer = config.issuer ?? stored.get("issuer");
+  const advice = "start tvs serve with --issuer https://…, the public address; it is remembered";
+  if (issuer === undefined) return warn(name, "none yet", advice);
+  const flaw = issuerFlaw(issuer);
+  if (flaw !== null) return warn(name, `${issuer} is ${flaws[flaw]}`, advice);
+  if (config.issuer === undefined && !isIssuerTold(stored))
+    return warn(name, `nobody chose ${issuer}: the service listened there`, advice);
+  return ok(name, issuer);
+}
+
+function checkHeld(stored: ReadonlyMap<string, string>): Check {
+  const name = "webhooks-held";
+  if (stored.get(holdWebhooksName) !== "true") return ok(name, "nothing is held since a restore");
+  return warn(
+    name,
+    "no webhook has been sent since the restore with --hold-webhooks",
+    "look at tvs webhooks list --state pending, then tvs webhooks release",
+  );
+}
+
+/** A switch for tests, which is remembered like the others. */
+function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
+  const name = "private-webhooks";
+  if (stored.get("allow_private_webhooks") !== "true")
+    return ok(name, "webhooks go to public addresses only");
+  return warn(
+    name,
+    "webhooks may go to private addresses and over http",
+    "restart tvs serve with TVS_ALLOW_PRIVATE_WEBHOOKS=false, unless this is a test",
+  );
+}
+
+/** Which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
+export async function checkSigning({ signingEngine }: Config): Promise<Check> {
+  const name = "signing";
+  let signer: ChosenSigner | undefined;
   try {
-    const args = ["show", "--property=NTPSynchronized", "--value"];
-    const { stdout } = await promisify(execFile)("timedatectl", args, { timeout: commandMs });
-    return stdout.trim() === "yes"
-      ? ok(name, "the clock is synchronised")
-      : warn(name, "the clock is not synchronised", "timedatectl set-ntp true, or start chrony");
-  } catch {
-    return ok(name, "timedatectl does not say whether the clock is synchronised");
+    const secrets = deriveSecrets(newMasterKey());
+    const key = await generateKey(secrets, 2048, Date.now());
+    signer = await openSigner({ secrets, engine: signingEngine, start: signingThreads(workerEntry()) });
+    await signer.chosen;
+    await signer.load({ keys: [key], active: key, pending: key });
+    return judgeSigning(signer, await measure(signer, key.kid));
+  } catch (error) {
+    if (isTvsError(error, "CONFIG_INVALID")) return fail(name, "`tvs serve` would not start", error.message);
+    const advice = "use the tvs executable, or a current Bun or Deno";
+    return fail(name, "this runtime cannot sign with RSA", advice);
+  } finally {
+    await signer?.close();
   }
+}
+
+/** @param perSecond signatures that were made in a second */
+export function judgeSigning(signer: Pick<ChosenSigner, "engine" | "reason">, perSecond: number): Check {
+  const name = "signing";
+  const reason = signer.reason();
+  const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
+  const found = `${signer.engine().description}, ${perSecond} RSA-2048 signatures a second${instead}`;
+  return perSecond < slowPerSecond
+    ? warn(name, found, "give the service more processor time")
+    : ok(name, found);
+}
+
+async function measure(signer: ChosenSigner, kid: string): Promise<number> {
+  const signAll = async (until: () => boolean) => {
+    let count = 0;
+    for (; !until(); count++) await signer.sign(kid, "probe");
+    return count;
+  };
+  let isOver = false;
+  const startedAt = performance.now();
+  const counting = Array.from({ length: inFlight }, () => signAll(() => isOver));
+  await sleep(measureMs);
+  isOver = true;
+  const counts = await Promise.all(counting);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return Math.round((total * 1000) / (performance.now() - startedAt));
 }
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { checkFileModes } from "../../../cli/doctor/machine.ts";
-import {
-  checkClientCertificates,
-  checkProxy,
-  checkReceivers,
-  checkTimeSync,
-} from "../../../cli/doctor/network.ts";
+import { checkFileModes, checkTimeSync } from "../../../cli/doctor/machine.ts";
+import { checkClientCertificates, checkProxy, checkReceivers } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { withTempDir, withTestOperator } from "../../harness.ts";
 
