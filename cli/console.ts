@@ -92,18 +92,18 @@ export async function openAdminConsole(
   { port, serve }: ConsolePort,
 ): Promise<AdminConsole> {
   const { operator } = open;
-  const { secrets, settings, clock } = operator;
+  const { stores, secrets, clock } = operator;
   const run = newRun();
   const history = startHistory({ ...open.metrics, clock });
   serve(createAdmin(open, config, { run, history, port }));
   const place = { port, run };
-  await rememberConsole(settings, place);
+  await rememberConsole(stores.settings, place);
   return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
 }
 
 /** A service without a console takes the place of one that had it. */
 export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
-  return rememberConsole(operator.settings, null);
+  return rememberConsole(operator.stores.settings, null);
 }
 
 type Parts = { run: string; history: ReturnType<typeof startHistory>; port: number };
@@ -112,12 +112,13 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
   const { operator, service, metrics } = open;
   const { live, quotaStore } = service;
   const { secrets, clock } = operator;
+  const { partners, webhooks } = operator.stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(operator.driver);
   const shared = {
     ...metrics,
     history,
-    readings: createReadings({ ...operator, quotaStore, imports, onError }),
+    readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
     clock,
     startedAt: clock.now(),
     signingEngine: open.signingEngine,

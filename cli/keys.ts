@@ -95,7 +95,7 @@ const compromiseCommand = command({
       type: "positional",
       required: true,
       description: "The key's id; `tvs keys list` shows them",
-      values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
+      values: { ids: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
     since: {
       type: "string",

@@ -11,7 +11,7 @@ import { type Operator, withOperator } from "./open.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record, table } from "./terminal/output.ts";
 
-async function partnerIds({ partners }: Operator) {
+async function partnerIds({ stores: { partners } }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
@@ -33,7 +33,7 @@ export const partnerArg = {
   values: { ids: partnerIds },
 } as const;
 
-async function apiKeyIds({ partners, clock }: Operator) {
+async function apiKeyIds({ stores: { partners }, clock }: Operator) {
   return (await partners.apiKeys()).map((key) => {
     const { keyId, state } = describeApiKey(key, clock.now());
     return [keyId, `${key.partnerId}, ${state}`] as const;
@@ -63,7 +63,7 @@ const issueKeyCommand = command({
   },
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
-    await withOperator(configOf(args), async ({ partners, secrets, keyKind, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, secrets, keyKind, clock }) => {
       await requirePartner(partners, args.id);
       const options = { kind: keyKind, secrets, now: clock.now(), overlapMs };
       const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
@@ -98,7 +98,7 @@ const revokeKeyCommand = command({
     },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       const now = clock.now();
       await confirm(
         args,
@@ -118,7 +118,7 @@ const listKeysCommand = command({
   example: "tvs partners key list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       await requirePartner(partners, args.id);
       const keys = (await partners.apiKeys())
         .filter((key) => key.partnerId === args.id)
@@ -156,7 +156,7 @@ const addCertificateCommand = command({
   },
   async run({ args }) {
     const file = readSmallFile(args.file);
-    await withOperator(configOf(args), async ({ partners, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       await requirePartner(partners, args.id);
       const certificate = readClientCertificate(file, args.id, { now: clock.now() });
       await partners.addCertificate(certificate);
@@ -182,7 +182,7 @@ const removeCertificateCommand = command({
   },
   async run({ args }) {
     const fingerprint = parseFingerprint(args.fingerprint);
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       await requirePartner(partners, args.id);
       if (!(await partners.removeCertificate(args.id, fingerprint))) {
         const message = `partner "${args.id}" has no certificate with this fingerprint; \`tvs partners cert list ${args.id}\` shows them`;
@@ -199,7 +199,7 @@ const listCertificatesCommand = command({
   example: "tvs partners cert list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
-    await withOperator(configOf(args), async ({ partners }) => {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
       await requirePartner(partners, args.id);
       const all = await partners.certificates();
       const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);

@@ -19,7 +19,6 @@ import { command, configOf, group } from "./command.ts";
 import { disabledWords, noteWithoutService } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
 import { partnerIdArg } from "./partner-credentials.ts";
-import { partnerIdArg } from "./partner-keys.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
 

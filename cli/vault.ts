@@ -1,9 +1,10 @@
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../src/config.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
+import { placeNew, writeBeside } from "../src/store/driver/files.ts";
 
 /** Under this name the database remembers which master key it was made with. */
 export const masterKeyCheckName = "master_key_check";
@@ -24,7 +25,7 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
       "put the file back, or set TVS_MASTER_KEY";
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
-  const secrets = deriveSecrets(text ?? createMasterKey(config.masterKeyFile));
+  const secrets = deriveSecrets(text ?? (await createMasterKey(config.masterKeyFile)));
   if (stored === undefined) {
     await settings.write({ [masterKeyCheckName]: secrets.check });
     return secrets;
@@ -55,18 +56,18 @@ function readMasterKey(file: string): string | undefined {
  * The file appears with its content in it, or not at all: of two first commands at once, the second finds the
  * whole key and uses it.
  */
-function createMasterKey(file: string): string {
+async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
-  const draft = `${file}.${process.pid}.new`;
+  let temporary: string | undefined;
   try {
-    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true });
-    linkSync(draft, file);
+    temporary = await writeBeside(file, `${text}\n`);
+    placeNew(temporary, file);
     return text;
   } catch (cause) {
-    if ((cause as { code?: string }).code === "EEXIST") return readFileSync(file, "utf8");
+    if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");
     throw new TvsError("STORE_READ_ONLY", `${file} cannot be written; check the data directory`, { cause });
   } finally {
-    rmSync(draft, { force: true });
+    if (temporary !== undefined) rmSync(temporary, { force: true });
   }
 }
 

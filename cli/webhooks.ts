@@ -76,7 +76,7 @@ function lastWords({ lastError, lastStatus }: { lastError: string | null; lastSt
   return [lastError, lastStatus].filter((part) => part !== null).join(" ");
 }
 
-async function deliveryIds({ webhooks }: Operator, limit: number) {
+async function deliveryIds({ stores: { webhooks } }: Operator, limit: number) {
   const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });
   return found.map((one) => [one.deliveryId, `${one.state}, ${one.partnerId}, ${one.eventType}`] as const);
 }

@@ -8,7 +8,7 @@ import type { Config, ServeConfig } from "../../src/config.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
-import { isLoopbackHost } from "../../src/domain/networks.ts";
+import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";

@@ -1,11 +1,12 @@
 /** What `tvs verify` needs to know: from flags, from a saved profile, from the environment, in this order. */
 
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "../../src/partner/strict-json.ts";
+import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
 
 export type Environment = Record<string, string | undefined>;
 
@@ -79,9 +80,7 @@ export async function saveProfile(name: string, profile: Profile, env: Environme
   const path = profilePath(env);
   const profiles = { ...(await readProfiles(path)), [name]: profile };
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const fresh = `${path}.${crypto.randomUUID()}`;
-  await writeFile(fresh, `${JSON.stringify({ profiles }, null, 2)}\n`, { mode: 0o600 });
-  await rename(fresh, path);
+  placeOver(await writeBeside(path, `${JSON.stringify({ profiles }, null, 2)}\n`), path);
   return path;
 }
 

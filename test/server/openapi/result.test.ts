@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { findResultProblem } from "../../../src/partner/claims.ts";
 import type { JsonObject, JsonValue } from "../../../src/partner/strict-json.ts";
 import * as examples from "../../../src/server/openapi/examples.ts";
 import { isValid, resolve } from "./document.ts";
