@@ -11,7 +11,7 @@ const maxInputBytes = 1024;
 export const exportSubjectCommand = command({
   name: "export-subject",
   description:
-    "Print all that is held on the person whose NIN comes on standard input, and every look-up of it",
+    "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
   example: "tvs teachers export-subject --json < nin.txt > subject.json",
   async run({ args }) {
     if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
@@ -30,7 +30,7 @@ async function readLine(): Promise<string> {
   for await (const chunk of process.stdin) {
     text += String(chunk);
     if (text.length > maxInputBytes) {
-      throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
+      throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
     }
   }
   return text.trim();
@@ -49,7 +49,7 @@ function exportText({
     `exported at ${exportedAt}`,
     heading(
       "RECORD",
-      stored === null ? "none; only look-ups of this NIN are held" : record(fields as Record<string, Cell>),
+      stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
     ),
     ...(profile === null
       ? []

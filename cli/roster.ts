@@ -27,8 +27,9 @@ const maxRows = 1_000_000;
 export const rosterCommand = command({
   name: "roster",
   description:
-    "Judge a school's list: a CSV with a reg_no, t_id or nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). This is the " +
-    "operator's own check: nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
+    "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
+    "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). " +
+    "Nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
   example:
     "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
     "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
@@ -38,13 +39,13 @@ export const rosterCommand = command({
       type: "string",
       required: true,
       valueHint: "P",
-      description: "What they are to be eligible for",
+      description: "The purpose to check eligibility for",
       values: { oneOf: purposes },
     },
     out: {
       type: "string",
       valueHint: "FILE",
-      description: "Also write the rows as CSV, to a file that is not there yet",
+      description: "Also write the rows as CSV, to a new file",
     },
     force: { type: "boolean", description: "Replace the file that --out names" },
   },
@@ -63,9 +64,9 @@ export const rosterCommand = command({
       async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
         const today = calendar.dateAt(clock.now());
         const { policy } = settingsInForce;
-        const results = await judgeFile(file, { teachers: teachers, blindIndex, purpose, policy, today });
+        const results = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
         if (results.length === 0)
-          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} holds no rows below its header`);
+          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
         await out?.write(rowsText(results));
         const eligible = results.filter((row) => row.eligible).length;
         const percentage = percentageOf(eligible, results.length);
@@ -146,7 +147,7 @@ function explainUnreadable(file: string, error: unknown): unknown {
   const { code, lines } = error as { code?: unknown; lines?: unknown };
   if (typeof code !== "string") return error;
   if (!code.startsWith("CSV_")) return new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`);
-  const message = `${nameOf(file)} is no well-formed CSV from line ${Number(lines)} on; look at the quotes there`;
+  const message = `${nameOf(file)} is not well-formed CSV from line ${Number(lines)} on; check the quotes there`;
   return new TvsError("INPUT_UNREADABLE", message);
 }
 

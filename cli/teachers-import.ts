@@ -22,7 +22,7 @@ export const importCommand = command({
   name: "import",
   description:
     "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
-    "before one is applied; an import that was killed goes on where it ended when it is given again. " +
+    "before one is applied; an interrupted import continues where it stopped when it is run again. " +
     "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
   example:
     "tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
@@ -38,13 +38,13 @@ export const importCommand = command({
     report: {
       type: "string",
       valueHint: "FILE",
-      description: "Write the rejected rows and the warnings, as JSON, to a file that is not there yet",
+      description: "Write the rejected rows and the warnings, as JSON, to a new file",
     },
     force: { type: "boolean", description: "Replace the file that --report names" },
     "allow-change": {
       type: "boolean",
       description:
-        `Go on even when more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+        `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
         "revocations would be lost",
     },
     "lift-revocations": {
@@ -130,17 +130,17 @@ function tellRemarks(
     );
   }
   if (resumedAfterRow !== undefined)
-    note(`this import was interrupted before; it went on after row ${resumedAfterRow}`);
-  if (stopped?.by === "strict") note("nothing was changed: --strict, and there are rejected rows");
+    note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
+  if (stopped?.by === "strict") note("nothing was changed: --strict was given, and rows were rejected");
   if (stopped?.by === "brake") {
     const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
     const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
-    note(`nothing was changed: ${share}. If that is meant, import again with --allow-change`);
+    note(`nothing was changed: ${share}. If that is intended, import again with --allow-change`);
   }
   if (isReported) return;
-  if (rejected > 0) note("--report FILE tells which rows were rejected, and why");
+  if (rejected > 0) note("--report FILE lists the rejected rows, and why");
   // Among them may be a revocation that an empty cell takes back, or one that was kept.
-  else if (warnings > 0) note("--report FILE tells which rows were applied with a warning, and why");
+  else if (warnings > 0) note("--report FILE lists the rows that were applied with a warning, and why");
 }
 
 function describe(result: ImportResult): string {

@@ -39,7 +39,7 @@ const reasonArg = {
     required: true,
     valueHint: "TEXT",
     description:
-      "For the history, 1 to 500 characters; it is kept for ever: no personal data, name the decision's number",
+      "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
   },
 } as const;
 
@@ -180,7 +180,7 @@ const revokeCommand = command({
 const reinstateCommand = command({
   name: "reinstate",
   description:
-    "Take a revocation back; the licence is VALID or EXPIRED again by its dates. One that revoke made is lifted only here, or by teachers import --lift-revocations",
+    "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
   example: "tvs teachers reinstate TR/LA/2019/000123",
   args: refArg,
   run: ({ args }) => change(args, "reinstate"),
@@ -188,7 +188,7 @@ const reinstateCommand = command({
 
 const deactivateCommand = command({
   name: "deactivate",
-  description: "Take a teacher out of service: found, but with no licence",
+  description: "Take a teacher out of service; the record is still found, but without a licence",
   example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
   args: { ...refArg, ...reasonArg, ...yesArg },
   run: ({ args }) => change(args, "deactivate"),
@@ -196,7 +196,8 @@ const deactivateCommand = command({
 
 const reactivateCommand = command({
   name: "reactivate",
-  description: "Put a deactivated teacher back; the licence is what its dates and its revocation make it",
+  description:
+    "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
   example: "tvs teachers reactivate 100123",
   args: refArg,
   run: ({ args }) => change(args, "reactivate"),
@@ -244,7 +245,7 @@ function historyRow(line: HistoryLine): Cell[] {
 const sweepCommand = command({
   name: "sweep",
   description:
-    "Announce the licences that ended or began by the calendar; a running service does it after midnight",
+    "Announce the licences that expired or became valid by date; a running service does this after midnight",
   example: "tvs teachers sweep",
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { teachers }, calendar, clock, actor }) => {
@@ -258,7 +259,7 @@ const sweepCommand = command({
   },
 });
 
-export const teachersCommand = group("teachers", "The register of teachers", {
+export const teachersCommand = group("teachers", "Import, look up and change teachers' records", {
   import: () => import("./teachers-import.ts").then((file) => file.importCommand),
   show: async () => showCommand,
   revoke: async () => revokeCommand,

@@ -75,7 +75,7 @@ export function readClientCertificate(
   const der = soleCertificate(file);
   const presented = readCertificate(der);
   if (presented === null)
-    throw new TvsError("INPUT_UNREADABLE", "the file holds no readable X.509 certificate");
+    throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
   const validTo = presented.validTo.getTime();
   if (validTo < options.now) {
     throw new TvsError(

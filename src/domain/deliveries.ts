@@ -24,7 +24,7 @@ export type Delivery = {
   readonly createdAt: number;
   /** When the next attempt is due, if it is not held; null when there is none to come. */
   readonly dueAt: number | null;
-  /** A sender has leased it: an attempt is under way, or was when the sender's process died. */
+  /** A sender has leased it: an attempt is in progress, or was when the sender's process died. */
   readonly leased: boolean;
   readonly heldBy: HeldBy | null;
   readonly finishedAt: number | null;
@@ -65,7 +65,7 @@ export type PartnerBacklog = {
   readonly heldBy: HeldBy | null;
 };
 
-/** `leased`: an attempt is under way just now, so there is nothing to send sooner. */
+/** `leased`: an attempt is in progress, so there is nothing to send sooner. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type DeliveryStore = {
@@ -183,12 +183,9 @@ function refusal(outcome: Exclude<RetryOutcome, "retried">): TvsError {
     case "not known":
       return unknownDelivery();
     case "delivered":
-      return new TvsError("REFUSED", "the delivery was acknowledged already; the receiver has it");
+      return new TvsError("REFUSED", "the delivery has already been acknowledged; the receiver has it");
     case "leased":
-      return new TvsError(
-        "REFUSED",
-        "an attempt of this delivery is under way just now; look again in a minute",
-      );
+      return new TvsError("REFUSED", "an attempt for this delivery is in progress; check again in a minute");
     case "no endpoint":
       return new TvsError(
         "REFUSED",

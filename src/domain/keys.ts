@@ -73,7 +73,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
   }
   if (!signs(privateKey, pem))
-    throw new TvsError("REFUSED", "what the key signs does not verify; it is damaged");
+    throw new TvsError("REFUSED", "signatures made with the key do not verify; the key is damaged");
   const pkcs8 = new Uint8Array(privateKey.export({ type: "pkcs8", format: "der" }));
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
@@ -94,7 +94,7 @@ function readPem(pem: string) {
     if (privateKey.asymmetricKeyType !== "rsa") throw new Error("not RSA");
     return { privateKey, jwk: createPublicKey(pem).export({ format: "jwk" }) };
   } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", "the file holds no unencrypted RSA private key in PEM form", {
+    throw new TvsError("INPUT_UNREADABLE", "the file contains no unencrypted RSA private key in PEM form", {
       cause,
     });
   }

@@ -33,14 +33,14 @@ export async function exportSubject(
   nin: string,
 ) {
   if (!ninPattern.test(nin))
-    throw new TvsError("USAGE", "standard input must hold one NIN: exactly 11 digits");
+    throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
   const { teachers, attestations, maintenance, blindIndex, clock } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
   const lookups = await attestations.ofSubject({ teacherId, ninIndex });
   if (teacher === null && lookups.length === 0) {
-    throw new TvsError("NOT_KNOWN", "nothing is held on the person with this NIN");
+    throw new TvsError("NOT_KNOWN", "nothing is stored about the person with this NIN");
   }
   return {
     exportedAt: isoTime(clock.now()),

@@ -156,7 +156,7 @@ async function readBack(
   throw new TvsError(
     "STORE_CORRUPT",
     `the change was committed and announced, but the record read back does not show it (${action}): ` +
-      "tvs teachers history tells whether another change came at once; if not, something in the database " +
+      "tvs teachers history shows whether another change was made at the same time; if not, something in the database " +
       "undoes what is written, and tvs doctor --full looks for it",
   );
 }

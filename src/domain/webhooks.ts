@@ -173,7 +173,7 @@ export async function rotateWebhookSecret(
   const change = { replaced: current.secret, secret: sealed, previousUntil };
   const endpoint = await webhooks.rotateSecret(partnerId, change);
   if (endpoint === null)
-    throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; look and try again");
+    throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; check it and try again");
   return { endpoint, secret };
 }
 

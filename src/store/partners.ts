@@ -56,7 +56,7 @@ export function createPartnerStore(driver: Driver): PartnerStore {
         record.partnerId, record.name, JSON.stringify(record.scopes), JSON.stringify(record.purposes),
         record.perMinute, record.perDay, record.batchCost, record.createdAt, record.disabledAt,
       ];
-      const taken = `partner "${record.partnerId}" exists already; change it with \`tvs partners set\``;
+      const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       return insert([{ sql: insertPartner, args }, keyStatement(key, 1)], taken);
     },
     async update({ partnerId, ...change }) {
@@ -85,7 +85,7 @@ export function createPartnerStore(driver: Driver): PartnerStore {
       const sql = `INSERT INTO certificates (fingerprint, partner_id, subject, valid_from, valid_to, added_at)
         VALUES (?, ?, ?, ?, ?, ?)`;
       const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
-      return insert([{ sql, args }], "this certificate belongs to a partner already; remove it there first");
+      return insert([{ sql, args }], "this certificate already belongs to a partner; remove it there first");
     },
     async removeCertificate(partnerId, fingerprint) {
       const sql = "DELETE FROM certificates WHERE partner_id = ? AND fingerprint = ? RETURNING fingerprint";

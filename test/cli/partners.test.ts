@@ -78,7 +78,7 @@ describe("tvs partners add", () => {
     await json("add", "taken", ...terms);
     const again = await run("add", "taken", ...terms.with(1, "Another"));
     expect(again).toMatchObject({ code: 1, stdout: "" });
-    expect(again.stderr).toMatch(/^tvs: partner "taken" exists already.*\n$/);
+    expect(again.stderr).toMatch(/^tvs: partner "taken" already exists.*\n$/);
     expect((await json("show", "taken")).name).toBe("An Agency");
   });
 
@@ -226,7 +226,7 @@ describe("tvs partners cert", () => {
     for (const id of ["owner", "second"]) {
       const { code, stderr } = await run("cert", "add", id, file);
       expect(code).toBe(1);
-      expect(stderr).toContain("belongs to a partner already");
+      expect(stderr).toContain("already belongs to a partner");
     }
     expect(await json("cert", "list", "second")).toEqual([]);
   });

@@ -227,7 +227,7 @@ describe.concurrent("tvs teachers export-subject", () => {
         ]) {
           const { code, stdout, stderr } = await runTvs(["teachers", "export-subject"], { dataDir, stdin });
           expect([code, stdout]).toEqual([2, ""]);
-          expect(stderr).toBe("tvs: standard input must hold one NIN: exactly 11 digits\n");
+          expect(stderr).toBe("tvs: standard input must contain one NIN: exactly 11 digits\n");
         }
         expect(nobody.stderr).not.toContain("99999999999");
       }),

@@ -153,7 +153,7 @@ describe("a key that is brought along", () => {
       const error = await rejection(importKey(pem, secrets, now));
       expect(error).toMatchObject({
         code: "INPUT_UNREADABLE",
-        message: "the file holds no unencrypted RSA private key in PEM form",
+        message: "the file contains no unencrypted RSA private key in PEM form",
       });
     }
   });

@@ -139,7 +139,7 @@ async function commit(
 }
 
 function supersededError(row: number): TvsError {
-  return new TvsError("REFUSED", `another import has begun meanwhile; this one stopped after row ${row}`);
+  return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
 async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }): Promise<Plan> {

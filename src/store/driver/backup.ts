@@ -36,7 +36,7 @@ const magic = "SQLite format 3\0";
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   const partial = `${file}.partial`;
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
-    throw new TvsError("REFUSED", `${file} exists already; choose another name`);
+    throw new TvsError("REFUSED", `${file} already exists; choose another name`);
   await requireOwnSchema(driver);
   reserve(file, partial);
   try {
@@ -89,7 +89,7 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
 }
 
 const noBackup = "is not a backup of this program";
-const changed = "was changed by somebody else";
+const changed = "was changed by another program";
 
 function damage(message: string): string {
   if (message === noBackup) return `${noBackup}; use a file that tvs backup has made`;
@@ -155,7 +155,8 @@ async function schemaOf(all: ReadAll): Promise<number> {
 
 function checkIntegrity(all: ReadAll): void {
   const [row] = all("PRAGMA integrity_check(1)");
-  if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages do not fit together");
+  if (row?.integrity_check !== "ok")
+    throw new TvsError("STORE_CORRUPT", "the pages of the database are inconsistent");
 }
 
 function contentOf(all: ReadAll) {

@@ -34,7 +34,7 @@ export function placeNew(temporary: string, file: string): void {
     rmSync(temporary);
   } catch (error) {
     if (codeOf(error) !== "EEXIST" && !existsSync(file)) renameSync(temporary, file);
-    else throw new TvsError("REFUSED", `${file} exists already; choose another name`, { cause: error });
+    else throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
   }
   syncFolderOf(file);
 }
@@ -42,7 +42,7 @@ export function placeNew(temporary: string, file: string): void {
 /** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
 export function placeOver(temporary: string, file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
-    throw new TvsError("REFUSED", `${file} is no file any more; choose another name`);
+    throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
   renameSync(temporary, file);
   syncFolderOf(file);
 }

@@ -58,7 +58,7 @@ export async function requireOwnSchema(driver: Driver): Promise<number> {
   if (found === null) throw foreignDatabase();
   if (found.difference === null) return found.version;
   const message =
-    `somebody else has changed the schema of the database: ${found.difference}; ` +
+    `the schema of the database was changed by another program: ${found.difference}; ` +
     "find out who can write to it, and restore a backup from before";
   throw new TvsError("STORE_CORRUPT", message);
 }

@@ -172,7 +172,7 @@ async function holdOld(target: string): Promise<{ all: ReadAll; release(): void 
     if (failure.code !== "STORE_BUSY") throw failure;
     throw new TvsError(
       "DATABASE_IN_USE",
-      `another process works with ${target}; wait for it or end it, then try again`,
+      `another process is using ${target}; wait for it or stop it, then try again`,
     );
   }
   return {

@@ -161,7 +161,7 @@ describe("looking into a file", () => {
         copy.close();
         const error = await rejection(inspectBackup(file));
         expect(error).toMatchObject({ code: "STORE_CORRUPT" });
-        expect((error as Error).message).toContain(`was changed by somebody else: the ${found}`);
+        expect((error as Error).message).toContain(`was changed by another program: the ${found}`);
       }
     }));
 
