@@ -42,14 +42,14 @@ function summarize(one: Attestation) {
 
 const listCommand = command({
   name: "list",
-  description: "Show the newest attestations, newest first",
+  description: "List attestations, newest first",
   example:
     "tvs attestations list\n" +
     "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
   args: {
     partner: partnerArg,
     since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
-    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
@@ -90,8 +90,8 @@ function listTable(shown: readonly ReturnType<typeof summarize>[]): string {
 const showCommand = command({
   name: "show",
   description:
-    "Show all that is kept of one attestation, with the signed result; by a request id, of all that the call made: " +
-    "--json then prints an array",
+    "Show one attestation in full, with the signed result; for a request id, all attestations of that call: --json " +
+    "then prints an array",
   example: "tvs attestations show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: {
     id: {
@@ -113,7 +113,7 @@ const showCommand = command({
         print(args, made.map(describe), () =>
           made.length === 1 ? describeInWords(first) : listTable(made.map(summarize)),
         );
-        if (made.length > 1) hint(args, "the whole of one: tvs attestations show VERIFICATION");
+        if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
       },
     );
   },
@@ -137,8 +137,8 @@ async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsE
   const message =
     (await whyNotAttested(config, id)) ??
     (mayBePruned(kept, id)
-      ? `whether this was attested cannot be said any more: ${describeKeptLog(kept)}`
-      : "no attestation has this id, as its own or as its request's; `tvs attestations list` shows the newest");
+      ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
+      : "no attestation has this verification id or request id; `tvs attestations list` shows the newest");
   return new TvsError("NOT_KNOWN", message);
 }
 
@@ -150,8 +150,9 @@ function indented(value: object): string {
 const checkCommand = command({
   name: "check",
   description:
-    "Did we attest this? An envelope, a bare signature, a batch response, an array or NDJSON; --json always " +
-    "prints one array, an element each. Exit 0: all attested exactly so; 1: one altered or not known; 2: not readable",
+    "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
+    "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
+    "known; 2: not readable",
   example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
   args: {
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
@@ -167,7 +168,7 @@ const checkCommand = command({
         () => checkTable(results),
       );
       if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-        note(`whether these were attested cannot be said any more: ${describeKeptLog(kept)}`);
+        note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
       process.exitCode = exitCodeOf(results);
     });
   },
@@ -248,7 +249,7 @@ function checkTable(results: readonly Located[]): string {
   const attested = results.filter(({ verdict }) => verdict === "attested").length;
   const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
   const left = isLong ? `the first ${rows.length} that are not attested; --json prints all\n` : "";
-  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested exactly so`;
+  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested and unaltered`;
 }
 
 function exitCodeOf(results: readonly Located[]): number {
@@ -257,8 +258,12 @@ function exitCodeOf(results: readonly Located[]): number {
   return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
 }
 
-export const attestationsCommand = group("attestations", "The evidence log: what was answered and signed", {
-  list: async () => listCommand,
-  show: async () => showCommand,
-  check: async () => checkCommand,
-});
+export const attestationsCommand = group(
+  "attestations",
+  "Look up and check the evidence of what was answered and signed",
+  {
+    list: async () => listCommand,
+    show: async () => showCommand,
+    check: async () => checkCommand,
+  },
+);

@@ -59,7 +59,7 @@ export async function backUp(entry: URL, data: BackupThreadData): Promise<Backup
     const fail = (message: string) => resolve({ error: { code: null, message } });
     worker.on("message", resolve);
     worker.on("error", (error) => fail(String(error)));
-    worker.on("exit", () => fail("the copying thread ended"));
+    worker.on("exit", () => fail("the copying thread stopped"));
   });
   const message = await shownUntil(done, data, total);
   await worker.terminate();

@@ -23,7 +23,7 @@ export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(
     "REFUSED",
-    "backup and restore work on a database file; a libSQL server has tools of its own for it",
+    "backup and restore work on a database file; back up a libSQL server with its own tools",
   );
 }
 
@@ -55,15 +55,16 @@ export function describeFacts({
 
 const makeCommand = command({
   name: "backup",
-  description: "Write a consistent copy of the database into a new file, also while a service runs",
+  description: "Write a consistent copy of the database to a new file; the service can keep running",
   example: "tvs backup /var/backups/tvs-2026-01-31.db\n  tvs backup verify /var/backups/tvs-2026-01-31.db",
   args: {
     file: {
       type: "positional",
       required: true,
-      description: "The file to make; it must not exist, unless --force. `verify FILE` checks one that does",
+      description:
+        "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
     },
-    force: { type: "boolean", description: "Replace a file that is there" },
+    force: { type: "boolean", description: "Overwrite an existing file" },
   },
   async run({ args }) {
     const config = configOf(args);
@@ -84,7 +85,7 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
     "",
     ...[
       `The master key is NOT in this backup; it is in ${place}.`,
-      "Keep a copy of it in another place: without it the restored signing keys, API keys and look-ups by NIN are lost.",
+      "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
     ].map(readable),
   ].join("\n");
 }
@@ -92,9 +93,9 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
 const verifyCommand = command({
   name: "verify",
   description:
-    "Check that a backup is whole, of a schema this program knows, and opened by the master key at hand",
+    "Check that a backup is complete, has a schema this program knows, and belongs to the master key in use",
   example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
-  args: { file: { type: "positional", required: true, description: "A file that `tvs backup` has made" } },
+  args: { file: { type: "positional", required: true, description: "A file made by `tvs backup`" } },
   async run({ args }) {
     const config = configOf(args);
     databaseFile(config);

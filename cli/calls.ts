@@ -31,8 +31,8 @@ function describe(call: Call) {
 const listCommand = command({
   name: "calls",
   description:
-    "Show the calls that the service has answered, newest first, from its access log: `serve --access-log` keeps one, " +
-    "for 14 days and up to 1 GiB. It holds nothing of what was asked",
+    "List the calls that the service has answered, newest first. The access log keeps them for 14 days, up to " +
+    "1 GiB, where `serve --access-log` is on; it does not say who was looked up",
   example:
     "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
   args: {
@@ -43,7 +43,7 @@ const listCommand = command({
       description: "Only answers of this HTTP status, or of this class",
     },
     since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
-    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
     const config = configOf(args);
@@ -142,7 +142,7 @@ export async function whyNotAttested(config: Config, requestId: string): Promise
   const call = await withCalls(config, (calls) => calls.find(requestId)).catch(() => null);
   if (call === null) return null;
   if (call.replayed)
-    return "this call was given an earlier answer again (Idempotency-Key) and has no attestation of its own";
+    return "this call got an earlier answer again (Idempotency-Key) and has no attestation of its own";
   const why = call.error === null ? "" : ` (${call.error})`;
   return `this call was answered with ${call.status}${why} and attested nothing; \`tvs calls show\` shows it`;
 }

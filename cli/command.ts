@@ -120,16 +120,10 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
-    throw new TvsError(
-      "USAGE",
-      `${sentence}${meant}${meant === "" ? ";" : ""} --help shows what this command takes`,
-    );
+    throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }
   if (!variadic && positionals.length > operands) {
-    throw new TvsError(
-      "USAGE",
-      `unexpected operand number ${operands + 1}; --help shows what this command takes`,
-    );
+    throw new TvsError("USAGE", `unexpected argument number ${operands + 1}; --help shows its options`);
   }
 }
 
@@ -159,7 +153,7 @@ export function environmentOf(flags: Flags, options: { all?: boolean } = {}): En
   const { file, environment } = serviceSettings(flags, process.env, options);
   if (file !== undefined) {
     const { TVS_DATA, TVS_DATABASE } = environment;
-    hint(flags, `the register of the service: ${TVS_DATABASE ?? TVS_DATA} (${file})`);
+    hint(flags, `using the register of the installed service: ${TVS_DATABASE ?? TVS_DATA} (${file})`);
   }
   return environment;
 }

@@ -110,7 +110,9 @@ async function findCommand(words: readonly string[]): Promise<Found> {
       const names = Object.keys(table);
       // The list would bury the one word that is probably wanted.
       const meant =
-        suggestion(name, names) || (await suggestionBelow(name, table)) || `; it has ${names.join(", ")}`;
+        suggestion(name, names) ||
+        (await suggestionBelow(name, table)) ||
+        `; its commands: ${names.join(", ")}`;
       throw new TvsError("USAGE", `${path} has no command "${name}"${meant}`);
     }
     parents.push(name);
@@ -128,7 +130,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (flag.startsWith("-") && !Object.hasOwn(commonArgs, flag.replace(/^--|=.*$/g, "")))
       throw new TvsError(
         "USAGE",
-        `Unknown option '${flag.replace(/=.*$/, "")}'${flagMeant(flag)}; ${path} --help shows what there is`,
+        `Unknown option '${flag.replace(/=.*$/, "")}'${flagMeant(flag)}; ${path} --help shows the options`,
       );
     throw new TvsError("USAGE", `${path} needs a command: ${names}`);
   }
@@ -216,7 +218,7 @@ function fail(error: unknown, words: readonly string[]): number {
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
   const { message } = error as { message?: string };
-  return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for more`);
+  return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }
 
 function lowerFirst(text: string): string {

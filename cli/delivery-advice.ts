@@ -10,30 +10,33 @@ import { note } from "./terminal/output.ts";
 /** What mends each failure; the receiver is nearly always the partner's to mend. */
 const remedies: Readonly<Record<DeliveryError, string>> = {
   ENDPOINT_INVALID:
-    "set a URL that can be used: tvs partners webhook set PARTNER URL (http and private addresses only when tvs serve has --allow-private-webhooks)",
+    "set a usable URL: tvs partners webhook set PARTNER URL (http and private addresses need tvs serve --allow-private-webhooks)",
   HOST_UNRESOLVED:
-    "see that the host name is right and has an address; tvs partners webhook set PARTNER URL sets another",
+    "check that the host name is right and has an address; tvs partners webhook set PARTNER URL sets another one",
   ADDRESS_REFUSED:
-    "the partner must give an address of the public internet: tvs partners webhook set PARTNER URL",
-  CONNECT_FAILED: "the partner's server must be up and reachable from here; see to firewalls on either side",
+    "the partner must give an address on the public internet: tvs partners webhook set PARTNER URL",
+  CONNECT_FAILED:
+    "the partner's server must be up and reachable from here; check the firewalls on both sides",
   TLS_FAILED: "the partner's certificate must be valid for the host and sent with its whole chain",
-  CONNECTION_LOST: "the partner must look why its server or proxy hangs up",
-  RESPONSE_MALFORMED: "the partner must look what answers at this address; it is no HTTP server",
-  RESPONSE_INCOMPLETE: "the partner must look why its server or proxy hangs up in the middle of an answer",
-  REDIRECT: "set the URL to which it redirects: tvs partners webhook set PARTNER URL",
-  BAD_STATUS: "the partner must look in its receiver's log under the delivery's id",
-  TIMEOUT: "the receiver must acknowledge first and work afterwards; all of it has to be over in 15 seconds",
+  CONNECTION_LOST: "the partner must find out why its server or proxy closes the connection",
+  RESPONSE_MALFORMED: "the partner must check what answers at this address; it is not an HTTP server",
+  RESPONSE_INCOMPLETE:
+    "the partner must find out why its server or proxy closes the connection in the middle of a response",
+  REDIRECT: "set the URL that it redirects to: tvs partners webhook set PARTNER URL",
+  BAD_STATUS: "the partner must check its receiver's log for the delivery's id",
+  TIMEOUT:
+    "the receiver must acknowledge first and do its work afterwards; an attempt may take 15 seconds in all",
   ABORTED: "nothing is wrong with the endpoint",
 };
 
 const statusRemedies: Readonly<Record<number, string>> = {
   400: "the receiver refuses the signature or the body: it must check the raw bytes, with the whole secret",
   401: "the receiver refuses the signature: it must check the raw bytes, with the whole secret, whsec_ included",
-  403: "the receiver or something before it refuses this service; the partner must let it in",
-  404: "the URL's path is not the receiver's: tvs partners webhook set PARTNER URL",
-  405: "the URL's path takes no POST: tvs partners webhook set PARTNER URL",
-  410: "the receiver says that this endpoint is gone: tvs partners webhook set PARTNER URL",
-  429: "the receiver is given too much at once; the partner must raise its limit",
+  403: "the receiver or something in front of it blocks this service; the partner must let it in",
+  404: "the receiver is not at this path; set the right URL: tvs partners webhook set PARTNER URL",
+  405: "this path does not accept POST; set the right URL: tvs partners webhook set PARTNER URL",
+  410: "the receiver says that this endpoint is gone; set a new URL: tvs partners webhook set PARTNER URL",
+  429: "the receiver gets too many deliveries at once; the partner must raise its limit",
 };
 
 function isDeliveryError(code: string): code is DeliveryError {
@@ -60,9 +63,9 @@ export function disabledWords(reason: DisabledReason, partnerId: string): string
   const why = {
     operator: "an operator disabled it",
     gone: "its receiver answered 410 Gone",
-    failing: "every attempt of five days failed",
+    failing: "every attempt in five days failed",
   }[reason];
-  return `the endpoint is disabled: ${why}; tvs partners webhook enable ${partnerId} lets its deliveries go`;
+  return `the endpoint is disabled: ${why}; tvs partners webhook enable ${partnerId} sends its deliveries`;
 }
 
 export type Situation = {
@@ -87,7 +90,7 @@ function deadWords(delivery: Delivery, { endpoint }: Situation): string {
   const { deliveryId, partnerId } = delivery;
   const retry = `tvs webhooks retry ${deliveryId}`;
   if (endpoint === null) {
-    return `${partnerId} has no endpoint any more; tvs partners webhook set ${partnerId} URL, then ${retry}`;
+    return `${partnerId} no longer has an endpoint; tvs partners webhook set ${partnerId} URL, then ${retry}`;
   }
   const mend = remedy(delivery);
   const steps = mend === null ? retry : `${mend}; then ${retry}`;
@@ -101,12 +104,12 @@ function pendingWords(delivery: Delivery, situation: Situation): string {
   const held = heldWords(delivery, situation);
   if (held !== null) return held;
   if (!situation.serviceRunning)
-    return "no service runs on this data: start tvs serve, which sends what is due";
+    return "no service is running on this data: start tvs serve, which sends what is due";
   const isLater = dueAt !== null && dueAt > situation.now;
-  if (leased && isLater) return "an attempt is under way";
+  if (leased && isLater) return "an attempt is in progress";
   if (!isLater) return `it is due; the service sends it as soon as ${partnerId}'s turn comes`;
   const mend = remedy(delivery);
-  const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it at once`;
+  const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it now`;
   return mend === null ? wait : `${mend}; ${wait}`;
 }
 
@@ -119,12 +122,12 @@ export function heldWords(
     case null:
       return null;
     case "partner":
-      return `it is held, because the partner is disabled; tvs partners enable ${partnerId} lets it go`;
+      return `it is held because the partner is disabled; tvs partners enable ${partnerId} releases it`;
     case "restore":
-      return "it is held, because the database was restored with --hold-webhooks; tvs webhooks release lets all go";
+      return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
     case "endpoint":
       return endpoint === null || endpoint.disabledReason === null
-        ? `it is held, because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL gives it one`
+        ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
         : `it is held: ${disabledWords(endpoint.disabledReason, partnerId)}`;
   }
 }
@@ -132,5 +135,5 @@ export function heldWords(
 /** What was made due is sent by a service; without one the operator would wait for nothing. */
 export async function noteWithoutService({ driver }: Operator): Promise<void> {
   if (await driver.serviceRunning()) return;
-  note("no service runs on this data; it is sent when tvs serve is started");
+  note("no service is running on this data; it will be sent when tvs serve is started");
 }

@@ -80,7 +80,7 @@ const rotateCommand = command({
       );
       hint(
         args,
-        "a running service signs with it within a second; tvs keys history > key-history.jose is for who verifies offline",
+        "a running service signs with it within a second; for offline verification publish the new tvs keys history > key-history.jose",
       );
     });
   },
@@ -101,7 +101,7 @@ const compromiseCommand = command({
       type: "string",
       required: true,
       valueHint: "TIME",
-      description: "From when on it cannot be trusted",
+      description: "The time from which the key cannot be trusted (ISO 8601)",
     },
     ...bitsArg,
     ...yesArg,
@@ -146,7 +146,7 @@ const historyCommand = command({
       async ({ stores: { keys }, secrets, clock, settingsInForce, issuerTold }) => {
         const { issuer } = settingsInForce;
         if (!issuerTold)
-          hint(args, `nobody chose the issuer of this history, ${issuer}; tvs serve --issuer does`);
+          hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
         const options = { issuer, secrets, now: clock.now() };
         const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
         print(args, { keyHistory }, () => keyHistory);
@@ -157,8 +157,7 @@ const historyCommand = command({
 
 const importCommand = command({
   name: "import",
-  description:
-    "Bring an RSA private key along, as the pending one; the pending one until now is retired unused",
+  description: "Import an RSA private key as the pending key; the current pending key is retired unused",
   example: "tvs keys import signing-key.pem",
   args: {
     file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" },
@@ -176,13 +175,13 @@ const importCommand = command({
       if (!isNew) await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       print(args, describeKey(next), () => `pending ${next.kid}`);
-      hint(args, "tvs keys rotate lets it sign, once it has been public for 24 h");
+      hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
     };
     await withOperator(configOf(args), act, { whenMade: note });
   },
 });
 
-export const keysCommand = group("keys", "The signing keys", {
+export const keysCommand = group("keys", "Manage the signing keys", {
   list: async () => listCommand,
   rotate: async () => rotateCommand,
   compromise: async () => compromiseCommand,

@@ -108,7 +108,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
-    if (isNew) whenMade?.(`made a new register in ${placeOf(config)}`);
+    if (isNew) whenMade?.(`created a new register in ${placeOf(config)}`);
     const stored = await stores.settings.read();
     const settingsInForce = settingsOf(stored, config, defaultIssuer);
     return {
@@ -204,7 +204,7 @@ async function environmentOf(settings: SettingsStore, { sandbox }: Config): Prom
   if (stored === undefined) {
     await settings.write({ environment: sandbox ? "sandbox" : "live" });
   } else if (sandbox && stored !== "sandbox") {
-    throw new TvsError("REFUSED", "this database is a live one; a sandbox keeps to a database of its own");
+    throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
   }
   return (stored ?? (sandbox ? "sandbox" : "live")) === "sandbox" ? "test" : "live";
 }

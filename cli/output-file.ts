@@ -44,12 +44,12 @@ export function planOutput(request: OutputRequest): OutputFile {
 /** The path without any link in it but perhaps the last name. */
 function place({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
-  if (path === "-") throw new TvsError("USAGE", `${flag} must name a file; standard output has --json`);
+  if (path === "-") throw new TvsError("USAGE", `${flag} must name a file; use --json for standard output`);
   if (/(^|[\\/])\.{0,2}$/.test(path)) throw new TvsError("USAGE", `${flag} must name a file, not a folder`);
   try {
     return join(realpathSync(folder), basename(resolve(path)));
   } catch (cause) {
-    throw new TvsError("USAGE", `${flag}: there is no folder ${folder}; make it, or choose another`, {
+    throw new TvsError("USAGE", `${flag}: there is no folder ${folder}; create it, or choose another`, {
       cause,
     });
   }
@@ -59,7 +59,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
   const own = () =>
     new TvsError(
       "USAGE",
-      `${flag}: ${path} belongs to the register; write to a place outside ${config.dataDir}`,
+      `${flag}: ${path} belongs to the register; write to a file outside ${config.dataDir}`,
     );
   if (isWithin(config.dataDir, path)) throw own();
   if (
@@ -99,13 +99,13 @@ function realOf(path: string): string {
 function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }: OutputRequest): void {
   const refusal = (words: string) => new TvsError("USAGE", `${flag}: ${path} ${words}`);
   if (found.isSymbolicLink()) throw refusal("is a symbolic link; name the file itself, or another one");
-  if (!found.isFile()) throw refusal("is no file; choose another name");
+  if (!found.isFile()) throw refusal("is not a file; choose another name");
   for (const input of inputs) {
     const read = statSync(input, { throwIfNoEntry: false });
     if (read?.ino === found.ino && read.dev === found.dev)
-      throw refusal("is what the command reads; choose another name");
+      throw refusal("is a file that the command reads; choose another name");
   }
-  if (!force) throw refusal("exists already; choose another name, or replace it with --force");
+  if (!force) throw refusal("already exists; choose another name, or replace it with --force");
 }
 
 /** Whether a file can be made beside it, which a mode alone does not tell. */
@@ -143,7 +143,7 @@ async function write(
   } catch (cause) {
     throw new TvsError(
       "REFUSED",
-      `${path} has been made by somebody else meanwhile; what was to stand there is in ${temporary}`,
+      `${path} was created by another program meanwhile; the output is in ${temporary}`,
       { cause },
     );
   }

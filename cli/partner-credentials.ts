@@ -50,7 +50,7 @@ export function keyTable(keys: readonly DescribedKey[]): string {
 
 const issueKeyCommand = command({
   name: "issue",
-  description: "Issue a further API key, shown this once; the one in use ends after the overlap",
+  description: "Issue a new API key, shown only once; the current key expires after the overlap",
   example:
     "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
   args: {
@@ -78,7 +78,7 @@ const issueKeyCommand = command({
           ...(ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` }),
         }),
       );
-      note("the API key is shown this once; hand it over in a safe way");
+      note("the API key is shown only once; hand it over securely");
       if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
     });
   },
@@ -86,7 +86,7 @@ const issueKeyCommand = command({
 
 const revokeKeyCommand = command({
   name: "revoke",
-  description: "End an API key at once",
+  description: "Revoke an API key immediately",
   example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
   args: {
     ...yesArg,
@@ -102,19 +102,21 @@ const revokeKeyCommand = command({
       const now = clock.now();
       await confirm(
         args,
-        `Whoever uses the API key ${args.keyid} is refused at once. This cannot be undone.`,
+        `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
       );
       const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
       print(args, describeApiKey(key, now), () => `${key.keyId} of ${key.partnerId} is revoked`);
       if (isLast)
-        note(`partner "${key.partnerId}" has no live API key now; tvs partners key issue ${key.partnerId}`);
+        note(
+          `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,
+        );
     });
   },
 });
 
 const listKeysCommand = command({
   name: "list",
-  description: "Show a partner's API keys with their states and ends; never a key itself",
+  description: "List a partner's API keys with their states and expiry; never a key itself",
   example: "tvs partners key list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -128,7 +130,7 @@ const listKeysCommand = command({
   },
 });
 
-export const partnerKeysCommand = group("key", "A partner's API keys", {
+export const partnerKeysCommand = group("key", "Manage a partner's API keys", {
   issue: async () => issueKeyCommand,
   revoke: async () => revokeKeyCommand,
   list: async () => listKeysCommand,
@@ -144,7 +146,8 @@ export function certificateTable(certificates: readonly DescribedCertificate[]):
 
 const addCertificateCommand = command({
   name: "add",
-  description: "Let a partner authenticate with a client certificate, known by the SHA-256 of its DER",
+  description:
+    "Register a client certificate for a partner to authenticate with, identified by the SHA-256 of its DER",
   example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
   args: {
     ...partnerIdArg,
@@ -162,14 +165,14 @@ const addCertificateCommand = command({
       await partners.addCertificate(certificate);
       const shown = describeCertificate(certificate);
       print(args, shown, () => certificateTable([shown]));
-      if (certificate.validFrom > clock.now()) note(`the certificate counts from ${shown.validFrom} on`);
+      if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
     });
   },
 });
 
 const removeCertificateCommand = command({
   name: "remove",
-  description: "Take a client certificate away from a partner",
+  description: "Remove a partner's client certificate",
   example:
     "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
   args: {
@@ -195,7 +198,7 @@ const removeCertificateCommand = command({
 
 const listCertificatesCommand = command({
   name: "list",
-  description: "Show a partner's client certificates",
+  description: "List a partner's client certificates",
   example: "tvs partners cert list exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -208,7 +211,7 @@ const listCertificatesCommand = command({
   },
 });
 
-export const partnerCertificatesCommand = group("cert", "A partner's client certificates", {
+export const partnerCertificatesCommand = group("cert", "Manage a partner's client certificates", {
   add: async () => addCertificateCommand,
   remove: async () => removeCertificateCommand,
   list: async () => listCertificatesCommand,

@@ -22,13 +22,13 @@ import { partnerIdArg } from "./partner-credentials.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
 
-const secretNote = "no other command shows the secret; hand it over in a safe way, whsec_ included";
+const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = command({
   name: "set",
   description:
-    "Set where a partner is told of status changes, and enable it. The first time it gets a signing secret; an " +
-    "endpoint that exists keeps its secret, and what is not given stays",
+    "Set a partner's webhook endpoint, and enable it. A new endpoint gets a signing secret; an existing one keeps " +
+    "its secret, and every option that is not given",
   example:
     "tvs partners webhook set exam-body-a https://example.com/teacher-events\n" +
     "  tvs partners webhook set exam-body-a https://example.com/teacher-events --teachers verified \\\n" +
@@ -38,7 +38,7 @@ const setCommand = command({
     url: {
       type: "positional",
       required: true,
-      description: "https, and a host whose every address is public",
+      description: "An https URL; all addresses of its host must be public",
     },
     events: {
       type: "string",
@@ -49,11 +49,11 @@ const setCommand = command({
     teachers: {
       type: "string",
       valueHint: "all|verified",
-      description: "About which teachers: all (default), or only those that this partner has verified",
+      description: "Events about which teachers: all (default), or only those that this partner has verified",
     },
     "allow-private-webhooks": {
       type: "boolean",
-      description: "Allow http and private addresses, as `tvs serve` must be told too (sandbox, tests)",
+      description: "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
     },
   },
   async run({ args }) {
@@ -84,14 +84,14 @@ async function noteServiceSetting({ stores: { settings } }: Operator): Promise<v
 }
 
 function lostSecret(partnerId: string): string {
-  return `${partnerId} refuses every delivery from now on until it has the new secret, and the old one is deleted. This cannot be undone.`;
+  return `The old secret is deleted, and ${partnerId} will refuse every delivery until it has the new one. This cannot be undone.`;
 }
 
 const rotateCommand = command({
   name: "rotate-secret",
   description:
-    "Give an endpoint a new signing secret, shown this once. During the overlap each delivery carries two " +
-    "signatures, the new secret's first, so that the partner can change over at any time",
+    "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
+    "signatures, the new secret's first, so that the partner can switch at any time",
   example:
     "tvs partners webhook rotate-secret exam-body-a --overlap 24h\n" +
     "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
@@ -101,7 +101,7 @@ const rotateCommand = command({
       type: "string",
       valueHint: "DURATION",
       description:
-        "How long the old secret signs too (default 24h, at most 7d; 0s ends it at once, as after a leak)",
+        "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
     },
     ...yesArg,
   },
@@ -123,7 +123,7 @@ const rotateCommand = command({
 
 const showCommand = command({
   name: "show",
-  description: "Show a partner's endpoint, how it fares and what waits for it; never its secret",
+  description: "Show a partner's endpoint, its state and how much is pending; never its secret",
   example: "tvs partners webhook show exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -175,7 +175,7 @@ function stateCommand(definition: {
 
 const disableCommand = stateCommand({
   name: "disable",
-  description: "Send nothing to a partner's endpoint until it is enabled again; deliveries are kept and held",
+  description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",
   done: "disabled; its deliveries are held",
   act: disableWebhook,
 });
@@ -183,14 +183,14 @@ const disableCommand = stateCommand({
 const enableCommand = stateCommand({
   name: "enable",
   description:
-    "Send to a disabled endpoint again; held deliveries go now, each with its whole schedule before it",
+    "Send to a disabled endpoint again; held deliveries are sent now, each with its full retry schedule",
   done: "enabled; what was held is due now",
   act: enableWebhook,
 });
 
 const removeCommand = command({
   name: "remove",
-  description: "Remove a partner's endpoint and its secret; deliveries that were still to go to it are dead",
+  description: "Remove a partner's endpoint and its secret; its pending deliveries become dead",
   example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
   args: { ...partnerIdArg, ...yesArg },
   async run({ args }) {
@@ -198,11 +198,11 @@ const removeCommand = command({
       await requireEndpoint(operator.stores, args.id);
       await confirm(
         args,
-        `The endpoint of ${args.id} and its secret are deleted, and what was still to go to it is dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
+        `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
       );
       const dead = await removeWebhook(webhookDependencies(operator), args.id);
       print(args, { partnerId: args.id, removed: true, dead }, () => {
-        return `the endpoint of ${args.id} is removed; of what was still to go to it ${dead} became dead`;
+        return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
       });
     });
   },
@@ -211,8 +211,8 @@ const removeCommand = command({
 const testCommand = command({
   name: "test",
   description:
-    "Send a signed license.verified that names nobody (tId and regNo are null), whatever events are subscribed to. " +
-    "The running service sends it like every delivery; `tvs webhooks show` says what became of it",
+    "Send a test event: a signed license.verified that names nobody (tId and regNo are null), whatever events are " +
+    "subscribed to. The running service sends it like every delivery; `tvs webhooks show` shows the result",
   example: "tvs partners webhook test exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -226,7 +226,7 @@ const testCommand = command({
   },
 });
 
-export const partnerWebhookCommand = group("webhook", "Where a partner is told of status changes", {
+export const partnerWebhookCommand = group("webhook", "Manage a partner's webhook endpoint", {
   set: async () => setCommand,
   "rotate-secret": async () => rotateCommand,
   show: async () => showCommand,

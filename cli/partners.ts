@@ -39,12 +39,12 @@ const termsArgs = {
     description: "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
     values: { listOf: ["all", ...purposes] },
   },
-  "per-minute": { type: "string", valueHint: "N", description: "Calls in a minute of the clock" },
-  "per-day": { type: "string", valueHint: "N", description: "Calls in a UTC day" },
+  "per-minute": { type: "string", valueHint: "N", description: "Calls allowed per clock minute" },
+  "per-day": { type: "string", valueHint: "N", description: "Calls allowed per UTC day" },
   "batch-cost": {
     type: "string",
     valueHint: "call|item",
-    description: "What a batch costs: one call (default), or one an item",
+    description: "What a batch counts as: one call (default), or one call per item",
   },
 } as const;
 
@@ -77,13 +77,17 @@ function partnerText(partner: Partner): string {
 
 const addCommand = command({
   name: "add",
-  description: "Onboard a partner and issue its first API key, which is shown this once",
+  description: "Add a partner and issue its first API key, which is shown only once",
   example:
     'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
     "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000\n" +
     '  tvs partners add school-47 --name "School 47" --scopes lookup_by_reg_no --purposes all --per-minute 10 --per-day 500',
   args: {
-    id: { type: "positional", required: true, description: "Becomes the `audience` of its envelopes" },
+    id: {
+      type: "positional",
+      required: true,
+      description: "An id for the partner; it becomes the `audience` of its envelopes",
+    },
     ...termsArgs,
     name: { ...termsArgs.name, required: true },
     scopes: { ...termsArgs.scopes, required: true },
@@ -117,10 +121,10 @@ const addCommand = command({
         shown,
         () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
       );
-      note("the API key is shown this once; hand it over in a safe way");
+      note("the API key is shown only once; hand it over securely");
       hint(
         args,
-        `the partner begins at ${settingsInForce.issuer}/v1/inter-agency/getting-started; tvs partners webhook set ${partnerId} URL tells it of changes`,
+        `the partner's first page is ${settingsInForce.issuer}/v1/inter-agency/getting-started; tvs partners webhook set ${partnerId} URL sends it status changes`,
       );
     };
     await withOperator(configOf(args), add, { whenMade: note });
@@ -129,7 +133,7 @@ const addCommand = command({
 
 const listCommand = command({
   name: "list",
-  description: "Show every partner",
+  description: "List all partners",
   example: "tvs partners list",
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { partners } }) => {
@@ -169,8 +173,7 @@ async function readWhole({ stores: { partners, quotaStore }, clock }: Operator, 
 
 const showCommand = command({
   name: "show",
-  description:
-    "Show a partner's record, its keys and certificates, and what it has used of its quota; never a secret",
+  description: "Show a partner's record, its keys, certificates and quota use; never a secret",
   example: "tvs partners show exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -196,7 +199,7 @@ const showCommand = command({
 
 const setCommand = command({
   name: "set",
-  description: "Change a partner's terms; a running service honours it within a second",
+  description: "Change a partner's terms; a running service applies the change within a second",
   example:
     "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
     "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
@@ -213,21 +216,21 @@ const setCommand = command({
 
 const disableCommand = command({
   name: "disable",
-  description: "Refuse every call of a partner until it is enabled again",
+  description: "Refuse all calls of a partner until it is enabled again",
   example: "tvs partners disable exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       const partner = await partners.disable(args.id, clock.now());
       print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
-      hint(args, `every call of it is 401 now; tvs partners enable ${partner.partnerId} takes that back`);
+      hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
     });
   },
 });
 
 const enableCommand = command({
   name: "enable",
-  description: "Let a disabled partner call again",
+  description: "Accept calls of a disabled partner again",
   example: "tvs partners enable exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
@@ -238,14 +241,18 @@ const enableCommand = command({
   },
 });
 
-export const partnersCommand = group("partners", "The onboarded agencies, their credentials and webhooks", {
-  add: async () => addCommand,
-  list: async () => listCommand,
-  show: async () => showCommand,
-  set: async () => setCommand,
-  disable: async () => disableCommand,
-  enable: async () => enableCommand,
-  key: async () => partnerKeysCommand,
-  cert: async () => partnerCertificatesCommand,
-  webhook: () => import("./partner-webhook.ts").then((file) => file.partnerWebhookCommand),
-});
+export const partnersCommand = group(
+  "partners",
+  "Manage partner agencies, their credentials and webhook endpoints",
+  {
+    add: async () => addCommand,
+    list: async () => listCommand,
+    show: async () => showCommand,
+    set: async () => setCommand,
+    disable: async () => disableCommand,
+    enable: async () => enableCommand,
+    key: async () => partnerKeysCommand,
+    cert: async () => partnerCertificatesCommand,
+    webhook: () => import("./partner-webhook.ts").then((file) => file.partnerWebhookCommand),
+  },
+);

@@ -64,7 +64,7 @@ function policyText(policy: Policy): string {
   return `version ${policy.version}\n\n${table(head, rows)}\n\n${always}`;
 }
 
-export const policyCommand = group("policy", "The eligibility policy", {
+export const policyCommand = group("policy", "Show or check the eligibility policy", {
   show: async () => showCommand,
   check: async () => checkCommand,
 });

@@ -36,10 +36,10 @@ export function noRegister(config: Config): TvsError {
   const { place, options } = whereIs(config);
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
-  const more = isSandboxThere ? ", --sandbox means the sandbox that is there" : "";
+  const more = isSandboxThere ? ", or use --sandbox for the sandbox there" : "";
   return new TvsError(
     "REGISTER_MISSING",
-    `there is no register at ${place}; ${options} says where it is${more}`,
+    `there is no register at ${place}; set ${options} to where it is${more}`,
   );
 }
 
@@ -61,7 +61,7 @@ function look(file: string, dataDir: string): Stats | undefined {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
     const advice = owner === undefined ? "run this command as its owner" : `sudo -u ${owner} tvs …`;
-    throw new TvsError("REGISTER_CLOSED", `this user may not look into ${dirname(file)}; ${advice}`, {
+    throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
       cause,
     });
   }
@@ -89,8 +89,8 @@ export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): voi
   if (sandbox || database.kind === "server" || !existsSync(masterKeyFile)) return;
   const name = basename(masterKeyFile);
   const message =
-    `${masterKeyFile} is there and its database ${basename(database.file)} is not: put the database back, or ` +
-    `restore a backup; for a new register, keep ${name} in another place first`;
+    `${masterKeyFile} exists, but its database ${basename(database.file)} is missing: put the database back, or ` +
+    `restore a backup; for a new register, move ${name} to another place first`;
   throw new TvsError("REFUSED", message);
 }
 
@@ -126,7 +126,7 @@ export function serviceSettings(
   const file = named || theOnlyFile(folder);
   if (file === undefined) return own;
   if (!named && existsSync(resolve("data", "tvs.db"))) {
-    const message = `there is a register in ./data, and one of the service that ${file} describes; --data or TVS_DATA says which is meant`;
+    const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
   const found = parse(readTrusted(file)).filter(([name]) => all || placeNames.includes(name));
@@ -144,7 +144,7 @@ function theOnlyFile(folder: string): string | undefined {
         .filter((name) => name.endsWith(".env"))
     : [];
   if (names.length < 2) return names[0] === undefined ? undefined : join(folder, names[0]);
-  const message = `${folder} has the settings of several services (${names.join(", ")}); --data or TVS_DATA says which register is meant`;
+  const message = `${folder} has the settings of several services (${names.join(", ")}); choose a register with --data or TVS_DATA`;
   throw new TvsError("CONFIG_INVALID", message);
 }
 
@@ -158,7 +158,7 @@ function readTrusted(file: string): string {
   } finally {
     closeSync(descriptor);
   }
-  const message = `${file} is not used, because others than root can write it: chown root ${file}; chmod go-w ${file}`;
+  const message = `${file} is not used, because users other than root can write it: chown root ${file}; chmod go-w ${file}`;
   throw new TvsError("CONFIG_INVALID", message);
 }
 
@@ -168,11 +168,11 @@ function openSettings(file: string): number {
   } catch (cause) {
     const user = basename(file, ".env");
     if (!["EACCES", "EPERM"].includes((cause as { code?: string }).code ?? "")) {
-      throw new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file and no link`, {
+      throw new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file, not a link`, {
         cause,
       });
     }
-    const message = `this user may not read ${file}, the settings of the service on this machine: sudo -u ${user} tvs …, or say --data`;
+    const message = `this user may not read ${file}, the settings of the service on this machine; use sudo -u ${user} tvs …, or give --data`;
     throw new TvsError("REGISTER_CLOSED", message, { cause });
   }
 }

@@ -18,15 +18,15 @@ const maxListed = 20;
 
 export const restoreCommand = command({
   name: "restore",
-  description: "Put a backup in the place of the database; no service may use it meanwhile",
+  description: "Replace the database with a backup; stop the service first",
   example:
     "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +
     "  tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs --force --hold-webhooks",
   args: {
-    file: { type: "positional", required: true, description: "A file that `tvs backup` has made" },
+    file: { type: "positional", required: true, description: "A file made by `tvs backup`" },
     force: {
       type: "boolean",
-      description: "Replace a database that is there; it is kept under another name",
+      description: "Replace an existing database; the old one is kept under another name",
     },
     "hold-webhooks": {
       type: "boolean",
@@ -44,14 +44,14 @@ export const restoreCommand = command({
     if (existsSync(target))
       await confirm(
         args,
-        `${target} is replaced by the backup, and everything that changed since it was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
+        `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
       );
     // Only now, so that a backup which is refused leaves no folder behind.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     const restored = await restoreBackup({ from, facts, target, force, holdWebhooks, stamp });
     const { replaced, undone } = restored;
-    if (replaced === null) note(`made a new register in ${placeOf(config)}`);
+    if (replaced === null) note(`created a new register in ${placeOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(config, restored, { facts, holdWebhooks });
     const value = {
@@ -94,22 +94,20 @@ function remarks(
   const since = "since the backup was made";
   return [
     ...(masterKeyState(config, facts) === "absent"
-      ? [
-          `Put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) before anything else.`,
-        ]
+      ? [`First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600).`]
       : []),
     ...(replaced === null
       ? []
-      : [`The old database is kept as ${replaced}; delete it when the restored one is right.`]),
+      : [`The old database is kept as ${replaced}; delete it once the restored one has been checked.`]),
     `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
     ...(undone === null
       ? [
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
-    `Quotas of the current minute and day count as they stood in the backup, and a call with an Idempotency-Key used ${since} runs again.`,
+    `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
     holdWebhooks
-      ? "Webhooks are held; look at what is pending (tvs webhooks list --state pending), then let them go with tvs webhooks release."
+      ? "Webhooks are held; check what is pending (tvs webhooks list --state pending), then send them with tvs webhooks release."
       : "Webhooks that were pending in the backup are pending again, those delivered later included.",
   ];
 }
@@ -125,13 +123,13 @@ function undoneRemarks(
     [of("teacher", ({ was }) => was === null), (ids) => `Teachers who are revoked or deactivated again: ${ids}.`],
     [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
     [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
-    [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Signing again although it was retired: ${ids}. Who has a newer key history refuses what it signs now; promote the next key with tvs keys rotate --now.`],
+    [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Retired keys that sign again: ${ids}. Anyone with a newer key history refuses what they sign now; promote the next key with tvs keys rotate --now.`],
     [of("apiKey", ({ was, now }) => was === "revoked" && now === "issued"), (ids) => `Revoked API keys that are valid again: ${ids} (tvs partners key revoke KEYID).`],
-    [of("apiKey", ({ now }) => now === null), (ids) => `API keys that are not known any more: ${ids}; issue new ones.`],
+    [of("apiKey", ({ now }) => now === null), (ids) => `API keys that no longer exist: ${ids}; issue new ones.`],
     [of("partner", ({ was, now }) => was === "disabled" && now === "enabled"), (ids) => `Disabled partners that are enabled again: ${ids} (tvs partners disable ID).`],
-    [of("partner", ({ now }) => now === null), (ids) => `Partners that are not known any more: ${ids}.`],
+    [of("partner", ({ now }) => now === null), (ids) => `Partners that no longer exist: ${ids}.`],
     [of("certificate", ({ was }) => was === null), (ids) => `Removed certificates that are accepted again: ${ids} (tvs partners cert remove).`],
-    [of("certificate", ({ now }) => now === null), (ids) => `Certificates that are not known any more: ${ids}.`],
+    [of("certificate", ({ now }) => now === null), (ids) => `Certificates that no longer exist: ${ids}.`],
   ]; // biome-ignore format: a finding a line
   const { attestations, history, events } = lost;
   const counted = `Not in the restored database: ${attestations} attestations, ${history} changes of records, ${events} events.`;

@@ -82,13 +82,13 @@ function describe(url: string, apiKey: string): string {
   const phone = first?.phone.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   return `
-The tvs sandbox: made-up teachers, test keys, nothing that is live.
+The tvs sandbox: made-up teachers and test keys; nothing here is live.
 
 Demo partner "${demoPartner}", API key ${apiKey}
 
 Teachers (registration number, teacher id, NIN):
 ${rows.join("\n")}
-The first one is also found by ${first?.email} and by ${phone}, the others likewise.
+The first one can also be looked up by ${first?.email} and by ${phone}, the others likewise.
 
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
@@ -96,13 +96,13 @@ Try:
   curl ${api}/lookup/by-tid/${sandboxTeachers[2]?.tId} -H 'x-agency-api-key: ${apiKey}'
   curl ${api}/.well-known/jwks.json
 
-Look a teacher up:  ${url}/
+Look up a teacher:  ${url}/
 Verify an envelope: ${url}/verify-envelope
 Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
 Commands work on it with --sandbox and the same --data, for example: tvs status --sandbox
-Webhooks to this machine: start it with --allow-private-webhooks, and give that to tvs partners webhook set too.
+Webhooks to this machine: start it with --allow-private-webhooks, and use that option with tvs partners webhook set too.
 
 `;
 }

@@ -16,7 +16,7 @@ import { exitCodes } from "./terminal/output.ts";
 
 export const serveCommand = command({
   name: "serve",
-  description: "Answer the public look-up and the partner API until SIGTERM",
+  description: "Run the service: the public lookup and the partner API, until SIGTERM",
   example: "tvs serve --issuer https://verify.example.gov --port 8080",
   args: {
     host: { type: "string", valueHint: "ADDRESS", description: "Address to listen on (default 127.0.0.1)" },
@@ -30,23 +30,24 @@ export const serveCommand = command({
     "access-log": {
       type: "boolean",
       description:
-        "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only of a sandbox)",
+        "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only in a sandbox)",
     },
     "public-per-minute": {
       type: "string",
       valueHint: "N",
       description:
-        "Public look-ups an address may make in a minute (default 60), a third of them by NIN, e-mail or phone",
+        "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
     },
     "time-zone": {
       type: "string",
       valueHint: "ZONE",
-      description: "Where licences expire at midnight (default Africa/Lagos); remembered in the database",
+      description:
+        "Time zone whose midnight ends a licence (default Africa/Lagos); remembered in the database",
     },
     policy: {
       type: "string",
       valueHint: "FILE",
-      description: "Eligibility policy; remembered in the database",
+      description: "Eligibility policy, JSON; remembered in the database",
     },
     "keep-attestations": {
       type: "string",
@@ -57,25 +58,25 @@ export const serveCommand = command({
     "allow-private-webhooks": {
       type: "boolean",
       description:
-        "Let webhook endpoints have http and private addresses (tests only); remembered in the database",
+        "Allow webhook endpoints with http or private addresses (for tests only); remembered in the database",
     },
     "signing-engine": {
       type: "string",
       valueHint: "auto|openssl|webcrypto",
-      description: "What signs (default auto: the faster one that passes its test at start)",
+      description: "What signs envelopes (default auto: the faster one that passes its test at start)",
     },
     "trusted-proxy": {
       type: "string",
       valueHint: "CIDR",
-      description: "Proxies whose X-Forwarded-For is believed; repeat it or separate by commas",
+      description: "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",
     },
     "client-cert-from": {
       type: "string",
       valueHint: "CIDR",
       description:
-        "Proxies whose Client-Cert (RFC 9440) is believed, for partners that call with a certificate. Each must " +
+        "Proxies whose Client-Cert (RFC 9440) is trusted, for partners that call with a certificate. Each must " +
         "delete the Client-Cert that callers send, or a copied certificate opens the service. Not implied by " +
-        "--trusted-proxy; nobody's by default; repeat it or separate by commas",
+        "--trusted-proxy; none by default; repeat the option or separate them with commas",
     },
     "admin-port": {
       type: "string",
@@ -170,7 +171,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
 async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<void> {
   const end = await Promise.race([stopped, lost]);
   if (typeof end === "string") return log.info("draining", { signal: end });
-  log.error("ending, to be started anew", { detail: end.message });
+  log.error("stopping, to be restarted", { detail: end.message });
   process.exitCode = exitCodes.refused;
   setTimeout(() => process.exit(exitCodes.refused), lossPatienceMs).unref();
 }
@@ -232,12 +233,12 @@ async function announce(
 function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
   if (!issuerTold) {
     const message =
-      "no issuer was ever told: envelopes name this machine's own address; give --issuer before partners call";
+      "no issuer was ever set: envelopes name this machine's own address; set --issuer before partners call";
     log.warn(message, { issuer });
   }
   if (allowPrivateWebhooks) {
     log.warn(
-      "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false ends it",
+      "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false turns this off",
       {},
     );
   }

@@ -21,20 +21,20 @@ const ownMark = "# Written by `tvs service install`.";
 const installCommand = command({
   name: "install",
   description:
-    "Write what systemd needs to run the service: a hardened unit with a user of its own, and a file for its " +
-    "settings, which is never overwritten. Nothing is started; the commands for that are printed",
+    "Install the service for systemd: write a hardened unit, a user for it, and a settings file that is never " +
+    "overwritten. Nothing is started; the commands for that are printed",
   example: "sudo tvs service install",
   args: {
     user: { type: "string", valueHint: "NAME", description: "The service's user and name (default tvs)" },
     executable: {
       type: "string",
       valueHint: "FILE",
-      description: "The executable as the service will find it (default: this one)",
+      description: "Path of the executable for the service (default: this one)",
     },
     root: {
       type: "string",
       valueHint: "DIR",
-      description: "Write below this folder instead of /, for an image or a package",
+      description: "Write below DIR instead of /, for an image or a package",
     },
     print: { type: "boolean", description: "Print the unit and write nothing" },
   },
@@ -51,7 +51,7 @@ const installCommand = command({
   },
 });
 
-export const serviceCommand = group("service", "Run tvs as a service of the operating system", {
+export const serviceCommand = group("service", "Install tvs as a systemd service", {
   install: async () => installCommand,
 });
 
@@ -63,7 +63,7 @@ function planOf(args: {
 }): ServicePlan {
   const user = args.user ?? "tvs";
   if (!/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) {
-    throw new TvsError("USAGE", "--user must be a name of small letters, digits, - and _");
+    throw new TvsError("USAGE", "--user must be a name of lower-case letters, digits, - and _");
   }
   const dataDir = absolute("--data", args.data ?? `/var/lib/${user}`);
   return { user, dataDir, executable: absolute("--executable", args.executable ?? thisExecutable()) };
@@ -82,7 +82,7 @@ function thisExecutable(): string {
   if (!isCompiled) {
     throw new TvsError(
       "USAGE",
-      "run it with the tvs executable, or name it: --executable /usr/local/bin/tvs",
+      "run this with the tvs executable, or name it: --executable /usr/local/bin/tvs",
     );
   }
   if (/^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path)) {
@@ -112,7 +112,7 @@ async function install(plan: ServicePlan, root: string): Promise<Written[]> {
       await put(unit, unitFile(plan), 0o644),
     ];
   } catch (cause) {
-    const message = `the files below ${join(root, "etc")} cannot be written; run it as root, or give --root DIR`;
+    const message = `the files below ${join(root, "etc")} cannot be written; run this as root, or give --root DIR`;
     throw new TvsError("REFUSED", message, { cause });
   } finally {
     process.umask(umask);
@@ -233,17 +233,17 @@ WantedBy=multi-user.target
 /** The settings. Written once and never replaced: from then on it is the operator's. */
 function environmentFile({ user, dataDir }: ServicePlan): string {
   return `# Settings of the service; \`tvs serve --help\` explains each. Then: systemctl restart ${user}
-# Commands find the register by TVS_DATA too, when they are not told otherwise. They believe this file only while
-# nobody but root can write it, and only who may read it can use it: root and the group ${user}, mode 0640.
+# Commands find the register by TVS_DATA too, when they are not told otherwise. They trust this file only while
+# nobody but root can write it, and only those who may read it can use it: root and the group ${user}, mode 0640.
 TVS_DATA=${dataDir}
 TVS_HOST=127.0.0.1
 TVS_PORT=8080
 # The public address, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
 # a loopback address the service does not start without it.
 #TVS_ISSUER=https://verify.example.gov
-# The reverse proxy in front, whose X-Forwarded-For is believed.
+# The reverse proxy in front, whose X-Forwarded-For is trusted.
 #TVS_TRUSTED_PROXY=127.0.0.1
-# A proxy that ends mutual TLS, whose Client-Cert header (RFC 9440) is believed. It must overwrite or delete the one
+# A proxy that terminates mutual TLS, whose Client-Cert header (RFC 9440) is trusted. It must overwrite or delete the one
 # that callers send, or a copied certificate opens the service. Where it sets none itself:
 #   nginx: proxy_set_header Client-Cert "";    Caddy: header_up -Client-Cert
 #TVS_CLIENT_CERT_FROM=127.0.0.1

@@ -11,16 +11,16 @@ import { exitCodes, print, record } from "./terminal/output.ts";
 export const statusCommand = command({
   name: "status",
   description:
-    "Show the figures of the running data. Only deliveries that wait or are dead are counted one by one; " +
-    "attestations of today and of the last hour are found by their order, and with more than 100,000 teachers the split by licence status is an estimate from " +
-    "10,000 records (within a percentage point or so). --json prints one value; with --watch one a line, until Ctrl-C",
+    "Show the state of the service and its figures. With more than 100,000 teachers the split by licence status is an " +
+    "estimate from 10,000 records (within about one percentage point). --json prints one value; with --watch one " +
+    "per line, until Ctrl-C",
   example: "tvs status\n  tvs status --watch 5\n  tvs status --watch 60 --json >> figures.ndjson",
   args: {
-    watch: { type: "boolean", description: "Show them again and again, in place, until Ctrl-C" },
+    watch: { type: "boolean", description: "Refresh the figures in place, until Ctrl-C" },
     seconds: {
       type: "positional",
       required: false,
-      description: "With --watch: how often (default 2 seconds)",
+      description: "With --watch: seconds between refreshes (default 2)",
     },
   },
   async run({ args }) {
@@ -158,13 +158,10 @@ type WatchArgs = {
 function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null {
   if (watch !== true) {
     if (seconds === undefined) return null;
-    throw new TvsError("USAGE", "the seconds go with --watch: tvs status --watch 5");
+    throw new TvsError("USAGE", "SECONDS needs --watch: tvs status --watch 5");
   }
   if (json !== true && process.stdout.isTTY !== true)
-    throw new TvsError(
-      "USAGE",
-      "--watch redraws a terminal; elsewhere give --json too, for one value a line",
-    );
+    throw new TvsError("USAGE", "--watch needs a terminal; elsewhere add --json, for one value per line");
   const every = seconds === undefined ? defaultSeconds : Number(seconds);
   if (!/^\d{1,5}(\.\d{1,3})?$/.test(seconds ?? "2") || every < 0.1 || every > maxSeconds)
     throw new TvsError("USAGE", `--watch takes seconds from 0.1 to ${maxSeconds}, such as --watch 5`);
@@ -208,6 +205,6 @@ function screen(text: string, everyMs: number): string {
   // What does not fit the screen would scroll it, and the next drawing would begin in the wrong place. How to end it
   // is said on the smallest screen too.
   const room = Math.max((process.stdout.rows ?? 50) - 2, 0);
-  const fitting = [...lines.slice(0, room), `every ${everyMs / 1_000} s; Ctrl-C ends`];
+  const fitting = [...lines.slice(0, room), `every ${everyMs / 1_000} s; Ctrl-C stops`];
   return `${home}${fitting.map((line) => `${line}${clearLine}\n`).join("")}${clearBelow}`;
 }

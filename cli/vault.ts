@@ -84,7 +84,7 @@ export function ensureDataDir(config: Config): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (cause) {
-      throw new TvsError("STORE_READ_ONLY", `${folder} cannot be made; check where --data points`, { cause });
+      throw new TvsError("STORE_READ_ONLY", `${folder} cannot be created; check --data`, { cause });
     }
   }
 }

@@ -30,8 +30,8 @@ const advice: Readonly<Record<WebhookRefusalReason, string>> = {
 export const verifyWebhookCommand = command({
   name: "verify-webhook",
   description:
-    "Check a received webhook delivery offline: the signature over the body's exact bytes, and that it was made " +
-    "within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",
+    "Check offline whether a received webhook delivery is genuine. The signature must be over the body's exact " +
+    "bytes, and made within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",
   example:
     'tvs verify-webhook body.json --secret @webhook-secret.txt --signature "$X_AGENCY_SIGNATURE"\n' +
     '  tvs verify-webhook - --signature "$X_AGENCY_SIGNATURE" --now 2026-03-01T12:00:30Z < body.json',
@@ -45,8 +45,8 @@ export const verifyWebhookCommand = command({
       type: "string",
       valueHint: "SECRET|@FILE",
       description:
-        "The whole secret, whsec_ included, or @ and a file that holds it; TVS_WEBHOOK_SECRET or a file keeps it out " +
-        "of the shell's history",
+        "The whole secret, whsec_ included, or @ and the file that contains it; TVS_WEBHOOK_SECRET or a file keeps it " +
+        "out of the shell's history",
     },
     signature: {
       type: "string",
@@ -54,7 +54,7 @@ export const verifyWebhookCommand = command({
       required: true,
       description: "The value of the X-AGENCY-Signature header",
     },
-    now: { type: "string", valueHint: "TIME", description: "Judge as at this time (ISO 8601)" },
+    now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
   },
   async run({ args }) {
     const secret = readSecret(args.secret, process.env);

@@ -22,13 +22,17 @@ const maxLimit = 100_000;
 
 const listCommand = command({
   name: "list",
-  description: "Show the newest deliveries, newest first: pending, delivered, or dead after the last attempt",
+  description: "List deliveries, newest first: pending, delivered, or dead after the last attempt",
   example:
     "tvs webhooks list --state dead --partner exam-body-a\n  tvs webhooks list --state pending --limit 200",
   args: {
-    state: { type: "string", valueHint: deliveryStates.join("|"), description: "Only those in this state" },
+    state: {
+      type: "string",
+      valueHint: deliveryStates.join("|"),
+      description: "Only deliveries in this state",
+    },
     partner: partnerArg,
-    limit: { type: "string", valueHint: "N", description: `At most so many (default ${defaultLimit})` },
+    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
     const state = args.state === undefined ? undefined : parseState(args.state);
@@ -40,7 +44,7 @@ const listCommand = command({
       const shown = found.map(describeDelivery);
       print(args, shown, () => (shown.length === 0 ? "no deliveries" : listTable(shown)));
       if (args.json !== true && shown.some((one) => one.state === "dead")) {
-        note("tvs webhooks show DELIVERY says why it is dead; tvs webhooks retry DELIVERY sends it again");
+        note("tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again");
       }
     });
   },
@@ -89,7 +93,7 @@ const deliveryArg = {
 
 const showCommand = command({
   name: "show",
-  description: "Show one delivery: every attempt with its outcome in words, the body, and what to do next",
+  description: "Show one delivery: every attempt and its outcome explained, the body, and what to do next",
   example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: { delivery: { ...deliveryArg, required: true } },
   async run({ args }) {
@@ -137,7 +141,7 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
 const retryCommand = command({
   name: "retry",
   description:
-    "Make a delivery due now, with its whole schedule before it; with --dead every dead one. Prints how many",
+    "Send a delivery again now, with its full retry schedule; with --dead, every dead delivery. Prints how many",
   example:
     "tvs webhooks retry 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d\n" +
     "  tvs webhooks retry --dead --partner exam-body-a --since 2026-01-31T00:00:00Z",
@@ -145,13 +149,13 @@ const retryCommand = command({
     delivery: { ...deliveryArg, required: false },
     dead: {
       type: "boolean",
-      description: "All dead deliveries instead of one, of partners that have an endpoint",
+      description: "All dead deliveries of partners that have an endpoint, instead of one delivery",
     },
     partner: { ...partnerArg, description: "With --dead: only this partner's" },
     since: {
       type: "string",
       valueHint: "TIME",
-      description: "With --dead: only what died from this time on (ISO 8601)",
+      description: "With --dead: only those that became dead from this time on (ISO 8601)",
     },
   },
   async run({ args }) {
@@ -169,7 +173,7 @@ const retryCommand = command({
         () => `${retried} ${retried === 1 ? "delivery is" : "deliveries are"} due now`,
       );
       if (retried > 0) await noteWithoutService(operator);
-      if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} says what became of it`);
+      if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
     });
   },
 });
@@ -214,7 +218,7 @@ async function retryDead(
   );
   for (const { partnerId, dead } of left) {
     note(
-      `${dead} dead of ${partnerId} stay so, for it has no endpoint: tvs partners webhook set ${partnerId} URL`,
+      `${dead} dead deliveries of ${partnerId} stay dead, because it has no endpoint: tvs partners webhook set ${partnerId} URL`,
     );
   }
   return retried;
@@ -222,18 +226,18 @@ async function retryDead(
 
 const releaseCommand = command({
   name: "release",
-  description: "Let webhooks go again after `tvs restore --hold-webhooks` had held those of every partner",
+  description: "Send webhooks again after `tvs restore --hold-webhooks` held those of all partners",
   example: "tvs webhooks release",
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
       const released = await releaseWebhooks(operator.stores.settings);
-      print(args, { released }, () => (released ? "webhooks go again" : "there was no hold"));
+      print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
       if (released) await noteWithoutService(operator);
     });
   },
 });
 
-export const webhooksCommand = group("webhooks", "Deliveries of status changes to partners", {
+export const webhooksCommand = group("webhooks", "Follow, retry and release webhook deliveries to partners", {
   list: async () => listCommand,
   show: async () => showCommand,
   retry: async () => retryCommand,

@@ -61,7 +61,7 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    const check = fail("database", "it does not open or answer", advice);
+    const check = fail("database", "it cannot be opened or read", advice);
     return { checks: [check], masterKeyCheck: undefined, isMissing: false };
   } finally {
     await driver?.close();
@@ -80,16 +80,16 @@ function missing(config: Config): DatabaseReport {
   const check = fail(
     "database",
     noRegister(config).message,
-    "tvs serve or tvs teachers import makes a new one",
+    "tvs serve or tvs teachers import creates a new one",
   );
   return { checks: [check], masterKeyCheck: undefined, isMissing: true };
 }
 
 function checkFile(file: string): Check | null {
-  if (!statSync(file).isFile()) return fail("database", `${file} is no file`, "look where --database points");
+  if (!statSync(file).isFile()) return fail("database", `${file} is not a file`, "check --database");
   return headerOf(file) === "SQLite format 3\0"
     ? null
-    : fail("database", `${file} is no database`, "restore a backup");
+    : fail("database", `${file} is not a database`, "restore a backup");
 }
 
 function headerOf(file: string): string {
@@ -109,7 +109,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    const check = fail("database", "it belongs to another program", "look where --data and --database point");
+    const check = fail("database", "it belongs to another program", "check --data and --database");
     return { checks: [check], masterKeyCheck: undefined, isMissing: false };
   }
   if (!(await holdsRegister(driver))) return missing(options.config);
@@ -118,7 +118,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const running = await driver.serviceRunning();
   const service = ok(
     "service",
-    running ? "a tvs serve holds this database" : "no tvs serve holds this database",
+    running ? "tvs serve is running on this database" : "no tvs serve is running on this database",
   );
   if (schema.result === "fail")
     return { checks: [schema, integrity, service], masterKeyCheck: undefined, isMissing: false };
@@ -155,22 +155,22 @@ async function checkSchema(driver: Driver): Promise<Check | null> {
     found = await inspectSchema((sql) => driver.query(sql));
   } catch (error) {
     if (!isTvsError(error)) throw error;
-    return fail(name, "it is not one that this program knows", error.message);
+    return fail(name, "this program does not know it", error.message);
   }
   if (found === null) return null;
   if (found.difference !== null) {
     const advice =
       "stop the service, find out who can write to the database, and restore a backup from before; " +
-      "what it answered since cannot be relied upon";
-    return fail(name, `somebody else has changed it: ${found.difference}`, advice);
+      "its answers since then cannot be relied on";
+    return fail(name, `it was changed by another program: ${found.difference}`, advice);
   }
   if (found.version < schemaVersion)
     return warn(
       name,
       `${found.version} of ${schemaVersion}`,
-      "the next command of this program migrates it; back up first",
+      "the next tvs command migrates it; back up first",
     );
-  return ok(name, `${found.version}, as this program makes it`);
+  return ok(name, `${found.version}, as this program expects it`);
 }
 
 async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
@@ -210,7 +210,7 @@ function checkClock(times: readonly number[], now: number): Check {
   if (newest <= now + clockToleranceMs) return ok("clock", found);
   return fail(
     "clock",
-    `${found}, but the data are from ${isoTime(newest)}`,
+    `${found}, but the newest data is from ${isoTime(newest)}`,
     "set the clock (NTP) before the service signs again",
   );
 }

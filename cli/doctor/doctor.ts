@@ -32,8 +32,8 @@ import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts"
 export const doctorCommand = command({
   name: "doctor",
   description:
-    "Say what is wrong with this machine and how to mend it; nothing is made or changed. " +
-    "Exit 0: nothing failed (warnings do not count); 1: something did; 2: there is no register to look at",
+    "Check this machine and suggest fixes. Nothing is created or changed. " +
+    "Exit 0: nothing failed (warnings do not count); 1: something failed; 2: there is no register to check",
   example:
     "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
   args: {
@@ -73,7 +73,7 @@ type Serving = { readonly check: Check; readonly config: ServeConfig | undefined
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
     const config = readServeConfig(flags, environment);
-    return { check: ok("configuration", "flags and environment are well formed"), config };
+    return { check: ok("configuration", "flags and environment are valid"), config };
   } catch (error) {
     if (!isTvsError(error, "CONFIG_INVALID")) throw error;
     return { check: fail("configuration", "`tvs serve` would not start", error.message), config: undefined };

@@ -62,17 +62,16 @@ export function checkDataDirectory(config: Config): Check {
   if (!existsSync(folder)) {
     return warn(
       name,
-      `${folder} is not there yet`,
-      "tvs serve or tvs teachers import makes it; if there should be data, look where --data points",
+      `${folder} does not exist yet`,
+      "tvs serve or tvs teachers import creates it; if there should be data, check --data",
     );
   }
-  if (!statSync(folder).isDirectory())
-    return fail(name, `${folder} is no folder`, "point --data at a folder");
+  if (!statSync(folder).isDirectory()) return fail(name, `${folder} is not a folder`, "give --data a folder");
   const mode = modeOf(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
-    const advice = `run tvs as the folder's owner, or: chown the folder to this user`;
+    const advice = `run tvs as the folder's owner, or chown the folder to this user`;
     return fail(name, `${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
   }
   if ((mode & 0o077) !== 0)
@@ -89,7 +88,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   const file = config.masterKeyFile;
   const isGiven = config.masterKey !== undefined;
   if (!isGiven && !existsSync(file)) {
-    if (stored === null) return ok(name, "none yet; it is made with the register");
+    if (stored === null) return ok(name, "none yet; it is created with the register");
     return fail(
       name,
       `${file} is missing`,
@@ -102,7 +101,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   } catch (error) {
     return fail(
       name,
-      `${isGiven ? "TVS_MASTER_KEY" : file} is not readable or no master key`,
+      `${isGiven ? "TVS_MASTER_KEY" : file} cannot be read or is not a master key`,
       (error as Error).message,
     );
   }
@@ -128,7 +127,7 @@ export function checkFileModes(config: Config): Check {
   const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
   const open = files.map((file) => join(folder, file)).filter((file) => (modeOf(file) & 0o077) !== 0);
   const [first = ""] = open;
-  if (open.length === 0) return ok(name, `${files.length} files, for their owner alone`);
+  if (open.length === 0) return ok(name, `${files.length} files, open to their owner only`);
   const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;
   const found = `${first}${others} open to other users (mode ${octal(modeOf(first))})`;
   return warn(name, found, `chmod 600 ${open.join(" ")}`);
@@ -159,7 +158,7 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
     const advice = "the service's log says why: free some space, or move a damaged file away";
     return warn(name, `${found}; ${dropped} calls of the last day are missing`, advice);
   } catch (error) {
-    return warn(name, (error as Error).message, "move it away; the service begins a new one");
+    return warn(name, (error as Error).message, "move it away; the service starts a new one");
   }
 }
 
@@ -200,7 +199,7 @@ function checkLeftEngines(folder: string, uid: number): Check | null {
   const bytes = left.reduce((sum, one) => sum + one.bytes, 0);
   const why =
     squatted === undefined ? "" : `; user ${squatted.owner} owns the name it should have, ${squatted.name}`;
-  const copies = `${left.length} left copies of the database engine, ${Math.ceil(bytes / mebibyte)} MiB`;
+  const copies = `${left.length} leftover copies of the database engine, ${Math.ceil(bytes / mebibyte)} MiB`;
   const advice =
     "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
     (left.length === 0 ? "" : `, then delete the copies: rm ${join(folder, ".????????????????-*.node")}`);
@@ -227,7 +226,7 @@ export function checkDescriptors(): Check {
   return warn(
     name,
     found,
-    "each connection needs one: raise it (ulimit -n 65536, or LimitNOFILE= in the unit)",
+    "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)",
   );
 }
 
@@ -258,11 +257,11 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
     const chain = blocks.map((block) => new X509Certificate(block));
     const [leaf] = chain;
     if (leaf === undefined)
-      return fail(name, `${tls.certFile} holds no certificate`, "give the server's chain in PEM form");
+      return fail(name, `${tls.certFile} contains no certificate`, "give the server's chain in PEM form");
     if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
       return fail(
         name,
-        "the private key is not the certificate's",
+        "the private key does not belong to the certificate",
         "give the key that --tls-cert was made for",
       );
     }
@@ -278,8 +277,8 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
 
 function checkEnd(end: number, now: number): Check {
   const name = "tls";
-  if (end <= now) return fail(name, `the certificate or its chain ended at ${isoTime(end)}`, "renew it");
-  const found = `good until ${isoTime(end)}`;
+  if (end <= now) return fail(name, `the certificate or its chain expired at ${isoTime(end)}`, "renew it");
+  const found = `valid until ${isoTime(end)}`;
   return end - now < renewalMs
     ? warn(name, found, "renew it soon, then restart the service")
     : ok(name, found);

@@ -46,13 +46,13 @@ function checkRegister(isEmpty: boolean): Check {
   return warn(
     name,
     "it is empty: every teacher would be answered as not found",
-    "tvs teachers import; if there should be teachers, look where --data points",
+    "run tvs teachers import; if there should be teachers, check --data",
   );
 }
 
 const flaws = {
-  wildcard: "no address that anybody can reach",
-  loopback: "an address of this machine alone",
+  wildcard: "not an address that anybody can reach",
+  loopback: "an address of this machine only",
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
@@ -60,22 +60,22 @@ const flaws = {
 function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check {
   const name = "issuer";
   const issuer = config.issuer ?? stored.get("issuer");
-  const advice = "start tvs serve with --issuer https://…, the public address; it is remembered";
+  const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
   if (issuer === undefined) return warn(name, "none yet", advice);
   const flaw = issuerFlaw(issuer);
   if (flaw !== null) return warn(name, `${issuer} is ${flaws[flaw]}`, advice);
   if (config.issuer === undefined && !isIssuerTold(stored))
-    return warn(name, `nobody chose ${issuer}: the service listened there`, advice);
+    return warn(name, `${issuer} was never set: it is where the service listened`, advice);
   return ok(name, issuer);
 }
 
 function checkHeld(stored: ReadonlyMap<string, string>): Check {
   const name = "webhooks-held";
-  if (stored.get(holdWebhooksName) !== "true") return ok(name, "nothing is held since a restore");
+  if (stored.get(holdWebhooksName) !== "true") return ok(name, "no webhooks are held");
   return warn(
     name,
     "no webhook has been sent since the restore with --hold-webhooks",
-    "look at tvs webhooks list --state pending, then tvs webhooks release",
+    "check tvs webhooks list --state pending, then run tvs webhooks release",
   );
 }
 
@@ -149,14 +149,14 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
     return warn(
       name,
       `${world} is trusted as a proxy`,
-      "anybody could name any address: trust the proxy alone (--trusted-proxy 10.0.0.5/32)",
+      "anybody could claim any address: trust only the proxy (--trusted-proxy 10.0.0.5/32)",
     );
   }
   if (!isLocal && trustedProxies.length === 0 && tls === undefined) {
     return warn(
       name,
       `the service listens on ${host} without TLS and without a trusted proxy`,
-      "API keys would travel in clear: give --tls-port, or put a proxy before it and name it with --trusted-proxy",
+      "API keys would be sent in clear text: give --tls-port, or put a proxy in front and name it with --trusted-proxy",
     );
   }
   const foreign = trustedProxies.filter((one) => !isLoopbackHost(one.replace(/\/\d+$/, "")));
@@ -188,21 +188,21 @@ export function checkClientCertificates(
   if (world !== undefined) {
     return warn(
       name,
-      `Client-Cert is believed from ${world}`,
-      "anybody there calls as any partner whose certificate they have seen: name the proxy alone (--client-cert-from 10.0.0.5/32)",
+      `Client-Cert is trusted from ${world}`,
+      "anybody there can call as any partner whose certificate they have seen: name only the proxy (--client-cert-from 10.0.0.5/32)",
     );
   }
   if (clientCertFrom.length > 0 && registered === 0) {
     return warn(
       name,
-      `Client-Cert is believed from ${named}, and no certificate is registered`,
+      `Client-Cert is trusted from ${named}, and no certificate is registered`,
       "leave --client-cert-from (TVS_CLIENT_CERT_FROM) out until a partner calls with one",
     );
   }
   if (clientCertFrom.length > 0) {
     return warn(
       name,
-      `Client-Cert is believed from ${named}, which must overwrite or delete what callers send`,
+      `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
       'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
         'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
         'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
@@ -216,7 +216,7 @@ export function checkClientCertificates(
         "name it with --client-cert-from; or speak TLS here (--tls-port)",
     );
   }
-  const where = "they count at --tls-port, or from --client-cert-from";
+  const where = "they are accepted at --tls-port, or from --client-cert-from";
   return ok(name, registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
 }
 
@@ -244,8 +244,8 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
   const more = lost.length > namesInOneLine ? ` and ${lost.length - namesInOneLine} more` : "";
   const advice =
     lost.length === endpoints.length
-      ? "see to this machine's resolver (/etc/resolv.conf) first"
-      : "ask the partner for an address that works: tvs partners webhook set PARTNER URL";
+      ? "check this machine's resolver (/etc/resolv.conf) first"
+      : "ask the partner for a URL that works: tvs partners webhook set PARTNER URL";
   return warn(name, `no address for ${shown.join(", ")}${more}`, advice);
 }
 

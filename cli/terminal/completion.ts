@@ -77,7 +77,7 @@ const shells = Object.keys(scripts);
 export const completionCommand = command({
   name: "completion",
   description:
-    "Print a script that completes commands, options, their values, partner ids and key ids in your shell",
+    "Print a script that enables completion in your shell. It completes commands, options, their values, and ids",
   example: [
     'tvs completion bash > ~/.local/share/bash-completion/completions/tvs    # or: eval "$(tvs completion bash)"',
     "tvs completion zsh > ~/.zfunc/_tvs    # a folder of $fpath; or: source <(tvs completion zsh)",

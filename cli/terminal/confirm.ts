@@ -7,7 +7,7 @@ import { printable } from "./printable.ts";
 import { wrapped } from "./tables.ts";
 
 export const yesArg = {
-  yes: { type: "boolean", description: "Do not ask, even at a terminal" },
+  yes: { type: "boolean", description: "Do not ask for confirmation" },
 } as const;
 
 /**
@@ -19,7 +19,7 @@ export const yesArg = {
  */
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
   if (args.yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return;
-  const question = `${wrapped(printable(consequence), terminalWidth())}\nGo on? [y/N] `;
+  const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
   // The question goes where remarks go: stdout may be a file that is to hold the result alone.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const answer = await new Promise<string>((resolve) => {
@@ -30,5 +30,5 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
   });
   asked.close();
   if (!/^y(es)?$/i.test(answer.trim()))
-    throw new TvsError("REFUSED", "nothing was changed, for the answer was not yes; --yes does not ask");
+    throw new TvsError("REFUSED", "cancelled; nothing was changed (use --yes to skip this question)");
 }

@@ -56,7 +56,7 @@ const args = {
   },
   issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
   audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
-  now: { type: "string", valueHint: "TIME", description: "Judge as at this time (ISO 8601)" },
+  now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
   profile: { type: "string", valueHint: "NAME", description: "Use a saved profile" },
   "save-profile": {
     type: "string",
@@ -104,7 +104,7 @@ function parse(rawArgs: readonly string[]) {
   } catch (error) {
     // Node's message names the flag; its further sentences are advice for other programs.
     const [sentence] = String((error as Error).message).split(/\. |\n/);
-    throw new TvsError("USAGE", `${sentence}; --help shows what this command takes`);
+    throw new TvsError("USAGE", `${sentence}; --help shows its options`);
   }
 }
 

@@ -27,7 +27,7 @@ describe.concurrent("data folder", () => {
     const { code, stderr } = await addPartner("board", "--json", "--data", data);
     expect({ code, said: stderr.split("\n")[0] }).toEqual({
       code: 0,
-      said: `made a new register in ${data}`,
+      said: `created a new register in ${data}`,
     });
     const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
@@ -43,7 +43,7 @@ describe.concurrent("data folder", () => {
     const data = folder.freshPath();
     const both = await Promise.all(["one", "other"].map((id) => addPartner(id, "--data", data)));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
-    expect(both.filter(({ stderr }) => stderr.includes("made a new register"))).toHaveLength(1);
+    expect(both.filter(({ stderr }) => stderr.includes("created a new register"))).toHaveLength(1);
     const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
     const partners = await run(["partners", "list", "--json", "--data", data]);

@@ -169,7 +169,7 @@ const expectations: Record<string, (ended: Ended) => void | Promise<void>> = {
     expect(receiver.received.map(({ data }) => data).join()).not.toContain(nin);
   },
   "tvs attestations check envelope.json": ({ stdout }) =>
-    expect(stdout).toEndWith("1 of 1 attested exactly so\n"),
+    expect(stdout).toEndWith("1 of 1 attested and unaltered\n"),
   "tvs attestations show ": ({ stdout }) => expect(stdout).toMatch(/^partnerId +exam-board$/m),
   "tvs teachers export-subject ": async () => {
     const subject = JSON.parse(await fileText("subject.json"));

@@ -111,7 +111,7 @@ describe("tvs attestations list and show", () => {
 });
 
 describe("tvs attestations check", () => {
-  test("an envelope, a bare signature, a batch, an array and lines are attested exactly so", async () => {
+  test("an envelope, a bare signature, a batch, an array and lines are attested and unaltered", async () => {
     const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
     const inputs: [string, number][] = [
       [JSON.stringify(sample(), null, 2), 1],
@@ -133,7 +133,7 @@ describe("tvs attestations check", () => {
     await writeFile(file, JSON.stringify(sample()));
     const { code, stdout } = await runTvs(["attestations", "check", file], { dataDir });
     expect(code).toBe(0);
-    expect(stdout).toContain("1 of 1 attested exactly so");
+    expect(stdout).toContain("1 of 1 attested and unaltered");
   });
 
   test.each([
@@ -260,7 +260,7 @@ describe("a log whose older end was deleted", () => {
     const shown = await run("show", old.verificationId);
     expect(shown.code).toBe(1);
     expect(shown.stderr).toMatch(said);
-    expect(shown.stderr).not.toContain("no attestation has this id");
+    expect(shown.stderr).not.toContain("no attestation has this verification id");
     const file = join(prunedDir, "envelope.json");
     await writeFile(file, JSON.stringify(old));
     const checked = await run("check", file, "--json");

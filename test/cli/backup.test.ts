@@ -129,7 +129,7 @@ describe.concurrent("tvs restore", () => {
       withBackup(async ({ folder, dataDir, file, tvs }) => {
         const there = `${folder}/new`;
         const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
-        expect([code, stderr]).toEqual([0, `made a new register in ${there}\n`]);
+        expect([code, stderr]).toEqual([0, `created a new register in ${there}\n`]);
         const value = JSON.parse(stdout);
         expect(value).toMatchObject({
           database: `${there}/tvs.db`,
@@ -155,7 +155,7 @@ describe.concurrent("tvs restore", () => {
         const { code, stdout } = await tvs("restore", file, "--force", "--hold-webhooks");
         expect(code).toBe(0);
         expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
-        expect(stdout).toContain(`Signing again although it was retired: ${rotated.previousKid}.`);
+        expect(stdout).toContain(`Retired keys that sign again: ${rotated.previousKid}.`);
         expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
         expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
         const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(

@@ -83,7 +83,7 @@ describe("tvs calls", () => {
     [["--limit", "0"], 2, "--limit must be"],
     [["--partner", "nobody"], 1, "nobody"],
     [["show", "01a20100"], 2, "request id"],
-    [[unknownId], 2, "it has show"],
+    [[unknownId], 2, "its commands: show"],
     [["shwo", unknownId], 2, "did you mean show"],
     [["show", unknownId], 1, "no call with this id"],
   ])("refuses in one line: %p", async (words, code, why) => {
@@ -147,7 +147,7 @@ describe("tvs attestations show REQUEST_ID", () => {
     const unknown = await tvs("attestations", "show", unknownId);
     expect([unknown.code, unknown.stderr]).toEqual([
       1,
-      expect.stringContaining("no attestation has this id"),
+      expect.stringContaining("no attestation has this verification id"),
     ]);
   });
 });

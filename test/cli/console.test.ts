@@ -23,7 +23,9 @@ describe("tvs console", () => {
   test("says what to do while no service runs, and while one runs without a console", async () => {
     const none = await tvsConsole();
     expect([none.code, none.stdout]).toEqual([1, ""]);
-    expect(none.stderr).toBe("tvs: no service runs on this data; start `tvs serve --admin-port 9464`\n");
+    expect(none.stderr).toBe(
+      "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
+    );
     service = await startService({ dataDir: folder.path });
     try {
       const closed = await tvsConsole("--json");
@@ -71,7 +73,7 @@ describe("tvs console", () => {
       expect(await stale.text()).toContain("This link is not valid");
       const { code, stdout, stderr } = await tvsConsole();
       expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
-      expect(stderr).toBe("it opens the console once, within five minutes, on this machine\n");
+      expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
     } finally {
       await service.stop();
     }

@@ -75,7 +75,7 @@ describe("what comes next for a pending delivery", () => {
   const cases: [name: string, changes: Partial<Delivery>, words: RegExp][] = [
     ["it waits", {}, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
     ["it is due", { dueAt: now }, /^it is due/],
-    ["it is leased", { leased: true }, /^an attempt is under way$/],
+    ["it is leased", { leased: true }, /^an attempt is in progress$/],
     ["the lease has ended", { leased: true, dueAt: now - 1 }, /^it is due/],
     ["its partner is disabled", { heldBy: "partner" }, /tvs partners enable agency/],
     ["its database was restored", { heldBy: "restore" }, /tvs webhooks release/],

@@ -93,7 +93,7 @@ describe.concurrent("a live service on loopback", () => {
     withTempDir(async (dataDir) => {
       const first = await issuerOf(dataDir);
       expect(first.issuer).toBe(first.url);
-      expect(first.log).toMatch(/"WARN".*no issuer was ever told|no issuer was ever told.*"WARN"/);
+      expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
       const second = await issuerOf(dataDir);
       expect(second.issuer).toBe(second.url);
       expect(second.url).not.toBe(first.url);
@@ -113,8 +113,8 @@ describe.concurrent("a live service on loopback", () => {
 
 describe.concurrent("doctor", () => {
   test.each([
-    ["http://0.0.0.0:8090", "is no address that anybody can reach"],
-    ["https://localhost", "is an address of this machine alone"],
+    ["http://0.0.0.0:8090", "is not an address that anybody can reach"],
+    ["https://localhost", "is an address of this machine only"],
     ["http://verify.example.gov", "is http"],
   ])("warns of the issuer %s", (issuer, found) => {
     const stored = new Map([

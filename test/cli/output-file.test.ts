@@ -137,7 +137,7 @@ describe.concurrent("a file that a command writes", () => {
       for (const name of [report, copy, list]) writeFileSync(name, "mine");
       const roster = ["roster", extract, "--purpose", "EMPLOYER_BACKGROUND_CHECK", "--out", list];
       const lines = [["teachers", "import", extract, "--report", report], ["backup", copy], roster];
-      for (const line of lines) await expectRefused(world, run(...line), "exists already");
+      for (const line of lines) await expectRefused(world, run(...line), "already exists");
       expect(await teachersIn(world)).toBe(1);
       expect([report, copy, list].map((name) => readFileSync(name, "utf8"))).toEqual([
         "mine",
@@ -164,19 +164,19 @@ describe.concurrent("a file that a command writes", () => {
       const before = readFileSync(extract, "utf8");
       linkSync(extract, join(folder, "hard"));
       const refused: [string, string][] = [
-        [extract, "is what the command reads"],
-        [join(folder, "hard"), "is what the command reads"],
-        [folder, "is no file"],
+        [extract, "is a file that the command reads"],
+        [join(folder, "hard"), "is a file that the command reads"],
+        [folder, "is not a file"],
         [`${folder}/`, "must name a file"],
         ["-", "must name a file"],
-        ["/dev/null", "is no file"],
+        ["/dev/null", "is not a file"],
         ["/dev/stdout", "symbolic link"],
         [join(folder, "none", "report.json"), "there is no folder"],
       ];
       const config = readConfig({ data: dataDir }, {});
       for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
       const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
-      await expectRefused(world, overExtract, "is what the command reads");
+      await expectRefused(world, overExtract, "is a file that the command reads");
       expect(readFileSync(extract, "utf8")).toBe(before);
       expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
       expect(await teachersIn(world)).toBe(1);

@@ -13,7 +13,7 @@ import { runTvs } from "./run.ts";
 const main = join(import.meta.dir, "../../cli/main.ts");
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 const addPartner = ["partners", "add", "board", "--name", "Board", ...terms];
-const missing = (place: string) => `there is no register at ${place}; --data or TVS_DATA says where it is`;
+const missing = (place: string) => `there is no register at ${place}; set --data or TVS_DATA to where it is`;
 
 type World = {
   readonly folder: string;
@@ -64,7 +64,7 @@ describe("a command that only reads or changes", () => {
       const file = join(folder, "other", "registry.db");
       const { stderr } = await tvs(["status", "--database", `file:${file}`]);
       expect(stderr).toBe(
-        `tvs: there is no register at ${file}; --database or TVS_DATABASE says where it is\n`,
+        `tvs: there is no register at ${file}; set --database or TVS_DATABASE to where it is\n`,
       );
       expect(readdirSync(folder)).toEqual([]);
     }));
@@ -73,7 +73,7 @@ describe("a command that only reads or changes", () => {
     inEmptyFolder(async ({ dataDir, tvs }) => {
       await mkdir(dataDir);
       writeFileSync(join(dataDir, "sandbox.db"), "x");
-      expect((await tvs(["status"])).stderr).toEndWith(", --sandbox means the sandbox that is there\n");
+      expect((await tvs(["status"])).stderr).toEndWith(", or use --sandbox for the sandbox there\n");
     }));
 
   test("a Tab makes nothing and says nothing", () =>
@@ -87,7 +87,7 @@ describe("a command that only reads or changes", () => {
 describe("a command that may make a register", () => {
   test("makes one, and says so on stderr", () =>
     inEmptyFolder(async ({ dataDir, folder, tvs }) => {
-      const said = `made a new register in ${dataDir}\n`;
+      const said = `created a new register in ${dataDir}\n`;
       expect((await tvs(addPartner)).stderr).toStartWith(said);
       expect((await tvs(["partners", "set", "board", "--per-minute", "20"])).stderr).toBe("");
       rmSync(dataDir, { recursive: true });
@@ -127,7 +127,7 @@ describe("a command that may make a register", () => {
       writeFileSync(join(folder, "extract.csv"), csv([row(1), row(2)]));
       const dry = await tvs(["teachers", "import", join(folder, "extract.csv"), "--dry-run", "--json"]);
       expect(JSON.parse(dry.stdout)).toMatchObject({ inserted: 2, dryRun: true });
-      expect(dry.stderr).toBe(`${missing(dataDir)}; this is what a new one would take\n`);
+      expect(dry.stderr).toBe(`${missing(dataDir)}; this is what a new one would contain\n`);
       expect(readdirSync(folder)).toEqual(["extract.csv"]);
     }));
 
@@ -164,7 +164,7 @@ describe("a command that may make a register", () => {
       await driver.close();
       for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])
         expect((await tvs(words)).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
-      expect((await tvs(addPartner)).stderr).toStartWith(`made a new register in ${dataDir}\n`);
+      expect((await tvs(addPartner)).stderr).toStartWith(`created a new register in ${dataDir}\n`);
       expect((await tvs(["status"])).code).toBe(0);
     }));
 
@@ -175,7 +175,7 @@ describe("a command that may make a register", () => {
       expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
       const refused = await tvs(addPartner);
       expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain("master.key is there and its database tvs.db is not");
+      expect(refused.stderr).toContain("master.key exists, but its database tvs.db is missing");
       expect(readdirSync(dataDir)).toEqual(["master.key"]);
     }));
 });
@@ -197,8 +197,6 @@ test.if(process.geteuid?.() === 0)(
       const error = await openOperator(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
       console.log(error.code + ": " + error.message);`;
       const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
-      expect(stdout).toBe(
-        `REGISTER_CLOSED: this user may not look into ${dataDir}; sudo -u '#${owner}' tvs …\n`,
-      );
+      expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs …\n`);
     }),
 );

@@ -106,7 +106,7 @@ describe("tvs doctor", () => {
       const dataDir = join(folder, "none");
       const { code, ok, of, stderr } = await doctor(dataDir);
       expect({ code, ok }).toEqual({ code: 2, ok: false });
-      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; --data or TVS_DATA says where it is\n`);
+      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; set --data or TVS_DATA to where it is\n`);
       expect(of("runtime")?.result).toBe("ok");
       expect(of("data-directory")?.result).toBe("warn");
       expect(of("database")?.result).toBe("fail");
@@ -208,7 +208,9 @@ describe("tvs doctor", () => {
       expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
       const refused = await runTvs(["keys", "list"], { dataDir });
       expect(refused).toMatchObject({ code: 1, stdout: "" });
-      expect(refused.stderr).toMatch(/^tvs: somebody else has changed the schema.* the trigger undo .*\n$/);
+      expect(refused.stderr).toMatch(
+        /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/,
+      );
     }));
 
   test("copies of the database engine that commands left, and who owns the name that it should have", () =>

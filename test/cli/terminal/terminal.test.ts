@@ -65,7 +65,7 @@ describe("the question before what cannot be undone", () => {
     ["the end of the input", "\u0004"],
   ])("answered with %s changes nothing", async (_, answer) => {
     const before = await keys();
-    const typed = [["Go on? [y/N]", answer]] as const;
+    const typed = [["Continue? [y/N]", answer]] as const;
     const { code, text } = await onTerminal(["keys", "rotate", "--now"], { dataDir, typed });
     expect({ code, isRefused: text.replaceAll("\n", " ").includes(refused) }).toEqual({
       code: 1,
@@ -76,7 +76,7 @@ describe("the question before what cannot be undone", () => {
 
   test("answered with y goes on, names the consequence and the next command", async () => {
     const before = await keys();
-    const typed = [["Go on? [y/N]", "y\r"]] as const;
+    const typed = [["Continue? [y/N]", "y\r"]] as const;
     const { code, text } = await onTerminal(["keys", "rotate", "--now"], { dataDir, typed });
     expect(code).toBe(0);
     expect(text).toContain("This cannot be undone.");
@@ -105,7 +105,7 @@ describe("the question before what cannot be undone", () => {
     const head = "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date";
     await writeFile(file, `${head}\nTR/2019/LA/000009,Ada Obi,new_system,VERIFIED,2020-01-01,2090-01-01\n`);
     await runTvs(["teachers", "import", file, "--baseline"], { dataDir });
-    const typed = [["Go on? [y/N]", "\r"]] as const;
+    const typed = [["Continue? [y/N]", "\r"]] as const;
     const revoke = ["teachers", "revoke", "TR/2019/LA/000009", "--reason", "Decision 1"];
     const { code, text } = await onTerminal(revoke, { dataDir, typed });
     expect({ code, names: text.includes("revoke TR/2019/LA/000009, Ada Obi?") }).toEqual({
@@ -153,12 +153,12 @@ describe("a back-up of a database that takes a while", () => {
     expect(made.text).not.toContain("NFs");
     const again = await onTerminal(["backup", file], { dataDir: copy });
     expect(again.code).toBe(2);
-    expect(again.text).toContain("exists already; choose another name");
+    expect(again.text).toContain("already exists; choose another name");
     const checked = await onTerminal(["backup", "verify", file], { dataDir: copy });
     expect(checked.code).toBe(0);
     expect(checked.text).toContain("checking every page, 0 s");
     expect(checked.text).toMatch(/backup +good\n/);
-    const typed = [["Go on? [y/N]", "n\r"]] as const;
+    const typed = [["Continue? [y/N]", "n\r"]] as const;
     const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
     expect(restored.code).toBe(1);
     expect(restored.text).toContain("is replaced by the backup");
