@@ -106,12 +106,12 @@ const showCommand = command({
       async ({ stores: { attestations, maintenance, settings }, config }) => {
         const id = args.id.trim().toLowerCase();
         const one = await attestations.find(id);
-        if (one !== null) return print(args, describe(one), () => describeInWords(one));
+        if (one !== null) return print(args, describe(one), () => attestationText(one));
         const made = await attestations.ofRequest(id);
         const [first] = made;
         if (first === undefined) throw await notFound(id, config, await keptLog(maintenance, settings));
         print(args, made.map(describe), () =>
-          made.length === 1 ? describeInWords(first) : listTable(made.map(summarize)),
+          made.length === 1 ? attestationText(first) : listTable(made.map(summarize)),
         );
         if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
       },
@@ -127,7 +127,7 @@ function describe(one: Attestation) {
   return { ...summarize(one), policyVersion, credential, requestId, context, header, claims, jws };
 }
 
-function describeInWords(one: Attestation): string {
+function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
   const members = record({ ...kept, context: one.context });
   return `${members}\n\nsigned claims\n${indented(claims)}\n\nsignature\n${jws}`;

@@ -8,12 +8,12 @@ import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { requireRegister } from "./open.ts";
-import { planOutput } from "./output-file.ts";
+import { prepareOutput } from "./output-file.ts";
 import { hint, note, print, readable, record } from "./terminal/output.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */
-export type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
+type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
 
 /**
  * The database file that a command works with.
@@ -36,7 +36,7 @@ export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts):
 }
 
 /** Where the operator finds the master key, which no backup holds. */
-export function masterKeyPlace(config: Config): string {
+export function masterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
 
@@ -71,9 +71,9 @@ const makeCommand = command({
     const source = databaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
-    const { path: file } = planOutput({ flag: "FILE", path: args.file, force: replace, config });
+    const { path: file } = prepareOutput({ flag: "FILE", path: args.file, force: replace, config });
     const facts = await backUp(workerEntry(), { source, file, replace });
-    const masterKey = { included: false, place: masterKeyPlace(config) };
+    const masterKey = { included: false, place: masterKeyLocation(config) };
     print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
     hint(args, `tvs backup verify ${args.file} checks it, also on another machine`);
   },
@@ -118,7 +118,7 @@ const verifyCommand = command({
 });
 
 function refuse(config: Config): void {
-  note(`the master key in ${masterKeyPlace(config)} is not the one that this backup was made with`);
+  note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
   process.exitCode = 1;
 }
 

@@ -141,16 +141,16 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
   });
 }
 
-/** The words that make a command mean this service's data, whatever folder it is pasted in. */
-export function dataOptions({ dataDir, database, sandbox }: Config): string[] {
-  const words = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
+/** The options that make a command mean this service's data, whatever folder it is pasted in. */
+function dataOptions({ dataDir, database, sandbox }: Config): string[] {
+  const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (database.kind === "file") {
     const isOwn = database.file === join(dataDir, sandbox ? "sandbox.db" : "tvs.db");
-    return isOwn ? words : [...words, "--database", `file:${database.file}`];
+    return isOwn ? options : [...options, "--database", `file:${database.file}`];
   }
   // An address may carry a password, which has no place on a page: then TVS_DATABASE has to be set.
   const isPlain = /^[a-z]+:\/\/[^/@?#]+\/?$/.test(database.url);
-  return isPlain ? [...words, "--database", database.url] : words;
+  return isPlain ? [...options, "--database", database.url] : options;
 }
 
 function runtimeName(): string {

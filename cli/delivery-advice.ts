@@ -1,4 +1,4 @@
-/** What became of a delivery, and what to do about it, in the operator's words. */
+/** Advice about a delivery: what became of it, and what the operator can do. */
 
 import { type DeliveryError, deliveryErrors } from "../src/delivery/outcome.ts";
 import { isoTime } from "../src/domain/clock.ts";
@@ -7,7 +7,7 @@ import type { DisabledReason, WebhookEndpoint } from "../src/domain/webhooks.ts"
 import type { Operator } from "./open.ts";
 import { note } from "./terminal/output.ts";
 
-/** What mends each failure; the receiver is nearly always the partner's to mend. */
+/** What fixes each failure; the receiver is nearly always the partner's to fix. */
 const remedies: Readonly<Record<DeliveryError, string>> = {
   ENDPOINT_INVALID:
     "set a usable URL: tvs partners webhook set PARTNER URL (http and private addresses need tvs serve --allow-private-webhooks)",
@@ -55,11 +55,11 @@ export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" 
 function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
   if (lastError === null) return null;
   const byStatus = lastError === "BAD_STATUS" && lastStatus !== null ? statusRemedies[lastStatus] : undefined;
-  const words = byStatus ?? (isDeliveryError(lastError) ? remedies[lastError] : null);
-  return words?.replaceAll("PARTNER", partnerId) ?? null;
+  const advice = byStatus ?? (isDeliveryError(lastError) ? remedies[lastError] : null);
+  return advice?.replaceAll("PARTNER", partnerId) ?? null;
 }
 
-export function disabledWords(reason: DisabledReason, partnerId: string): string {
+export function whyDisabled(reason: DisabledReason, partnerId: string): string {
   const why = {
     operator: "an operator disabled it",
     gone: "its receiver answered 410 Gone",
@@ -68,7 +68,7 @@ export function disabledWords(reason: DisabledReason, partnerId: string): string
   return `the endpoint is disabled: ${why}; tvs partners webhook enable ${partnerId} sends its deliveries`;
 }
 
-export type Situation = {
+type Situation = {
   readonly endpoint: Pick<WebhookEndpoint, "disabledReason"> | null;
   readonly serviceRunning: boolean;
   readonly now: number;
@@ -80,41 +80,41 @@ export function nextStep(delivery: Delivery, situation: Situation): string {
     case "delivered":
       return "nothing: the receiver has it";
     case "dead":
-      return deadWords(delivery, situation);
+      return deadStep(delivery, situation);
     case "pending":
-      return pendingWords(delivery, situation);
+      return pendingStep(delivery, situation);
   }
 }
 
-function deadWords(delivery: Delivery, { endpoint }: Situation): string {
+function deadStep(delivery: Delivery, { endpoint }: Situation): string {
   const { deliveryId, partnerId } = delivery;
   const retry = `tvs webhooks retry ${deliveryId}`;
   if (endpoint === null) {
     return `${partnerId} no longer has an endpoint; tvs partners webhook set ${partnerId} URL, then ${retry}`;
   }
-  const mend = remedy(delivery);
-  const steps = mend === null ? retry : `${mend}; then ${retry}`;
+  const fix = remedy(delivery);
+  const steps = fix === null ? retry : `${fix}; then ${retry}`;
   return endpoint.disabledReason === null
     ? steps
-    : `${steps}; and ${disabledWords(endpoint.disabledReason, partnerId)}`;
+    : `${steps}; and ${whyDisabled(endpoint.disabledReason, partnerId)}`;
 }
 
-function pendingWords(delivery: Delivery, situation: Situation): string {
+function pendingStep(delivery: Delivery, situation: Situation): string {
   const { deliveryId, partnerId, leased, dueAt } = delivery;
-  const held = heldWords(delivery, situation);
+  const held = whyHeld(delivery, situation);
   if (held !== null) return held;
   if (!situation.serviceRunning)
     return "no service is running on this data: start tvs serve, which sends what is due";
   const isLater = dueAt !== null && dueAt > situation.now;
   if (leased && isLater) return "an attempt is in progress";
   if (!isLater) return `it is due; the service sends it as soon as ${partnerId}'s turn comes`;
-  const mend = remedy(delivery);
+  const fix = remedy(delivery);
   const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it now`;
-  return mend === null ? wait : `${mend}; ${wait}`;
+  return fix === null ? wait : `${fix}; ${wait}`;
 }
 
 /** Why a pending delivery is not sent whatever its time is, and what lets it go; null when nothing holds it. */
-export function heldWords(
+export function whyHeld(
   { heldBy, partnerId }: Delivery,
   { endpoint }: Pick<Situation, "endpoint">,
 ): string | null {
@@ -128,7 +128,7 @@ export function heldWords(
     case "endpoint":
       return endpoint === null || endpoint.disabledReason === null
         ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
-        : `it is held: ${disabledWords(endpoint.disabledReason, partnerId)}`;
+        : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
   }
 }
 

@@ -35,7 +35,7 @@ import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { readSmallFile } from "./input-file.ts";
-import { hasDatabase, noRegister, placeOf, refuseLoneKey } from "./register.ts";
+import { hasDatabase, locationOf, noRegister, refuseLoneKey } from "./register.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -108,7 +108,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
-    if (isNew) whenMade?.(`created a new register in ${placeOf(config)}`);
+    if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
     const stored = await stores.settings.read();
     const settingsInForce = settingsOf(stored, config, defaultIssuer);
     return {

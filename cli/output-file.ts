@@ -6,13 +6,13 @@ import { TvsError } from "../src/domain/errors.ts";
 import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/driver/files.ts";
 
 /** A file that a command is to write, by the name that the operator gave it. */
-export type OutputFile = {
+type OutputFile = {
   readonly path: string;
   /** Writes it whole, under its name only when it is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
-export type OutputRequest = {
+type OutputRequest = {
   /** How messages call it: the option, or the operand. */
   readonly flag: string;
   readonly path: string;
@@ -32,8 +32,8 @@ const keyNames = ["master.key", "sandbox-master.key"];
  * the master key, the database or an extract.
  * @throws TvsError USAGE in one line
  */
-export function planOutput(request: OutputRequest): OutputFile {
-  const path = place(request);
+export function prepareOutput(request: OutputRequest): OutputFile {
+  const path = withoutLinks(request);
   refuseOwnFiles(path, request);
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found !== undefined) refuseExisting(path, found, request);
@@ -42,7 +42,7 @@ export function planOutput(request: OutputRequest): OutputFile {
 }
 
 /** The path without any link in it but perhaps the last name. */
-function place({ flag, path }: OutputRequest): string {
+function withoutLinks({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
   if (path === "-") throw new TvsError("USAGE", `${flag} must name a file; use --json for standard output`);
   if (/(^|[\\/])\.{0,2}$/.test(path)) throw new TvsError("USAGE", `${flag} must name a file, not a folder`);
@@ -97,7 +97,7 @@ function realOf(path: string): string {
 }
 
 function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }: OutputRequest): void {
-  const refusal = (words: string) => new TvsError("USAGE", `${flag}: ${path} ${words}`);
+  const refusal = (problem: string) => new TvsError("USAGE", `${flag}: ${path} ${problem}`);
   if (found.isSymbolicLink()) throw refusal("is a symbolic link; name the file itself, or another one");
   if (!found.isFile()) throw refusal("is not a file; choose another name");
   for (const input of inputs) {

@@ -16,7 +16,7 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { disabledWords, noteWithoutService } from "./delivery-advice.ts";
+import { disabledWords, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
 import { partnerIdArg } from "./partner-credentials.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
@@ -135,7 +135,7 @@ const showCommand = command({
       const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
       print(args, shown, () => endpointText(shown));
       if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
-      if (endpoint.disabledReason !== null) note(disabledWords(endpoint.disabledReason, args.id));
+      if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
     });
   },
 });

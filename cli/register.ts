@@ -15,31 +15,31 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 
-/** The place in words for a message: the data directory, or what `--database` named. */
-export function placeOf(config: Config): string {
-  return whereIs(config).place;
+/** The location for a message: the data directory, or what `--database` named. */
+export function locationOf(config: Config): string {
+  return locate(config).location;
 }
 
-function whereIs({ dataDir, database }: Config): { place: string; options: string } {
+function locate({ dataDir, database }: Config): { location: string; options: string } {
   const options = "--database or TVS_DATABASE";
   if (database.kind === "server") {
     // The rest of an address may hold a password or a token.
     const { protocol, host } = new URL(database.url);
-    return { place: `${protocol}//${host}`, options };
+    return { location: `${protocol}//${host}`, options };
   }
-  if (dirname(database.file) !== dataDir) return { place: database.file, options };
-  return { place: dataDir, options: "--data or TVS_DATA" };
+  if (dirname(database.file) !== dataDir) return { location: database.file, options };
+  return { location: dataDir, options: "--data or TVS_DATA" };
 }
 
 /** What every command says that does not make a register. */
 export function noRegister(config: Config): TvsError {
-  const { place, options } = whereIs(config);
+  const { location, options } = locate(config);
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
   const more = isSandboxThere ? ", or use --sandbox for the sandbox there" : "";
   return new TvsError(
     "REGISTER_MISSING",
-    `there is no register at ${place}; set ${options} to where it is${more}`,
+    `there is no register at ${location}; set ${options} to where it is${more}`,
   );
 }
 
@@ -96,9 +96,9 @@ export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): voi
 
 const settingsFolder = "/etc/tvs";
 /** Where the register is, and what opens it. All else the database remembers, from the service itself. */
-const placeNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
+const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
-export type ServiceSettings = {
+type ServiceSettings = {
   /** The settings file; undefined when the command goes by its own flags and environment. */
   readonly file: string | undefined;
   readonly environment: Environment;
@@ -129,7 +129,7 @@ export function serviceSettings(
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
-  const found = parse(readTrusted(file)).filter(([name]) => all || placeNames.includes(name));
+  const found = parse(readTrusted(file)).filter(([name]) => all || locationNames.includes(name));
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
   // An empty variable tells nothing (config.ts), so it must not hide what the file tells.

@@ -6,9 +6,9 @@ import { TvsError } from "../src/domain/errors.ts";
 import type { Difference } from "../src/store/attestation-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
 import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
-import { databaseFile, describeFacts, masterKeyPlace, masterKeyState } from "./backup.ts";
+import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
-import { placeOf } from "./register.ts";
+import { locationOf } from "./register.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "./terminal/output.ts";
 import { ensureDataDir } from "./vault.ts";
@@ -51,7 +51,7 @@ export const restoreCommand = command({
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     const restored = await restoreBackup({ from, facts, target, force, holdWebhooks, stamp });
     const { replaced, undone } = restored;
-    if (replaced === null) note(`created a new register in ${placeOf(config)}`);
+    if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(config, restored, { facts, holdWebhooks });
     const value = {
@@ -80,7 +80,7 @@ function accept(config: Config, facts: BackupFacts): void {
   }
   if (masterKeyState(config, facts) !== "differs") return;
   const message =
-    `the master key in ${masterKeyPlace(config)} is not the one that this backup was made with; ` +
+    `the master key in ${masterKeyLocation(config)} is not the one that this backup was made with; ` +
     "put the one that belongs to it there first";
   throw new TvsError("MASTER_KEY_WRONG", message);
 }

@@ -15,7 +15,7 @@ import {
 import { type Purpose, purposes } from "../src/partner/contract.ts";
 import { command, configOf } from "./command.ts";
 import { withOperator } from "./open.ts";
-import { planOutput } from "./output-file.ts";
+import { prepareOutput } from "./output-file.ts";
 import { exitCodes, print, table } from "./terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
@@ -58,7 +58,7 @@ export const rosterCommand = command({
     const out =
       args.out === undefined
         ? undefined
-        : planOutput({ flag: "--out", path: args.out, force, config, inputs });
+        : prepareOutput({ flag: "--out", path: args.out, force, config, inputs });
     await withOperator(
       config,
       async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {

@@ -7,7 +7,7 @@ import { placeOver, writeBeside } from "../src/store/driver/files.ts";
 import { command, group } from "./command.ts";
 import { print } from "./terminal/output.ts";
 
-type ServicePlan = {
+type UnitOptions = {
   /** Where the executable lies when the service runs. */
   readonly executable: string;
   /** The service's own user; also the unit's name. */
@@ -39,14 +39,14 @@ const installCommand = command({
     print: { type: "boolean", description: "Print the unit and write nothing" },
   },
   async run({ args }) {
-    const plan = planOf(args);
+    const options = readUnitOptions(args);
     if (args.print === true) {
-      const unit = unitFile(plan);
-      print(args, { unit, environment: environmentFile(plan), users: usersFile(plan) }, () => unit);
+      const unit = unitFile(options);
+      print(args, { unit, environment: environmentFile(options), users: usersFile(options) }, () => unit);
       return;
     }
-    const files = await install(plan, args.root ?? "/");
-    const next = nextCommands(plan);
+    const files = await install(options, args.root ?? "/");
+    const next = nextCommands(options);
     print(args, { files, next }, () => report(files, next));
   },
 });
@@ -56,11 +56,11 @@ export const serviceCommand = group("service", "Install tvs as a systemd service
 });
 
 /** @throws TvsError USAGE */
-function planOf(args: {
+function readUnitOptions(args: {
   user?: string | undefined;
   data?: string | undefined;
   executable?: string | undefined;
-}): ServicePlan {
+}): UnitOptions {
   const user = args.user ?? "tvs";
   if (!/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) {
     throw new TvsError("USAGE", "--user must be a name of lower-case letters, digits, - and _");
@@ -96,20 +96,20 @@ function thisExecutable(): string {
 
 type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };
 
-async function install(plan: ServicePlan, root: string): Promise<Written[]> {
-  const unit = join(root, `etc/systemd/system/${plan.user}.service`);
-  const users = join(root, `etc/sysusers.d/${plan.user}.conf`);
-  const environment = join(root, `etc/tvs/${plan.user}.env`);
+async function install(options: UnitOptions, root: string): Promise<Written[]> {
+  const unit = join(root, `etc/systemd/system/${options.user}.service`);
+  const users = join(root, `etc/sysusers.d/${options.user}.conf`);
+  const environment = join(root, `etc/tvs/${options.user}.env`);
   for (const path of [unit, users]) requireOurs(path);
   // systemd's files are read by everybody; only the settings, which may hold a key, are not.
   const umask = process.umask(0o022);
   try {
     return [
-      await put(users, usersFile(plan), 0o644),
+      await put(users, usersFile(options), 0o644),
       lstatSync(environment, { throwIfNoEntry: false }) !== undefined
         ? { path: environment, state: "kept" }
-        : await put(environment, environmentFile(plan), 0o600),
-      await put(unit, unitFile(plan), 0o644),
+        : await put(environment, environmentFile(options), 0o600),
+      await put(unit, unitFile(options), 0o644),
     ];
   } catch (cause) {
     const message = `the files below ${join(root, "etc")} cannot be written; run this as root, or give --root DIR`;
@@ -136,7 +136,7 @@ async function put(path: string, content: string, mode: number): Promise<Written
   return { path, state: "written" };
 }
 
-function nextCommands({ user, executable }: ServicePlan): string[] {
+function nextCommands({ user, executable }: UnitOptions): string[] {
   return [
     `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public address, before the first start`,
     "sudo systemd-sysusers",
@@ -157,7 +157,7 @@ function report(files: readonly Written[], next: readonly string[]): string {
 const defaultDataDir = (user: string) => `/var/lib/${user}`;
 
 /** systemd makes and owns /var/lib/NAME itself; any other folder is the operator's, who must have made it. */
-function folders({ user, dataDir }: ServicePlan): string[] {
+function folders({ user, dataDir }: UnitOptions): string[] {
   if (dataDir === defaultDataDir(user)) return [`StateDirectory=${user}`, "StateDirectoryMode=0700"];
   return [`ReadWritePaths=${dataDir}`];
 }
@@ -168,8 +168,8 @@ function folders({ user, dataDir }: ServicePlan): string[] {
  * `MemoryDenyWriteExecute` is missing because a JavaScript engine writes the code that it runs. The private /tmp
  * takes the database engine, which the executable unpacks at its start.
  */
-function unitFile(plan: ServicePlan): string {
-  return `${ownMark} Yours go into a drop-in: systemctl edit ${plan.user}
+function unitFile(options: UnitOptions): string {
+  return `${ownMark} Yours go into a drop-in: systemctl edit ${options.user}
 [Unit]
 Description=Teacher Verification Service
 Wants=network-online.target
@@ -177,11 +177,11 @@ After=network-online.target
 
 [Service]
 Type=exec
-ExecStart=${plan.executable} serve
-EnvironmentFile=/etc/tvs/${plan.user}.env
-User=${plan.user}
-Group=${plan.user}
-${folders(plan).join("\n")}
+ExecStart=${options.executable} serve
+EnvironmentFile=/etc/tvs/${options.user}.env
+User=${options.user}
+Group=${options.user}
+${folders(options).join("\n")}
 UMask=0077
 Restart=always
 RestartSec=2
@@ -231,7 +231,7 @@ WantedBy=multi-user.target
 }
 
 /** The settings. Written once and never replaced: from then on it is the operator's. */
-function environmentFile({ user, dataDir }: ServicePlan): string {
+function environmentFile({ user, dataDir }: UnitOptions): string {
   return `# Settings of the service; \`tvs serve --help\` explains each. Then: systemctl restart ${user}
 # Commands find the register by TVS_DATA too, when they are not told otherwise. They trust this file only while
 # nobody but root can write it, and only those who may read it can use it: root and the group ${user}, mode 0640.
@@ -264,6 +264,6 @@ TVS_PORT=8080
 }
 
 /** Has systemd make the user (sysusers.d). */
-function usersFile({ user, dataDir }: ServicePlan): string {
+function usersFile({ user, dataDir }: UnitOptions): string {
   return `${ownMark}\nu ${user} - "Teacher Verification Service" ${dataDir}\n`;
 }

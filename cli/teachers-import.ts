@@ -13,7 +13,7 @@ import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
 import { importDependencies, openOperator } from "./open.ts";
-import { planOutput } from "./output-file.ts";
+import { planOutput, prepareOutput } from "./output-file.ts";
 import { hasDatabase } from "./register.ts";
 import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
 import { type Bar, createBar, createRate } from "./terminal/progress.ts";
@@ -63,7 +63,7 @@ export const importCommand = command({
     const report =
       args.report === undefined
         ? undefined
-        : planOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
+        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
     // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
     const entry = workerEntry();
     const dryRun = args["dry-run"] === true;

@@ -12,7 +12,7 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
-import { explainAttempt, heldWords, nextStep, noteWithoutService } from "./delivery-advice.ts";
+import { explainAttempt, nextStep, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
 import { hint, note, parseCount, parseTime, print, readable, record, table } from "./terminal/output.ts";
@@ -68,7 +68,7 @@ function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): strin
     one.partnerId,
     one.eventType,
     one.attempts,
-    lastWords(one),
+    lastOutcome(one),
     one.createdAt,
     one.heldBy === null ? one.dueAt : `held by ${one.heldBy}`,
   ]);
@@ -76,7 +76,7 @@ function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): strin
 }
 
 /** `BAD_STATUS 503`, `TIMEOUT`, `200`. */
-function lastWords({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
+function lastOutcome({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
   return [lastError, lastStatus].filter((part) => part !== null).join(" ");
 }
 
@@ -200,7 +200,7 @@ function checkRetry(args: {
 async function retryOne({ stores: { webhooks }, clock }: Operator, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
-  const held = heldWords(delivery, { endpoint });
+  const held = whyHeld(delivery, { endpoint });
   if (held !== null) note(held);
   return 1;
 }

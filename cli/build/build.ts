@@ -13,7 +13,7 @@ import type { BunPlugin } from "bun";
 export const PROJECT = resolve(import.meta.dirname, "../..");
 
 /** One platform to build for: Bun's name of it, and where its parts lie once npm has installed them. */
-export interface Target {
+interface Target {
   readonly name: Bun.Build.CompileTarget;
   /** The native addon's file. */
   readonly addon: string;
@@ -25,13 +25,13 @@ export interface Target {
 export class BuildError extends Error {}
 
 /** This machine's platform in Bun's spelling. */
-export function hostTarget(): string {
+function hostTarget(): string {
   const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
   return `bun-${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
 }
 
 /** The packages that a target needs, whose versions the lock file fixes. */
-export interface TargetPackages {
+interface TargetPackages {
   readonly addon: string;
   readonly runtime: string;
 }

@@ -36,7 +36,7 @@ const smallTables = [
 /** Clocks are nudged by seconds; more than this is a wrong clock. */
 const clockToleranceMs = 60_000;
 
-export type DatabaseReport = {
+type DatabaseReport = {
   readonly checks: readonly Check[];
   /** As `checkMasterKey` in machine.ts wants it. */
   readonly masterKeyCheck: string | null | undefined;

@@ -34,7 +34,7 @@ const renewalMs = 30 * dayMs;
 const commandMs = 3_000;
 
 /** The folder with the database and its master key. */
-export function homeOf(config: Config): string {
+function homeOf(config: Config): string {
   return dirname(config.masterKeyFile);
 }
 

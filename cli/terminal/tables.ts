@@ -9,7 +9,7 @@ const leastWrappedWidth = 24;
 const columnGap = 2;
 
 /** @param width the terminal's columns; null when nobody looks, and every row must stay one line */
-export type Layout = { readonly width: number | null; readonly heading: (title: string) => string };
+type Layout = { readonly width: number | null; readonly heading: (title: string) => string };
 
 /**
  * Lays rows out. Nothing is ever cut, because an id that was cut cannot be pasted into the next command: where

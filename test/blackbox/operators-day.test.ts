@@ -189,7 +189,7 @@ const expectations: Record<string, (ended: Ended) => void | Promise<void>> = {
   "mkdir ": () => {},
   "tvs restore ": ({ stdout }) => expect(stdout).toMatch(/^teachers +3011$/m),
   "tvs doctor ": ({ stdout }) => expect(stdout).toMatch(/^ok +master-key /m),
-  "tvs webhooks release ": ({ stdout }) => expect(stdout).toBe("webhooks go again\n"),
+  "tvs webhooks release ": ({ stdout }) => expect(stdout).toBe("webhooks are sent again\n"),
 };
 
 test("the operator's day goes as the README prints it", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { disabledWords, explainAttempt, heldWords, nextStep } from "../../cli/delivery-advice.ts";
+import { explainAttempt, nextStep, whyDisabled, whyHeld } from "../../cli/delivery-advice.ts";
 import { deliveryErrors } from "../../src/delivery/outcome.ts";
 import type { Delivery } from "../../src/domain/deliveries.ts";
 
@@ -87,12 +87,12 @@ describe("what comes next for a pending delivery", () => {
   test.each(["operator", "gone", "failing"] as const)("its endpoint is disabled: %s", (disabledReason) => {
     const endpoint = { disabledReason };
     const words = nextStep(aDelivery({ heldBy: "endpoint" }), { ...running, endpoint });
-    expect(words).toBe(`it is held: ${disabledWords(disabledReason, "agency")}`);
+    expect(words).toBe(`it is held: ${whyDisabled(disabledReason, "agency")}`);
     expect(words).toContain("tvs partners webhook enable agency");
   });
 
   test("it has no endpoint", () => {
-    expect(heldWords(aDelivery({ heldBy: "endpoint" }), { endpoint: null })).toContain(
+    expect(whyHeld(aDelivery({ heldBy: "endpoint" }), { endpoint: null })).toContain(
       "tvs partners webhook set",
     );
   });

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { planOutput } from "../../cli/output-file.ts";
+import { prepareOutput } from "../../cli/output-file.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { csv, row } from "../domain/import/import-world.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
@@ -58,7 +58,7 @@ async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, wor
 /** A name that is refused before anything is done with it, --force or not; the commands of these tests all ask here. */
 function expectNoOutput(path: string, config: Config, words: string, inputs: readonly string[] = []): void {
   const refusal = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(words) });
-  expect(() => planOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
+  expect(() => prepareOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
 describe.concurrent("a file that a command writes", () => {
@@ -188,7 +188,7 @@ describe.concurrent("a file that a command writes", () => {
       const config = readConfig({ data: join(folder, "data") }, {});
       for (const force of [false, true]) {
         const path = join(folder, `report-${force}.json`);
-        const report = planOutput({ flag: "--report", path, force, config });
+        const report = prepareOutput({ flag: "--report", path, force, config });
         writeFileSync(join(folder, "theirs"), "theirs");
         symlinkSync(join(folder, "theirs"), path);
         const refusal = (await rejection(report.write("ours"))) as { code: string; message: string };

@@ -216,7 +216,7 @@ describe.concurrent("tvs teachers export-subject", () => {
         });
         expect(nobody.code).toBe(1);
         expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { code: "NOT_KNOWN" } });
-        expect(nobody.stderr).toContain("nothing is held");
+        expect(nobody.stderr).toContain("nothing is stored");
         for (const stdin of [
           "",
           "1234567890",

@@ -108,7 +108,7 @@ describe("the data directory", () => {
     withTempDir(async (folder) => {
       writeFileSync(join(folder, "file"), "");
       expect(() => ensureDataDir(configOf(join(folder, "file", "data")))).toThrow(
-        /file\/data cannot be made.*--data/,
+        /file\/data cannot be created.*--data/,
       );
     }));
 });

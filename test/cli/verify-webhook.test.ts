@@ -112,7 +112,7 @@ describe("tvs verify-webhook", () => {
     ["a file that is not there", ["/no/such", "--secret", "whsec_x", "--signature", "x"], "cannot be read"],
     ["a folder", [tmpdir(), "--secret", "whsec_x", "--signature", "x"], "cannot be read"],
     ["nothing on standard input", ["-", "--secret", "whsec_x", "--signature", "x"], "is empty"],
-    ["a second file", ["FILE", "FILE", "--secret", "whsec_x", "--signature", "x"], "operand"],
+    ["a second file", ["FILE", "FILE", "--secret", "whsec_x", "--signature", "x"], "argument"],
   ])("with %s it cannot decide: exit code 2, one line", async (_name, words, named) => {
     const { code, stdout, stderr } = await run(words.map((word) => (word === "FILE" ? bodyFile : word)));
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -43,7 +43,7 @@ test("a dead delivery is found, explained and retried with three commands", asyn
 
     const retried = await world.run(`webhooks retry ${id}`);
     expect(retried).toMatchObject({ code: 0, stdout: "1 delivery is due now\n" });
-    expect(retried.stderr).toContain("no service runs");
+    expect(retried.stderr).toContain("no service is running");
 
     const request = await withSender(world.dataDir, () => received.promise);
     const [head = "", body = ""] = request.split("\r\n\r\n");
@@ -166,7 +166,7 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
     expect(shown.nextStep).toContain("tvs webhooks release");
     expect(await held.json("webhooks release")).toEqual({ released: true });
     expect((await held.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
-    expect((await held.run("webhooks release")).stdout).toBe("there was no hold\n");
+    expect((await held.run("webhooks release")).stdout).toBe("webhooks were not held\n");
   } finally {
     await held.remove();
   }
