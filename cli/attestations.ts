@@ -20,12 +20,12 @@ import { printable } from "./terminal/printable.ts";
 import { openSources, readSource, type Source } from "./verify/files.ts";
 
 const defaultLimit = 50;
-/** All verdicts are in memory until they are printed. */
+/** The most envelopes in one check: all verdicts are in memory until they are printed. */
 const maxChecked = 200_000;
-/** More lines than a person reads; then only those that are not as they should be. */
+/** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
 const maxTableRows = 5_000;
 
-/** One line of the evidence log, without the signature. */
+/** The summary of an attestation, without its signature. */
 function summarize(one: Attestation) {
   return {
     verificationId: one.verificationId,
@@ -119,7 +119,7 @@ const showCommand = command({
   },
 });
 
-/** All that is kept of an attestation, but the NIN's index. */
+/** The whole of an attestation, but the NIN's index. */
 function describe(one: Attestation) {
   const { header, claims } = decodeAttestation(one);
   const { policyVersion, credential, requestId, jws } = one;
@@ -142,7 +142,7 @@ async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsE
   return new TvsError("NOT_KNOWN", message);
 }
 
-/** Names in it come from the register, and must not steer the reader's terminal. */
+/** JSON for a terminal: names in it come from the register, and must not steer it. */
 function indented(value: object): string {
   return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
 }

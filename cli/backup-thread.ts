@@ -1,6 +1,6 @@
 /**
- * Copying and checking a database keeps its thread busy to the end, so a thread of its own does it while this one
- * shows how far it is.
+ * The thread that copies and checks a database, which keeps a thread busy to the end, while the main one shows the
+ * progress.
  */
 
 import { stat } from "node:fs/promises";
@@ -11,14 +11,14 @@ import { type BackupFacts, inspectBackup, makeBackup } from "../src/store/driver
 import { openEmbedded } from "../src/store/driver/embedded.ts";
 import { createBar, createRate, hasProgress } from "./terminal/progress.ts";
 
-/** Smaller ones are done before a bar is read. */
+/** The smallest database that gets a progress bar; smaller ones are done before it is read. */
 const leastBytes = 32 * 1024 * 1024;
 const lookMs = 200;
 
 export type BackupThreadData = {
   readonly source: string | null;
   readonly file: string;
-  /** Whether a backup may take the place of a file that is there. */
+  /** Whether a backup may replace an existing file. */
   readonly replace?: boolean;
 };
 
@@ -48,7 +48,7 @@ export async function runBackupThread(data: BackupThreadData): Promise<void> {
 }
 
 /**
- * Does as runBackup, and shows how far it is when that is worth it.
+ * Makes or checks a backup, with a progress bar where that is worth it.
  * @param entry where a worker thread re-enters the program
  */
 export async function backUp(entry: URL, data: BackupThreadData): Promise<BackupFacts> {
@@ -72,7 +72,9 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 
-/** The copy grows as it is written; how far its check is nobody can say, so that has its seconds only. */
+/**
+ * The progress of a backup until it ends: the copy by its size, the check by its seconds, because nothing tells more.
+ */
 async function shownUntil(done: Promise<Message>, data: BackupThreadData, total: number): Promise<Message> {
   let message: Message | undefined;
   const ended = done.then((one) => {

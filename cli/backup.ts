@@ -35,7 +35,7 @@ export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts):
   return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
 }
 
-/** Where the operator finds the master key, which no backup holds. */
+/** Where the master key is, which no backup contains. */
 export function masterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }

@@ -11,7 +11,7 @@ import { hint, note, parseLimit, parseTime, print, record, table } from "./termi
 
 const defaultLimit = 50;
 
-/** Reads the access log and nothing else, so that it answers while the database does not. */
+/** Opens the access log for one reading, and nothing else, so that it can be read while the database cannot. */
 export async function withCalls<T>(config: Config, act: (calls: CallReader) => T): Promise<T> {
   const calls = await openCallReader(config.callsFile);
   try {
@@ -70,7 +70,7 @@ function missing(dropped: number): string {
   return `${dropped} more calls were answered in this time and are missing: the access log could not be written`;
 }
 
-/** An empty list must not hide a mistyped id. @throws TvsError NOT_KNOWN */
+/** Checks a partner's id, so that an empty list does not hide a mistyped one. @throws TvsError NOT_KNOWN */
 async function requireKnown(config: Config, partnerId: string): Promise<void> {
   await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
 }
@@ -120,7 +120,7 @@ const showCommand = command({
   },
 });
 
-/** What was dropped is known by the minute in which the file was next written. */
+/** How exactly a drop is dated: by the minute in which the file was next written. */
 const droppedMs = 60_000;
 
 function notFound(dropped: number): TvsError {
@@ -134,7 +134,7 @@ function notFound(dropped: number): TvsError {
 export const callsCommand = withSubCommands(listCommand, { show: async () => showCommand });
 
 /**
- * What became of a call that attested nothing, where an access log says so.
+ * The reason why a call attested nothing, where an access log says so.
  * @returns a sentence; null where there is no log, or nothing in it
  */
 export async function whyNotAttested(config: Config, requestId: string): Promise<string | null> {

@@ -78,7 +78,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   }
 }
 
-/** citty names the first argument that is missing; the operator wants all of them at once. */
+/** A usage error with the whole usage: citty names only the first argument that is missing. */
 function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
@@ -137,7 +137,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
   return { command, parents, rest };
 }
 
-/** `tvs revoke` means `tvs teachers revoke`: the word is right, and only the group before it is missing. */
+/** The groups that have a command of this name: `tvs revoke` means `tvs teachers revoke`. */
 async function suggestionBelow(name: string, table: Commands): Promise<string> {
   const groups = await Promise.all(
     Object.entries(table).map(async ([group, load]) => ({
@@ -151,7 +151,7 @@ async function suggestionBelow(name: string, table: Commands): Promise<string> {
     : `; did you mean ${found.map(({ group }) => `${group} ${name}`).join(" or ")}?`;
 }
 
-/** Before a command only the common options can be meant. */
+/** The common option that a mistyped one resembles; before a command no others can be meant. */
 function flagMeant(flag: string): string {
   return suggestion(flag.replace(/^-+|=.*$/g, ""), Object.keys(commonArgs), "--").replace(/\?$/, "");
 }
@@ -168,9 +168,9 @@ async function explain(words: readonly string[]): Promise<number> {
 }
 
 /**
- * One key id in sixty-four begins with a dash and would be read as options. No option is as long, so such a
- * word is an operand, or the value of an option that takes one: whoever has to declare a key compromised must not
- * have to know of `--` first.
+ * The words of a command line with the key ids at the end. One key id in sixty-four begins with a dash and would be
+ * read as options. No option is as long, so such a word is an operand, or the value of an option that takes one:
+ * whoever has to declare a key compromised must not have to know of `--` first.
  */
 function kidsLast(words: readonly string[], command: OurCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
@@ -186,7 +186,7 @@ function kidsLast(words: readonly string[], command: OurCommand): string[] {
   return [...joined.filter((word) => !kids.includes(word)), "--", ...kids];
 }
 
-/** `tvs --data DIR keys list` means `tvs keys list --data DIR`. */
+/** The words with the options of every command moved to the end: `tvs --data DIR keys list` is accepted too. */
 function commonFlagsLast(argv: readonly string[]): string[] {
   let first = 0;
   while (
@@ -204,7 +204,7 @@ function takesCommonValue(flag: string): boolean {
   return Object.entries(commonArgs).some(([name, { type }]) => type === "string" && flag === `--${name}`);
 }
 
-/** One line that says what is wrong and what to do, never a stack trace. */
+/** Prints a failure in one line that says what is wrong and what to do, never a stack trace. */
 function fail(error: unknown, words: readonly string[]): number {
   const known = asTvsError(error);
   process.stderr.write(`tvs: ${known.message.replaceAll("\n", " ")}\n`);

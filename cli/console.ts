@@ -45,20 +45,20 @@ export const consoleCommand = command({
 export type AdminConsole = {
   /** A link that opens the console once. */
   readonly link: string;
-  /** Ends what it counts; its port is closed by who took it. */
+  /** Stops counting; its port is closed by whoever took it. */
   stop(): void;
 };
 
-/** A port that is taken and waits for its console. */
+/** A port that is open and waits for its console. */
 export type ConsolePort = {
   readonly port: number;
   serve(app: ReturnType<typeof createAdminApp>): void;
   close(): Promise<void>;
 };
 
-/** The console is for one machine: a flag that could open it to others would one day be set. */
+/** The console's address, of this machine only: an option that could open it to others would one day be set. */
 const host = "127.0.0.1";
-/** Enough for an operator's windows and some scrapers. */
+/** The most connections: enough for an operator's windows and some scrapers. */
 const maxConnections = 64;
 
 /**
@@ -104,7 +104,7 @@ export async function openAdminConsole(
   return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
 }
 
-/** A service without a console takes the place of one that had it. */
+/** Forgets the console of an earlier service, where this one has none. */
 export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
   return rememberConsole(operator.stores.settings, null);
 }
@@ -141,7 +141,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
   });
 }
 
-/** The options that make a command mean this service's data, whatever folder it is pasted in. */
+/** The options with which a command finds this service's data, in whatever folder it is pasted. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (database.kind === "file") {

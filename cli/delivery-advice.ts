@@ -43,7 +43,7 @@ function isDeliveryError(code: string): code is DeliveryError {
   return Object.hasOwn(deliveryErrors, code);
 }
 
-/** One sentence for an attempt; the code stands beside it. */
+/** The explanation of an attempt, beside its code. */
 export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
   if (error === null) return "The endpoint acknowledged it.";
   const sentence = isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
@@ -74,7 +74,7 @@ type Situation = {
   readonly now: number;
 };
 
-/** What comes next for a delivery, and what the operator can do for it. */
+/** The next step of a delivery, and what the operator can do for it. */
 export function nextStep(delivery: Delivery, situation: Situation): string {
   switch (delivery.state) {
     case "delivered":
@@ -113,7 +113,7 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
   return fix === null ? wait : `${fix}; ${wait}`;
 }
 
-/** Why a pending delivery is not sent whatever its time is, and what lets it go; null when nothing holds it. */
+/** The reason why a delivery is held, and what releases it; null when nothing holds it. */
 export function whyHeld(
   { heldBy, partnerId }: Delivery,
   { endpoint }: Pick<Situation, "endpoint">,
@@ -132,7 +132,7 @@ export function whyHeld(
   }
 }
 
-/** What was made due is sent by a service; without one the operator would wait for nothing. */
+/** Notes that no service is running, without which the operator would wait for nothing. */
 export async function noteWithoutService({ driver }: Operator): Promise<void> {
   if (await driver.serviceRunning()) return;
   note("no service is running on this data; it will be sent when tvs serve is started");

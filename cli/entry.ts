@@ -5,7 +5,7 @@ import type { StartSigningWorker } from "../src/signing/thread.ts";
 
 let entry: URL | undefined;
 
-/** Told at the start, by main.ts, whose own address only main.ts knows. */
+/** Remembers the address of main.ts, which only main.ts knows. */
 export function setWorkerEntry(url: URL): void {
   entry = url;
 }

@@ -1,10 +1,10 @@
-/** Reads files that somebody handed over, which may be anything: endless, a pipe, or gone half way. */
+/** Files that a command was given, which may be anything: endless, a pipe, or gone half way. */
 
 import { Buffer } from "node:buffer";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { TvsError } from "../src/domain/errors.ts";
 
-/** Keys, certificates and policies have some kilobytes. */
+/** The largest small file: keys, certificates and policies have some kilobytes. */
 const maxBytes = 1024 * 1024;
 
 /**

@@ -4,7 +4,7 @@ import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { VerifierSettings } from "./verify/worker.ts";
 
-/** What a worker thread can be started for, each with the rest of its data. */
+/** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
   "store-writer": async (data) =>
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),

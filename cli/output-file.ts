@@ -16,19 +16,19 @@ type OutputRequest = {
   /** How messages call it: the option, or the operand. */
   readonly flag: string;
   readonly path: string;
-  /** Replace a file that is there. */
+  /** Whether it may replace an existing file. */
   readonly force: boolean;
   readonly config: Config;
   /** Files that the command reads. */
   readonly inputs?: readonly string[];
 };
 
-/** What stands beside a database under its name, or did when it was replaced. */
+/** The endings of the files beside a database. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
 /**
- * Finds out whether a file may and can be written, before the work for it begins: a slip of the finger must never cost
+ * Checks that a file may and can be written, before the work for it begins: a slip of the finger must never cost
  * the master key, the database or an extract.
  * @throws TvsError USAGE in one line
  */
@@ -77,7 +77,10 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
     if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
 }
 
-/** Folders are told by what they are: one may have several names, by a mount or in other letters. */
+/**
+ * Whether a path is within a folder, by the folders' inodes: one may have several names, by a mount or in other
+ * letters.
+ */
 function isWithin(folder: string, path: string): boolean {
   const found = statSync(folder, { throwIfNoEntry: false });
   for (let above = dirname(path), below = path; above !== below; [above, below] = [dirname(above), above]) {
@@ -108,7 +111,7 @@ function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }
   if (!force) throw refusal("already exists; choose another name, or replace it with --force");
 }
 
-/** Whether a file can be made beside it, which a mode alone does not tell. */
+/** Checks that a file can be made in the folder, which its mode alone does not tell. */
 function tryFolder(path: string, flag: string): void {
   const probe = join(dirname(path), `.tvs-${randomUUID()}`);
   try {
@@ -121,7 +124,7 @@ function tryFolder(path: string, flag: string): void {
   }
 }
 
-/** The work is done by now, so what it found is kept in any case. */
+/** Writes the file whole. The work is done by now, so its result is kept in any case. */
 async function write(
   path: string,
   content: string | AsyncIterable<string>,

@@ -25,7 +25,7 @@ export const partnerIdArg = {
   },
 } as const;
 
-/** The option of a command that can keep to one partner's. */
+/** The option of a command that can be limited to one partner. */
 export const partnerArg = {
   type: "string",
   valueHint: "ID",
@@ -42,7 +42,7 @@ async function apiKeyIds({ stores: { partners }, clock }: Operator) {
 
 type DescribedKey = ReturnType<typeof describeApiKey>;
 
-/** Keys by their ids; what opens the service is not stored and cannot be shown. */
+/** A table of API keys by their ids; the keys themselves are not stored and cannot be shown. */
 export function keyTable(keys: readonly DescribedKey[]): string {
   const rows = keys.map((key) => [key.keyId, key.state, key.createdAt, key.expiresAt, key.revokedAt]);
   return table(["KEY", "STATE", "CREATED", "ENDS", "REVOKED"], rows);

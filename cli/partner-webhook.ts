@@ -16,7 +16,7 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { disabledWords, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
+import { noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
 import { partnerIdArg } from "./partner-credentials.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
@@ -77,7 +77,7 @@ const setCommand = command({
   },
 });
 
-/** What this command was allowed, the service that sends may refuse: it goes by what it was told itself. */
+/** Notes where the service would refuse what this command was allowed: it goes by its own setting. */
 async function noteServiceSetting({ stores: { settings } }: Operator): Promise<void> {
   if ((await settings.read()).get("allow_private_webhooks") === "true") return;
   note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
@@ -150,7 +150,7 @@ function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): strin
   return record({ partnerId, url, events: which, ...rest });
 }
 
-/** The commands that change an endpoint's state show it as it is then. */
+/** A command that changes an endpoint's state, and shows it as it is then. */
 function stateCommand(definition: {
   name: string;
   description: string;

@@ -50,7 +50,7 @@ const termsArgs = {
 
 type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefined };
 
-/** Only what was given; a flag that is absent changes nothing. */
+/** The terms that were given; an option that is absent changes nothing. */
 function readTerms(flags: TermsFlags): PartnerChange {
   const {
     name,
@@ -154,7 +154,7 @@ const listCommand = command({
   },
 });
 
-/** All that is kept on a partner, except what opens the service. */
+/** Everything stored about a partner, except its secrets. */
 async function readWhole({ stores: { partners, quotaStore }, clock }: Operator, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const now = clock.now();

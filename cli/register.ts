@@ -1,4 +1,4 @@
-/** Where the register is, by the installed service's settings too; whether there is one, and what to say where not. */
+/** Where the register is, whether there is one, and the messages where there is none. */
 
 import {
   closeSync,
@@ -31,7 +31,7 @@ function locate({ dataDir, database }: Config): { location: string; options: str
   return { location: dataDir, options: "--data or TVS_DATA" };
 }
 
-/** What every command says that does not make a register. */
+/** The failure of every command that does not create a register. */
 export function noRegister(config: Config): TvsError {
   const { location, options } = locate(config);
   const sandbox = join(config.dataDir, "sandbox.db");
@@ -81,8 +81,8 @@ function ownerOf(folder: string): string | undefined {
 }
 
 /**
- * A master key without its database means that the database was moved away or lost, and a new one beside it would be
- * taken for it. A sandbox may be thrown away like that.
+ * Refuses a master key without its database: the database was moved away or lost, and a new one would be taken for it.
+ * A sandbox may be thrown away like that.
  * @throws TvsError REFUSED
  */
 export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): void {
@@ -95,7 +95,7 @@ export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): voi
 }
 
 const settingsFolder = "/etc/tvs";
-/** Where the register is, and what opens it. All else the database remembers, from the service itself. */
+/** The settings that say where the register is, and what opens it; all others are remembered in the database. */
 const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
 type ServiceSettings = {
@@ -148,7 +148,7 @@ function theOnlyFile(folder: string): string | undefined {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** Whoever can write the file could send every command to a register of their own. */
+/** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */
 function readTrusted(file: string): string {
   const descriptor = openSettings(file);
   try {
@@ -177,7 +177,10 @@ function openSettings(file: string): number {
   }
 }
 
-/** As systemd reads it: a setting a line, comments from `#` or `;`, quotes around a value. Paths start at the root. */
+/**
+ * Parses the file as systemd reads it: a setting a line, comments from `#` or `;`, quotes around a value. Paths start
+ * at the root.
+ */
 function parse(text: string): (readonly [name: string, value: string])[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(TVS_[A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line);

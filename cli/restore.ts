@@ -13,7 +13,7 @@ import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "./terminal/output.ts";
 import { ensureDataDir } from "./vault.ts";
 
-/** Names in one sentence. */
+/** The most names in one sentence. */
 const maxListed = 20;
 
 export const restoreCommand = command({
@@ -85,7 +85,7 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** What the operator must know and do now: a database that went back in time says nothing of it by itself. */
+/** Notes on what the operator must know and do now: the restored database itself does not say what is undone. */
 function remarks(
   config: Config,
   { replaced, undone }: Restored,
@@ -136,7 +136,7 @@ function undoneRemarks(
   return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(listed(ids))), counted];
 }
 
-/** The first ones by name; all of them stand in the table. */
+/** The first names of a list; all of them stand in the table. */
 function listed(ids: readonly string[]): string {
   const more = ids.length - maxListed;
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");

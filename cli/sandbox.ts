@@ -10,7 +10,7 @@ import type { Demo } from "../src/server/demo-offer.ts";
 import { importDependencies, type Operator } from "./open.ts";
 
 const demoPartner = "demo";
-/** Under this name the sandbox keeps its demo key, sealed, so that it is the same at every start. */
+/** The setting with the sandbox's demo key, encrypted, so that it is the same at every start. */
 const demoKeyName = "sandbox_demo_key";
 
 /**
@@ -27,7 +27,10 @@ export async function prepareSandbox(
   return { introduction: describe(url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
-/** An unfinished import goes on, and one that is done changes nothing: only the first start costs time. */
+/**
+ * Imports the sample. An unfinished import continues, and a finished one changes nothing: only the first start costs
+ * time.
+ */
 async function importSample(operator: Operator): Promise<void> {
   const [last] = sample.trimEnd().split("\n").slice(-1);
   const regNo = last?.split(",")[0] ?? "";
@@ -40,7 +43,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-/** The key is kept before the partner is made: a kill between the two leaves a key that the next start uses. */
+/** The demo key, stored before the partner is added: a kill between the two leaves a key that the next start uses. */
 async function demoKey({
   stores: { settings, partners },
   secrets,

@@ -100,13 +100,13 @@ export const serveCommand = command({
   },
 });
 
-/** How long a start may go on after a signal. */
+/** How long a start may continue after a signal. */
 const startPatienceMs = 5_000;
-/** How long the end may take after the database was lost. */
+/** How long stopping may take after the database was lost. */
 const lossPatienceMs = 10_000;
 
 /**
- * Listens, opens the service, and returns when a signal has ended it and all that was begun is answered.
+ * Runs the service until a signal ends it and all calls that had begun are answered.
  *
  * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
  * of the default issuer. A request that comes before the service is open waits for it.
@@ -166,8 +166,8 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
 }
 
 /**
- * Waits for a signal, or for the loss of the database: who cannot answer any more must not stay and answer 503 for ever,
- * because a supervisor starts anew only what has ended.
+ * Waits for a signal, or for the loss of the database: a service that can no longer answer must not stay and answer 503
+ * for ever, because a supervisor restarts only what has ended.
  */
 async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<void> {
   const end = await Promise.race([stopped, lost]);
@@ -178,8 +178,8 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
 }
 
 /**
- * A start that a signal meets is finished first, which takes moments. One that hangs is ended by force: it has
- * answered nothing, and a supervisor would otherwise wait for it.
+ * Ends by force a start that hangs when a signal has come: it has answered nothing, and a supervisor would otherwise
+ * wait for it. Any other is finished first, which takes moments.
  */
 function giveUpStart(isOpen: () => boolean): void {
   const timer = setTimeout(() => {
@@ -194,7 +194,7 @@ async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort 
   return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
 }
 
-/** Without a port of its own there is no console, and what an earlier service remembered of one is forgotten. */
+/** Opens the console on its port; without one, the console of an earlier service is forgotten. */
 async function openConsole(
   open: OpenService,
   { config, consolePort }: { config: ServeConfig; consolePort: ConsolePort | undefined },
@@ -205,7 +205,7 @@ async function openConsole(
   return undefined;
 }
 
-/** A sandbox is filled before its first answer, and its demo key works before anybody is told to paste it. */
+/** Fills a sandbox before its first answer, so that its demo key works before anybody is told to paste it. */
 async function prepareSandbox({ operator, service }: OpenService, url: string) {
   const sandbox = await import("./sandbox.ts");
   const prepared = await sandbox.prepareSandbox(operator, url);
@@ -213,7 +213,7 @@ async function prepareSandbox({ operator, service }: OpenService, url: string) {
   return prepared;
 }
 
-/** Says where the service is to be found, and what an operator would want to know before the first caller. */
+/** Prints where the service listens, and logs what an operator would want to know before the first caller. */
 async function announce(
   { operator, service }: OpenService,
   listener: Listener,
@@ -230,7 +230,7 @@ async function announce(
   if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);
 }
 
-/** What a live service keeps from an earlier start, and should not keep unseen. */
+/** Warns of settings that a live service keeps from an earlier start, and should not keep unseen. */
 function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
   if (!issuerTold) {
     const message =

@@ -8,7 +8,7 @@ import { command, group } from "./command.ts";
 import { print } from "./terminal/output.ts";
 
 type UnitOptions = {
-  /** Where the executable lies when the service runs. */
+  /** The path of the executable when the service runs. */
   readonly executable: string;
   /** The service's own user; also the unit's name. */
   readonly user: string;
@@ -69,7 +69,7 @@ function readUnitOptions(args: {
   return { user, dataDir, executable: absolute("--executable", args.executable ?? thisExecutable()) };
 }
 
-/** systemd knows no folder that a path could start from, and reads white space and % in its own way. */
+/** An absolute path: systemd has no current folder, and reads white space and % in its own way. */
 function absolute(flag: string, path: string): string {
   if (isAbsolute(path) && /^[^\s%"'\\]+$/.test(path)) return path;
   throw new TvsError("USAGE", `${flag} must be an absolute path without white space, quotes or %: ${path}`);
@@ -119,7 +119,10 @@ async function install(options: UnitOptions, root: string): Promise<Written[]> {
   }
 }
 
-/** @throws TvsError REFUSED for a file that somebody else wrote, and for a link: whose file is at its end cannot be said */
+/**
+ * @throws TvsError REFUSED for a file that somebody else wrote, and for a link: whose file is at its end cannot be
+ * said
+ */
 function requireOurs(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -128,7 +131,7 @@ function requireOurs(path: string): void {
   throw new TvsError("REFUSED", message);
 }
 
-/** A reader finds the old file or the new one, never a half. */
+/** Writes a file whole: a reader finds the old one or the new one, never a half. */
 async function put(path: string, content: string, mode: number): Promise<Written> {
   if (existsSync(path) && readFileSync(path, "utf8") === content) return { path, state: "unchanged" };
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
@@ -156,7 +159,7 @@ function report(files: readonly Written[], next: readonly string[]): string {
 
 const defaultDataDir = (user: string) => `/var/lib/${user}`;
 
-/** systemd makes and owns /var/lib/NAME itself; any other folder is the operator's, who must have made it. */
+/** The unit's folders. systemd makes and owns /var/lib/NAME itself; any other folder the operator must have made. */
 function folders({ user, dataDir }: UnitOptions): string[] {
   if (dataDir === defaultDataDir(user)) return [`StateDirectory=${user}`, "StateDirectoryMode=0700"];
   return [`ReadWritePaths=${dataDir}`];
@@ -230,7 +233,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** The settings. Written once and never replaced: from then on it is the operator's. */
+/** The settings file, written once and never replaced: from then on it is the operator's. */
 function environmentFile({ user, dataDir }: UnitOptions): string {
   return `# Settings of the service; \`tvs serve --help\` explains each. Then: systemctl restart ${user}
 # Commands find the register by TVS_DATA too, when they are not told otherwise. They trust this file only while
@@ -263,7 +266,7 @@ TVS_PORT=8080
 `;
 }
 
-/** Has systemd make the user (sysusers.d). */
+/** The file with which systemd makes the user (sysusers.d). */
 function usersFile({ user, dataDir }: UnitOptions): string {
   return `${ownMark}\nu ${user} - "Teacher Verification Service" ${dataDir}\n`;
 }

@@ -69,7 +69,7 @@ async function readStatus(operator: Operator) {
   };
 }
 
-/** What the counts alone do not show: how fast they grow. */
+/** The figures with how fast they grow, which the counts alone do not show. */
 function watchText(now: Status, before: Status | null): string {
   const seconds = before === null ? 0 : (Date.parse(now.at) - Date.parse(before.at)) / 1_000;
   const more = now.attestations.total - (before?.attestations.total ?? 0);
@@ -151,7 +151,7 @@ type WatchArgs = {
 };
 
 /**
- * How often to look; null when nothing is to be watched.
+ * The interval of `--watch`; null when nothing is to be watched.
  * @returns milliseconds
  * @throws TvsError USAGE
  */
@@ -169,7 +169,7 @@ function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null {
 }
 
 /**
- * Reads and shows until Ctrl-C, SIGTERM or the end of who reads, which end it with 0.
+ * Reads and shows the figures until Ctrl-C, SIGTERM or a closed pipe, which all end it with 0.
  * @param options `read` is asked anew each time; `text` also gets what was read before, for what changed since
  */
 async function watch<T>(options: {

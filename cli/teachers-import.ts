@@ -13,7 +13,7 @@ import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";
 import { giveWay, readInThread } from "./import-reader.ts";
 import { importDependencies, openOperator } from "./open.ts";
-import { planOutput, prepareOutput } from "./output-file.ts";
+import { prepareOutput } from "./output-file.ts";
 import { hasDatabase } from "./register.ts";
 import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
 import { type Bar, createBar, createRate } from "./terminal/progress.ts";

@@ -6,7 +6,7 @@ import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
 import { placeNew, writeBeside } from "../src/store/driver/files.ts";
 
-/** Under this name the database remembers which master key it was made with. */
+/** The setting with which the database remembers its master key. */
 export const masterKeyCheckName = "master_key_check";
 
 /**
@@ -53,8 +53,8 @@ function readMasterKey(file: string): string | undefined {
 }
 
 /**
- * The file appears with its content in it, or not at all: of two first commands at once, the second finds the
- * whole key and uses it.
+ * Makes a master key in its file, which appears whole or not at all: of two first commands at once, the second finds
+ * the whole key and uses it.
  */
 async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();

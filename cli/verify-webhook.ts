@@ -15,7 +15,7 @@ import { exitCodes, parseTime, print, record } from "./terminal/output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Far above any delivery: the service's own bodies have a few hundred bytes. */
+/** The largest body, far above any delivery: the service's own have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {
@@ -76,7 +76,7 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   return secret;
 }
 
-/** Editors end a file with a line end, which is no part of the secret. */
+/** The secret in a file, without the line end that editors add. */
 function readSecretFile(file: string): string {
   return readSmallFile(file, `--secret: the file ${file}`)
     .toString("utf8")
@@ -84,7 +84,7 @@ function readSecretFile(file: string): string {
 }
 
 /**
- * The bytes of a file or of standard input, untouched: decoding them would already lose what was signed.
+ * The bytes of a file or of standard input, untouched: decoding them would already change what was signed.
  * @throws TvsError INPUT_UNREADABLE also for nothing at all, which no sender has signed
  */
 async function readBody(file: string): Promise<Uint8Array> {

@@ -15,10 +15,9 @@ import { command, configOf, group } from "./command.ts";
 import { explainAttempt, nextStep, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
-import { hint, note, parseCount, parseTime, print, readable, record, table } from "./terminal/output.ts";
+import { hint, note, parseLimit, parseTime, print, readable, record, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
-const maxLimit = 100_000;
 
 const listCommand = command({
   name: "list",
@@ -36,8 +35,7 @@ const listCommand = command({
   },
   async run({ args }) {
     const state = args.state === undefined ? undefined : parseState(args.state);
-    const limit = args.limit === undefined ? defaultLimit : parseCount("--limit", args.limit);
-    if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+    const limit = parseLimit(args.limit, defaultLimit);
     await withOperator(configOf(args), async ({ stores: { webhooks, partners } }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await webhooks.deliveries({ state, partnerId: args.partner, limit });
@@ -75,7 +73,7 @@ function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): strin
   return table(head, rows);
 }
 
-/** `BAD_STATUS 503`, `TIMEOUT`, `200`. */
+/** The outcome of the last attempt: `BAD_STATUS 503`, `TIMEOUT`, `200`. */
 function lastOutcome({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
   return [lastError, lastStatus].filter((part) => part !== null).join(" ");
 }

@@ -21,7 +21,7 @@ interface Target {
   readonly runtime: string | undefined;
 }
 
-/** A problem to tell in one line. */
+/** A failure that is told in one line. */
 export class BuildError extends Error {}
 
 /** This machine's platform in Bun's spelling. */

@@ -1,6 +1,7 @@
 /**
  * Bundles the scripts of the envelope page, once, into files that are kept with the source: Deno and the compiled
- * program have no bundler at hand. Run it (`npm run bundle`) after a change to src/partner or to the page; a test says when it is due.
+ * program have no bundler at hand. Run it (`npm run bundle`) after a change to src/partner or to the page; a test
+ * says when it is due.
  */
 
 import { writeFile } from "node:fs/promises";

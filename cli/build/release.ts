@@ -52,7 +52,7 @@ async function buildOne(platform: string, folder: string): Promise<string> {
   return file;
 }
 
-/** In the form that `sha256sum --check` reads. */
+/** The checksums of files, as `sha256sum --check` reads them. */
 function checksums(folder: string, files: readonly string[]): string {
   const line = (file: string) =>
     `${createHash("sha256")
@@ -64,8 +64,9 @@ function checksums(folder: string, files: readonly string[]): string {
 type BillOfMaterials = { metadata: { component: { name: string } }; components: object[] };
 
 /**
- * CycloneDX, written by npm: every package that the executables are made of, with version, licence and hash. npm
- * calls the program by its folder's name, and counts the runtime inside the executables as a tool.
+ * The bill of materials, CycloneDX, written by npm: every package that the executables are made of, with version,
+ * licence and hash. npm calls the program by its folder's name, and counts the runtime inside the executables as a
+ * tool.
  */
 function billOfMaterials(): string {
   const form = ["--sbom-format=cyclonedx", "--sbom-type=application"];

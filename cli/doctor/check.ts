@@ -1,11 +1,11 @@
-/** One thing that `tvs doctor` looked at. */
+/** One finding of `tvs doctor`. */
 export type Check = {
   /** Stable, for scripts. */
   readonly name: string;
   /** `warn` works, but not as it should; `fail` does not work. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
-  /** What to do; null when there is nothing to mend. */
+  /** What to do; null when there is nothing to fix. */
   readonly advice: string | null;
 };
 

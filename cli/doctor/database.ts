@@ -21,7 +21,7 @@ import { type Check, fail, ok, warn } from "./check.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
-/** A check of the whole file reads it all: beyond this size only `--full` does that. */
+/** The largest database whose pages are all checked without `--full`, because that reads the whole file. */
 const quickBytes = 256 * mebibyte;
 /** The tables that decide whether the service works at all, and that stay small. */
 const smallTables = [
@@ -33,22 +33,22 @@ const smallTables = [
   "quota_windows",
   "imports",
 ];
-/** Clocks are nudged by seconds; more than this is a wrong clock. */
+/** How far a clock may be behind: clocks are corrected by seconds; more than this is a wrong clock. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = {
   readonly checks: readonly Check[];
   /** As `checkMasterKey` in machine.ts wants it. */
   readonly masterKeyCheck: string | null | undefined;
-  /** Where other commands would refuse. */
+  /** Whether there is no register, so that other commands would refuse. */
   readonly isMissing: boolean;
-  /** Partners' client certificates that have not ended. */
+  /** How many of the partners' client certificates have not expired. */
   readonly certificates?: number;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
-/** Looks at the database as it is: nothing is made, migrated or repaired. */
+/** Checks the database as it is: nothing is created, migrated or repaired. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;
@@ -203,7 +203,7 @@ function timesOf(key: SigningKey): number[] {
   return [key.createdAt, key.publishedAt, key.activatedAt ?? 0, key.retiredAt ?? 0];
 }
 
-/** Nothing that is stored can be younger than now, unless the clock was set back. */
+/** Checks the clock: nothing that is stored can be younger than now, unless the clock was set back. */
 function checkClock(times: readonly number[], now: number): Check {
   const newest = Math.max(...times);
   const found = `${isoTime(now)}`;
@@ -227,7 +227,7 @@ function checkKeys(keys: readonly SigningKey[], now: number): Check {
   return ok(name, `one active, one pending that may be promoted${from}`);
 }
 
-/** Loads the native engine, which the executable unpacks first. */
+/** Checks that the native engine loads, which the executable unpacks first. */
 export async function checkEngine(): Promise<Check> {
   const name = "database-engine";
   try {

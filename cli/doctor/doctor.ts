@@ -55,7 +55,7 @@ export const doctorCommand = command({
   },
 });
 
-/** The advice stands below the table: beside it, no terminal is wide enough. */
+/** The findings as text, the advice below the table: beside it, no terminal is wide enough. */
 function report(checks: readonly Check[]): string {
   const found = table(
     ["RESULT", "CHECK", "FOUND"],
@@ -69,7 +69,7 @@ function report(checks: readonly Check[]): string {
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
 
-/** Whether `serve` would start with this environment. */
+/** Checks whether `serve` would start with this environment. */
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
     const config = readServeConfig(flags, environment);

@@ -26,7 +26,7 @@ import { type Check, fail, ok, warn } from "./check.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
-/** Below it the next import or backup may fill the disk; far below, the next minutes may. */
+/** Free space below which the next import or backup may fill the disk; far below, the next minutes may. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const minDescriptors = 4096;
@@ -119,7 +119,10 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   return ok(name, typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
-/** The database holds sealed keys and who asked for whom: for its owner alone, its side files and copies too. */
+/**
+ * Checks that the database, with its encrypted keys and who asked for whom, can be read by its owner only, its side
+ * files and copies too.
+ */
 export function checkFileModes(config: Config): Check {
   const name = "file-modes";
   const folder = homeOf(config);
@@ -146,7 +149,7 @@ export function checkDisk(config: Config): Check {
     : ok(name, found);
 }
 
-/** The access log, where one was ever kept: whether it can be read, and whether calls are missing of late. */
+/** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
 export async function checkAccessLog(config: Config, now: number): Promise<Check> {
   const { callsFile } = config;
   const name = "access-log";
@@ -163,7 +166,7 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
 }
 
 /**
- * The executable unpacks its database engine there, and cannot run it from a `noexec` mount.
+ * Checks the folder where the executable unpacks its database engine, which it cannot run from a `noexec` mount.
  * @param uid who runs it
  */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
@@ -185,8 +188,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * The engine is unpacked once, under a name that anybody can compute. Where that name belongs to somebody else, whose
- * file is never loaded, each command unpacks one more under a random name and leaves it.
+ * Checks for leftover engines. The engine is unpacked once, under a name that anybody can compute. Where that name
+ * belongs to another user, whose file is never loaded, each command unpacks one more under a random name and leaves it.
  */
 function checkLeftEngines(folder: string, uid: number): Check | null {
   const found = readdirSync(folder).flatMap((name) => {
@@ -206,7 +209,7 @@ function checkLeftEngines(folder: string, uid: number): Check | null {
   return warn("temp-directory", `${folder}: ${copies}${why}`, advice);
 }
 
-/** The system says no for every file on a mount that runs none, whatever the file's mode. */
+/** Whether a file can be run: on a mount that runs none, the system says no whatever the file's mode. */
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -230,7 +233,7 @@ export function checkDescriptors(): Check {
   );
 }
 
-/** Quotas, expiry at midnight and `iat` go by the clock: somebody must keep it right. */
+/** Checks that something keeps the clock right: quotas, expiry at midnight and `iat` go by it. */
 export async function checkTimeSync(): Promise<Check> {
   const name = "time-sync";
   if (existsSync("/run/systemd/timesync/synchronized")) return ok(name, "synchronised by systemd-timesyncd");
@@ -247,7 +250,7 @@ export async function checkTimeSync(): Promise<Check> {
   }
 }
 
-/** The files that `serve` would use, if it is told to serve HTTPS. */
+/** Checks the files that `serve` would use for HTTPS. */
 export function checkTls(tls: ServeConfig["tls"], now: number): Check {
   const name = "tls";
   if (tls === undefined) return ok(name, "not used");

@@ -1,4 +1,4 @@
-/** What `tvs doctor` says of the service: its settings, how it signs, whose headers it believes, whom it reaches. */
+/** What `tvs doctor` says of the service: its settings, how it signs, whose headers it trusts, whom it reaches. */
 
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -16,14 +16,14 @@ import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { signingThreads, workerEntry } from "../entry.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
-/** Longer nobody waits for an answer; resolvers give up later by themselves. */
+/** How long to wait for a resolver; they give up later by themselves. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** A network as large as this is no proxy, but the world. */
+/** The shortest prefixes of a network of proxies; a wider one is the world. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
-/** Slower than this, a batch of a hundred takes longer than a caller waits. */
+/** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
 const slowPerSecond = 100;
 
 type Remembered = { readonly stored: ReadonlyMap<string, string>; readonly isEmpty: boolean };
@@ -56,7 +56,7 @@ const flaws = {
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
-/** Envelopes name it for ever: it must be the service's own, and others must reach it. */
+/** Checks the issuer, which envelopes name for ever: it must be the service's own, and others must reach it. */
 function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check {
   const name = "issuer";
   const issuer = config.issuer ?? stored.get("issuer");
@@ -79,7 +79,7 @@ function checkHeld(stored: ReadonlyMap<string, string>): Check {
   );
 }
 
-/** A switch for tests, which is remembered like the others. */
+/** Checks a setting for tests, which is remembered like the others. */
 function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   const name = "private-webhooks";
   if (stored.get("allow_private_webhooks") !== "true")
@@ -91,7 +91,7 @@ function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   );
 }
 
-/** Which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
+/** Checks which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
 export async function checkSigning({ signingEngine }: Config): Promise<Check> {
   const name = "signing";
   let signer: ChosenSigner | undefined;
@@ -140,7 +140,7 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-/** Contradictions between where the service listens and whose headers it believes. */
+/** Checks that where the service listens and whose headers it trusts fit together. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const name = "proxy";
   const isLocal = isLoopbackHost(host);
@@ -174,8 +174,8 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 
 /**
- * Where partners' client certificates are believed from. A certificate is no secret, so one that arrives in a header is
- * only as good as the proxy that wrote the header, which cannot be seen from here.
+ * Checks from where partners' client certificates are trusted. A certificate is no secret, so one that arrives in a
+ * header is only as good as the proxy that wrote the header, which cannot be seen from here.
  * @param registered partners' certificates that have not ended
  */
 export function checkClientCertificates(
@@ -228,7 +228,7 @@ function isWorld(network: string): boolean {
 
 type Named = { readonly partnerId: string; readonly url: string };
 
-/** Whether the names of the endpoints that something is sent to have an address from here. */
+/** Checks that the host names of the enabled endpoints have an address from here. */
 export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
   const name = "webhook-receivers";
   if (endpoints.length === 0) return ok(name, "no endpoint is enabled");

@@ -16,9 +16,9 @@ import {
 import { print } from "./output.ts";
 
 /*
- * What each shell runs at Tab: it hands the words to `tvs __complete` and shows the lines that come back, a word
- * and its meaning parted by a tab. The program that stands on the line is asked, so that `./tvs` and a second
- * installation complete their own commands.
+ * The scripts that the shells run at Tab. Each hands the words to `tvs __complete` and shows the lines that come
+ * back, a word and its meaning parted by a tab. The program that stands on the line is asked, so that `./tvs` and a
+ * second installation complete their own commands.
  */
 
 const bash = String.raw`# bash completion for tvs
@@ -107,8 +107,8 @@ const maxIds = 200;
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints what may follow, a line each: the word, a tab, what it means. Nothing is printed where a file is meant,
- * or nothing is known: the shell offers files then.
+ * Prints the words that may follow, a line each: the word, a tab, what it means. Nothing is printed where a file is
+ * meant, or nothing is known: the shell offers files then.
  * @param words those before the cursor, the last one being begun (and perhaps empty)
  * @returns the exit code, 0: whoever presses Tab does not want to read of an error
  */
@@ -132,7 +132,7 @@ async function candidates(root: OurCommand, words: readonly string[]): Promise<C
 
 type Line = { command: OurCommand; operands: number; open: string | null };
 
-/** Follows the words: which command they name, how many operands it has, and which option waits for its value. */
+/** Reads a begun line: which command it names, how many operands it has, and which option waits for its value. */
 async function readLine(root: OurCommand, words: readonly string[]): Promise<Line> {
   const line: Line = { command: root, operands: 0, open: null };
   for (const word of words) {
@@ -216,7 +216,7 @@ function choicesOf(hint: string): Values | null {
   return /^[a-z0-9]+(\|[a-z0-9]+)+$/.test(hint) ? { oneOf: hint.split("|") } : null;
 }
 
-/** Only looks: a Tab must neither make a data directory nor wait for a busy database. */
+/** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */
 async function lookUp(find: FindIds, words: readonly string[]): Promise<Candidate[]> {
   const given = (name: string) => {
     const at = words.lastIndexOf(name);

@@ -1,4 +1,4 @@
-/** The question before what cannot be undone. */
+/** The confirmation of commands that cannot be undone. */
 
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -11,7 +11,7 @@ export const yesArg = {
 } as const;
 
 /**
- * Asks at a terminal, with no as the answer to everything but y and yes. A script has said what it wants by
+ * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by
  * calling the command and is not asked: decisions (The program) give these commands without a flag for it.
  *
  * @param consequence what cannot be undone, a whole sentence

@@ -1,4 +1,4 @@
-/** What `--help` prints: the first page, and the page of each command. */
+/** The pages of `--help`: the first one, and one for each command. */
 
 import type { ArgDef, ArgsDef } from "citty";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand } from "../command.ts";
@@ -8,7 +8,7 @@ import { wrapped } from "./tables.ts";
 type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
-/** Below this much room for the meaning, it goes under the name instead of beside it. */
+/** The narrowest column for meanings; with less room they go under the names instead of beside them. */
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
@@ -71,7 +71,7 @@ function indented(text: string | undefined): string {
   return text === undefined ? "" : `  ${text}`;
 }
 
-/** The command's words, then operands and what is required by name; the rest is for the list of options. */
+/** A usage line: the command, its operands and its required options; the rest is in the list of options. */
 export function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")

@@ -25,14 +25,14 @@ export function print(args: { json?: unknown }, value: unknown, human: () => str
   process.stdout.write(args.json === true ? `${JSON.stringify(value)}\n` : ensureLineEnd(human()));
 }
 
-/** A remark beside the result. It goes to stderr, so that stdout stays what scripts read. */
+/** Prints a note beside the result, to stderr, so that stdout stays what scripts read. */
 export function note(text: string): void {
   // A terminal would break it in the middle of words, which a pasted command does not survive.
   const shown = process.stderr.isTTY === true ? wrapped(text, terminalWidth()) : text;
   process.stderr.write(ensureLineEnd(shown));
 }
 
-/** The next command, for who sits at a terminal; in a script's log it would only be noise. */
+/** Prints a hint, such as the next command, at a terminal only; in a script's log it would be noise. */
 export function hint(args: { json?: unknown }, text: string): void {
   if (args.json !== true && process.stderr.isTTY === true) note(text);
 }
@@ -53,7 +53,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   return layOut(head, cells, { width, heading });
 }
 
-/** One record, a line each member; a list that is too long for the line goes on below itself. */
+/** A record, a line for each member; a list that is too long for its line continues below itself. */
 export function record(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
@@ -80,7 +80,7 @@ export function readable(sentence: string): string {
   return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
 }
 
-/** In a table a time is for reading, and columns are dear; `--json` and single records have its milliseconds. */
+/** A time to the second, because columns of a table are dear; `--json` and single records have its milliseconds. */
 function toSecond(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
@@ -120,7 +120,7 @@ export function parseTime(flag: string, text: string): number {
   return time;
 }
 
-/** More rows than anybody reads; what is wanted whole comes in parts. */
+/** The largest `--limit`; more is wanted in parts. */
 const maxLimit = 100_000;
 
 /** Reads `--limit`. @throws TvsError USAGE */

@@ -1,4 +1,4 @@
-/** How far a long command is: one bar, with its rate and the time left, on a terminal and nowhere else. */
+/** The progress of a long command: one bar, with its rate and the time left, on a terminal only. */
 
 import { Presets, SingleBar } from "cli-progress";
 
@@ -10,7 +10,7 @@ export type Bar = {
 
 const silent: Bar = { show: () => {}, stop: () => {} };
 
-/** Whether anybody would see a bar. Logs of scripts and timers stay free of it. */
+/** Whether a bar is shown: at a terminal only, so that logs of scripts and timers stay free of it. */
 export function hasProgress(): boolean {
   return process.stderr.isTTY === true;
 }
@@ -42,7 +42,7 @@ export function createBar({ label, total, from = 0 }: { label: string; total: nu
   };
 }
 
-/** Counts since it was made, in a second: `1,234 rows/s`. */
+/** A rate since the start, as text: `1,234 rows/s`. */
 export function createRate(unit: string, from = 0): (done: number) => string {
   const startedAt = performance.now();
   return (done) => {

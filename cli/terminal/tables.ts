@@ -1,10 +1,10 @@
-/** Rows for people: aligned where they fit the terminal, wrapped or one below the other where they do not. */
+/** Tables for people: aligned where they fit the terminal, wrapped or one member below the other where they do not. */
 
 import Table from "cli-table3";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 
-/** Columns narrower than this are no help: a sentence in them is a tower of words. */
+/** The narrowest column for sentences; in a narrower one they are towers of words. */
 const leastWrappedWidth = 24;
 const columnGap = 2;
 
@@ -36,7 +36,7 @@ function widthOf(head: readonly string[], rows: readonly (readonly string[])[]):
   return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
 }
 
-/** Breaks the widest column that holds sentences; null when the others leave it too little room. */
+/** The rows with the widest column of sentences wrapped; null when the others leave it too little room. */
 function wrapSentences(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -79,7 +79,7 @@ function stacked(
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
-/** One name with its value; where an id in the value is longer than the room beside the name, below it. */
+/** A name with its value, which goes below the name where an id in it is longer than the room beside it. */
 export function member(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
   const indent = stringWidth(name) + pad + columnGap;

@@ -190,7 +190,7 @@ describe("tvs partners key", () => {
     const { keyId } = await json("add", "lastkey", ...terms);
     const { code, stderr } = await run("key", "revoke", keyId);
     expect(code).toBe(0);
-    expect(stderr).toContain('"lastkey" has no live API key now');
+    expect(stderr).toContain('"lastkey" has no valid API key now');
   });
 });
 

@@ -61,7 +61,7 @@ test("a dead delivery is found, explained and retried with three commands", asyn
     ]);
     const again = await world.run(`webhooks retry ${id}`);
     expect(again).toMatchObject({ code: 1, stdout: "" });
-    expect(again.stderr).toMatch(/^tvs: .*acknowledged already.*\n$/);
+    expect(again.stderr).toMatch(/^tvs: .*already been acknowledged.*\n$/);
   } finally {
     receiver.close();
   }

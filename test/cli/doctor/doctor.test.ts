@@ -222,7 +222,7 @@ describe("tvs doctor", () => {
       expect(check(uid)).toMatchObject({ result: "ok", found: folder });
       for (const name of [".eec1cf2621c2cb9b-0.node", ".eec1cf262a1b13c1-0.node"])
         await writeFile(join(folder, name), Buffer.alloc(1024 * 1024));
-      expect(check(uid).found).toBe(`${folder}: 2 left copies of the database engine, 2 MiB`);
+      expect(check(uid).found).toBe(`${folder}: 2 leftover copies of the database engine, 2 MiB`);
       expect(check(uid).advice).toContain("TMPDIR");
       const other = uid + 1;
       await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
