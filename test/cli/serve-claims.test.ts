@@ -65,7 +65,7 @@ describe.skipIf(noServer !== undefined)("tvs serve over a libSQL server", () => 
         await driver.batch([{ sql, args: [Date.now() + 60_000] }]);
         const { code, stderr } = await service.ended;
         expect(code).toBe(1);
-        expect(stderr.split("\n").filter((line) => line.includes("started anew"))).toHaveLength(1);
+        expect(stderr.split("\n").filter((line) => line.includes("to be restarted"))).toHaveLength(1);
         expect(await driver.query("SELECT holder FROM service_claim")).toMatchObject([
           { holder: "elsewhere:1:x:" },
         ]);

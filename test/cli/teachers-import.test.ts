@@ -149,7 +149,7 @@ describe.concurrent("tvs teachers import", () => {
       const result = JSON.parse(stdout);
       expect({ code, ...result }).toMatchObject({ code: 0, rows: count, inserted: count, events: 2 * count });
       expect(result.resumedAfterRow).toBeGreaterThan(0);
-      expect(stderr).toContain(`went on after row ${result.resumedAfterRow}`);
+      expect(stderr).toContain(`continued after row ${result.resumedAfterRow}`);
       const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
       try {
         const [stored] = await driver.query(`SELECT (SELECT count(*) FROM teachers) AS teachers,

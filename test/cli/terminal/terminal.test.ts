@@ -56,7 +56,7 @@ describe("a table", () => {
 });
 
 describe("the question before what cannot be undone", () => {
-  const refused = "nothing was changed, for the answer was not yes";
+  const refused = "cancelled; nothing was changed";
 
   test.each([
     ["Enter", "\r"],
@@ -87,15 +87,18 @@ describe("the question before what cannot be undone", () => {
 
   test("is not asked where the answer could change nothing", async () => {
     const { code, text } = await onTerminal(["keys", "rotate"], { dataDir });
-    expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 1, asked: false });
+    expect({ code, asked: text.includes("Continue?") }).toEqual({ code: 1, asked: false });
     expect(text.replaceAll("\n", " ")).toContain("--now");
   });
 
   test("is not asked with --yes, nor where there is no terminal", async () => {
     const { code, text } = await onTerminal(["keys", "rotate", "--now", "--yes"], { dataDir });
-    expect({ code, asked: text.includes("Go on?") }).toEqual({ code: 0, asked: false });
+    expect({ code, asked: text.includes("Continue?") }).toEqual({ code: 0, asked: false });
     const script = await runTvs(["keys", "rotate", "--now"], { dataDir });
-    expect({ code: script.code, asked: script.stderr.includes("Go on?") }).toEqual({ code: 0, asked: false });
+    expect({ code: script.code, asked: script.stderr.includes("Continue?") }).toEqual({
+      code: 0,
+      asked: false,
+    });
     // What helps a person to go on is noise in a script's log.
     expect(script.stderr).not.toContain("tvs keys history");
   });
@@ -135,7 +138,7 @@ describe("progress", () => {
   });
 });
 
-describe("a back-up of a database that takes a while", () => {
+describe("a backup of a database that takes a while", () => {
   test("shows how much is copied, and tells what it made or why not", async () => {
     const copy = join(folder, "large");
     await cp(dataDir, copy, { recursive: true });
@@ -161,7 +164,7 @@ describe("a back-up of a database that takes a while", () => {
     const typed = [["Continue? [y/N]", "n\r"]] as const;
     const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
     expect(restored.code).toBe(1);
-    expect(restored.text).toContain("is replaced by the backup");
+    expect(restored.text).toContain("will be replaced by the backup");
   });
 });
 
@@ -176,7 +179,7 @@ describe("tvs status --watch", () => {
   });
 
   test("says on a screen that is too low for the figures how it ends", async () => {
-    const typed = [["Ctrl-C ends", "\u0003"]] as const;
+    const typed = [["Ctrl-C stops", "\u0003"]] as const;
     const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed, rows: 10 });
     expect(code).toBe(0);
     expect(text).not.toContain("idempotency records");
@@ -192,7 +195,7 @@ describe("tvs status --watch", () => {
   });
 
   test.each([
-    [["--watch"], "--json too"],
+    [["--watch"], "add --json"],
     [["5"], "--watch 5"],
     [["--watch", "0", "--json"], "from 0.1"],
     [["--watch", "1e3", "--json"], "from 0.1"],
