@@ -203,7 +203,7 @@ async function* checkSource(source: Source, check: Check): AsyncGenerator<Locate
   if ("reason" in source) return yield await undecided(source.reason);
   let count = 0;
   try {
-    for await (const block of readSource(source.chunks, (size) => new Uint8Array(size))) {
+    for await (const block of readSource(source.chunks)) {
       const items = "items" in block ? block.items : readLineBlock(block.bytes, { line: block.linesBefore });
       for (const item of items) {
         count++;

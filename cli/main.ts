@@ -2,7 +2,7 @@ import { isMainThread, workerData } from "node:worker_threads";
 import type { SigningWorkerData } from "../src/signing/worker.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
-import type { VerifierSettings } from "./verify/worker.ts";
+import type { VerifierSettings } from "./verify/threads.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
@@ -16,7 +16,7 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
   "picture-reader": async () => (await import("./verify/picture-reader.ts")).runPictureReader(),
-  verifier: async (data) => (await import("./verify/worker.ts")).runVerifier(data as VerifierSettings),
+  verifier: async (data) => (await import("./verify/threads.ts")).runVerifier(data as VerifierSettings),
 };
 
 /**

@@ -1,6 +1,5 @@
 /** Reads the files, folders and streams that `tvs verify` is given, whatever their size. */
 
-import { Buffer } from "node:buffer";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type EnvelopeItem, isRecord, readEnvelopes } from "../../src/partner/input.ts";
@@ -14,14 +13,11 @@ export type Source =
   | { readonly file: string; readonly chunks: Bytes }
   | { readonly file: string; readonly reason: RefusalReason };
 
-/** Whole lines of a large input, to be judged by themselves. */
+/** Whole lines of a large input, to be judged by themselves: all of a buffer, which nothing else uses. */
 export type LineBlock = { readonly bytes: Uint8Array<ArrayBuffer>; readonly linesBefore: number };
 
 /** Some candidates, to be used up before the next ones are asked for, or some lines. */
 export type Block = { readonly items: Iterable<EnvelopeItem> } | LineBlock;
-
-/** Gives memory of at least a size, perhaps used before. */
-export type TakeMemory = (size: number) => Uint8Array<ArrayBuffer>;
 
 const mebibyte = 1024 * 1024;
 /** What one call to the operating system reads. */
@@ -136,8 +132,18 @@ function withoutMark(head: Uint8Array): Uint8Array {
   return hasMark ? head.subarray(3) : head;
 }
 
+function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** Gives whole lines as soon as they have arrived; only the last, unfinished one is kept. */
-async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory): AsyncGenerator<Block> {
+async function* streamLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Block> {
   let linesBefore = 0;
   // In the pieces in which it came: a line of megabytes would else be copied with every one of them.
   let unfinished: Uint8Array[] = [];
@@ -145,9 +151,7 @@ async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory)
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) {
-      const length = unfinishedBytes + end;
-      const bytes = take(length).subarray(0, length);
-      put([...unfinished, chunk.subarray(0, end)], bytes);
+      const bytes = concatenated([...unfinished, chunk.subarray(0, end)]);
       yield { bytes, linesBefore };
       linesBefore += countLines(chunk.subarray(0, end));
       unfinished = [];
@@ -157,17 +161,7 @@ async function* streamLines(chunks: AsyncIterable<Uint8Array>, take: TakeMemory)
     unfinishedBytes += chunk.length - end;
     if (unfinishedBytes > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
   }
-  const bytes = new Uint8Array(unfinishedBytes);
-  put(unfinished, bytes);
-  if (bytes.length > 0) yield { bytes, linesBefore };
-}
-
-function put(parts: readonly Uint8Array[], target: Uint8Array): void {
-  let at = 0;
-  for (const part of parts) {
-    target.set(part, at);
-    at += part.length;
-  }
+  if (unfinishedBytes > 0) yield { bytes: concatenated(unfinished), linesBefore };
 }
 
 /** Reads on until the input ends or has more than `limitBytes`. */
@@ -179,25 +173,19 @@ async function collect(
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {
     const next = await chunks.next();
-    if (next.done) return { bytes: Buffer.concat(parts), isWhole: true };
+    if (next.done) return { bytes: concatenated(parts), isWhole: true };
     parts.push(new Uint8Array(next.value));
     size += next.value.length;
   }
-  return { bytes: Buffer.concat(parts), isWhole: false };
+  return { bytes: concatenated(parts), isWhole: false };
 }
 
-/**
- * Finds the envelopes of one file.
- *
- * @param chunks its bytes
- * @param take gives memory for blocks of lines
- */
-export async function* readSource(chunks: Bytes, take: TakeMemory): AsyncGenerator<Block> {
+/** The envelopes of one file, from its bytes. */
+export async function* readSource(chunks: Bytes): AsyncGenerator<Block> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
   if (head.isWhole) return yield { items: readEnvelopes(head.bytes) };
-  if (beginsWithRecords(head.bytes))
-    return yield* streamLines(chunksOf(withoutMark(head.bytes), iterator), take);
+  if (beginsWithRecords(head.bytes)) return yield* streamLines(chunksOf(withoutMark(head.bytes), iterator));
   const document = await collect([head.bytes], iterator, maxDocumentBytes);
   yield { items: document.isWhole ? readEnvelopes(document.bytes) : tooLarge(null) };
 }

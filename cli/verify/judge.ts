@@ -1,133 +1,154 @@
-/** Judges the sources of `tvs verify` in order, large ones on all cores. */
+/** The judging of `tvs verify`: its sources in order, the lines of large ones on all cores. */
 
-import { type EnvelopeItem, type Place, readLineBlock } from "../../src/partner/input.ts";
-import { refuse } from "../../src/partner/reasons.ts";
+import { type EnvelopeItem, endsAsEnvelope, type Place, readLineBlock } from "../../src/partner/input.ts";
+import { refuse, type Verdict } from "../../src/partner/reasons.ts";
+import { decodeUtf8 } from "../../src/partner/strict-json.ts";
 import { unopened, type Verification } from "../../src/partner/verification.ts";
-import {
-  type SyncVerifyOptions,
-  type VerifyOptions,
-  verifyEnvelope,
-} from "../../src/partner/verify-envelope.ts";
-import { type Block, type LineBlock, readSource, type Source, type TakeMemory } from "./files.ts";
-import { type Judged, judgeLines } from "./lines.ts";
-import type { Location, Write } from "./print.ts";
-import type { VerifierThreads } from "./threads.ts";
+import { type SyncVerifyOptions, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
+import { type LineBlock, readSource, type Source } from "./files.ts";
+import type { Format, Location } from "./format.ts";
+
+/** How many envelopes ended how. */
+export type Tally = Record<Verdict, number>;
+
+/** What is to be printed for some lines. */
+export type JudgedLines = {
+  readonly output: string;
+  readonly tally: Tally;
+  /** How much of the input this was. */
+  readonly inputBytes: number;
+};
 
 /** Receives what is to be printed, in the order of the input. */
 export type Printer = {
   print(verification: Verification, location: Location): void;
-  /** Bytes that are not read any more once the promise is fulfilled. */
-  printJudged(judged: Judged): Promise<void>;
+  /** Fulfilled when there is room for more. */
+  printLines(judged: JudgedLines): Promise<void>;
+};
+
+/** The threads that judge lines. */
+export type VerifierThreads = {
+  /** How many blocks may be under way; more only take up memory. */
+  readonly maxBlocks: number;
+  /** @throws Error when a thread died; nothing is then known about the block */
+  judge(block: LineBlock, file: string): Promise<JudgedLines>;
+  close(): Promise<void>;
 };
 
 /** How this run judges. */
 export type Judge = {
-  readonly options: VerifyOptions;
-  /** The same with a synchronous RS256, when the machine has one: lines then take the short cut. */
-  readonly syncOptions: SyncVerifyOptions | null;
-  readonly write: Write;
+  readonly options: SyncVerifyOptions;
+  readonly format: Format;
   /** Starts the threads at the first call; null where one thread has to do. */
   threads(): Promise<VerifierThreads | null>;
 };
 
-const batchSize = 64;
 const nowhere: Place = { line: null, index: null };
 
-async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<Verification> {
-  return "refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options);
+export function emptyTally(): Tally {
+  return { valid: 0, refused: 0, undecidable: 0 };
 }
 
-/** Judges candidates in batches, so that memory stays bounded however many there are. */
-async function judgeItems(
-  items: Iterable<EnvelopeItem>,
-  options: VerifyOptions,
-  print: (verification: Verification, place: Place) => void,
-): Promise<void> {
-  let batch: EnvelopeItem[] = [];
-  const finish = async () => {
-    const verdicts = await Promise.all(batch.map((item) => judgeItem(item, options)));
-    for (const [index, verdict] of verdicts.entries()) print(verdict, batch[index]?.place ?? nowhere);
-    batch = [];
-  };
-  for (const item of items) if (batch.push(item) === batchSize) await finish();
-  await finish();
+function judgeItem(item: EnvelopeItem, options: SyncVerifyOptions): Verification {
+  return "refusal" in item ? unopened(item.refusal) : verifyEnvelopeSync(item.value, options);
+}
+
+/** The candidates in one line: mostly one, which is then read only once. */
+function readLine(bytes: Uint8Array, lineBefore: number): Iterable<EnvelopeItem> {
+  const text = decodeUtf8(bytes);
+  return text !== null && endsAsEnvelope(text)
+    ? [{ place: { line: lineBefore + 1, index: null }, value: text }]
+    : readLineBlock(bytes, { line: lineBefore });
+}
+
+/**
+ * Judges a block of lines: the inner loop, the same in every thread.
+ *
+ * @param block the lines, and how many stand before them
+ * @param options the key set, what is expected and a synchronous RS256
+ * @param printing the file's name, and the form of the output
+ */
+export function judgeLines(
+  { bytes, linesBefore }: LineBlock,
+  options: SyncVerifyOptions,
+  { file, format }: { file: string; format: Format },
+): JudgedLines {
+  const tally = emptyTally();
+  let output = "";
+  for (let start = 0, line = linesBefore; start < bytes.length; line++) {
+    const feed = bytes.indexOf(0x0a, start);
+    const end = feed === -1 ? bytes.length : feed;
+    for (const item of readLine(bytes.subarray(start, end), line)) {
+      const verification = judgeItem(item, options);
+      tally[verification.verdict]++;
+      output += format(verification, { file, place: item.place });
+    }
+    start = end + 1;
+  }
+  return { output, tally, inputBytes: bytes.length };
 }
 
 /** The blocks of lines that are under way on the threads, printed in the order in which they were read. */
 function createQueue(threads: VerifierThreads, file: string, printer: Printer) {
-  const underWay: Promise<Judged>[] = [];
+  const underWay: Promise<JudgedLines>[] = [];
   let found = 0;
   const printNext = async () => {
-    const next = underWay.shift();
-    if (next === undefined) return;
-    const judged = await next;
+    const judged = await underWay.shift();
+    if (judged === undefined) return;
     found += countOf(judged);
-    await printer.printJudged(judged);
-    threads.giveBack(judged.output);
+    await printer.printLines(judged);
   };
   return {
     async add(block: LineBlock): Promise<void> {
       if (underWay.length >= threads.maxBlocks) await printNext();
       underWay.push(threads.judge(block, file));
     },
-    /** Waits for all of them. @returns how many envelopes were found in all */
+    /** Waits for all of them. @returns how many envelopes were found since the last time */
     async drain(): Promise<number> {
       while (underWay.length > 0) await printNext();
-      return found;
+      const count = found;
+      found = 0;
+      return count;
     },
   };
 }
 
-function countOf({ tally }: Judged): number {
+function countOf({ tally }: JudgedLines): number {
   return tally.valid + tally.refused + tally.undecidable;
-}
-
-function freshMemory(size: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(size);
 }
 
 /** Judges one file in order. @returns how many envelopes it holds */
 async function judgeFile(source: Extract<Source, { chunks: unknown }>, judge: Judge, printer: Printer) {
   const { file, chunks } = source;
-  const { options, syncOptions, write } = judge;
+  const { options, format } = judge;
   let found = 0;
-  // In a list, because the compiler does not follow a variable that a function below changes.
-  const queues: ReturnType<typeof createQueue>[] = [];
-  const drain = async () => {
-    for (const queue of queues.splice(0)) found += await queue.drain();
-  };
-  const print = (verification: Verification, place: Place) => {
-    found++;
-    printer.print(verification, { file, place });
-  };
-  const judgeBlock = async (block: Block) => {
-    if ("items" in block) {
-      // What comes after lines is printed after them.
-      await drain();
-      return judgeItems(block.items, options, print);
-    }
-    if (syncOptions === null) {
-      const counter = { line: block.linesBefore };
-      return judgeItems(readLineBlock(block.bytes, counter), options, print);
-    }
+  let queue: ReturnType<typeof createQueue> | undefined;
+  const judgeBlock = async (block: LineBlock) => {
     const threads = await judge.threads();
     if (threads !== null) {
-      if (queues.length === 0) queues.push(createQueue(threads, file, printer));
-      return queues[0]?.add(block);
+      queue ??= createQueue(threads, file, printer);
+      return queue.add(block);
     }
-    const judged = judgeLines(block, syncOptions, { file, write, memory: freshMemory(block.bytes.length) });
+    const judged = judgeLines(block, options, { file, format });
     found += countOf(judged);
-    return printer.printJudged(judged);
+    return printer.printLines(judged);
   };
-  let take: TakeMemory = freshMemory;
   try {
-    for await (const block of readSource(chunks, (size) => take(size))) {
-      await judgeBlock(block);
-      if (queues.length > 0) take = (await judge.threads())?.take ?? take;
+    for await (const block of readSource(chunks)) {
+      if ("bytes" in block) {
+        await judgeBlock(block);
+        continue;
+      }
+      // What comes after lines is printed after them.
+      found += (await queue?.drain()) ?? 0;
+      for (const item of block.items) {
+        found++;
+        printer.print(judgeItem(item, options), { file, place: item.place });
+      }
     }
   } finally {
     // Also when the stream breaks off: what was read until then is judged.
-    await drain();
+    found += (await queue?.drain()) ?? 0;
   }
   return found;
 }

@@ -1,62 +1,49 @@
-/** The verifier threads of one run: blocks of lines are judged on all cores, and come back in order. */
+/** Verifier threads: blocks of lines are judged on all cores, and come back in order. */
 
-import { Worker } from "node:worker_threads";
-import type { LineBlock, TakeMemory } from "./files.ts";
-import type { Judged } from "./lines.ts";
-import type { VerifierAnswer, VerifierJob, VerifierSettings } from "./worker.ts";
+import { parentPort, Worker } from "node:worker_threads";
+import { createKeySet, type KeySetSources } from "../../src/partner/key-set.ts";
+import type { LineBlock } from "./files.ts";
+import { formatOf } from "./format.ts";
+import { type JudgedLines, judgeLines, type VerifierThreads } from "./judge.ts";
+import { openRs256 } from "./rs256.ts";
+
+/** What every thread of a run is told at its start. */
+export type VerifierSettings = {
+  readonly sources: KeySetSources;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly nowMs: number;
+  readonly json: boolean;
+  readonly color: boolean;
+};
+
+/** One block. A plain buffer, because Deno looks for ports in every element of an array that it receives. */
+type Job = { readonly bytes: ArrayBuffer; readonly linesBefore: number; readonly file: string };
+
+type Reply = { readonly ready: true } | { readonly judged: JudgedLines } | { readonly error: string };
 
 /** Enough that no thread ever waits for the next block, and a bound on what is in memory. */
 const blocksPerThread = 3;
 
-export type VerifierThreads = {
-  /** How many blocks may be under way; more only take up memory. */
-  readonly maxBlocks: number;
-  /** @throws Error when a thread died; nothing is then known about the block */
-  judge(block: LineBlock, file: string): Promise<Judged>;
-  /** Memory for a block, or what `giveBack` was given. */
-  readonly take: TakeMemory;
-  giveBack(memory: Uint8Array<ArrayBuffer>): void;
-  close(): Promise<void>;
-};
-
-type Waiting = { resolve(judged: Judged): void; reject(error: Error): void };
-type Lane = { readonly worker: Worker; readonly waiting: Waiting[] };
-
-/** Memory that was used and may be used again; what cannot be kept is left to the collector. */
-function createMemory(maxKept: number): Pick<VerifierThreads, "take" | "giveBack"> {
-  const kept: Uint8Array<ArrayBuffer>[] = [];
-  return {
-    take(size) {
-      const last = kept.pop();
-      return last !== undefined && last.length >= size ? last : new Uint8Array(size);
-    },
-    giveBack(memory) {
-      if (kept.length < maxKept) kept.push(new Uint8Array(memory.buffer));
-    },
-  };
-}
+type Pending = { resolve(judged: JudgedLines): void; reject(error: Error): void };
+type VerifierThread = { readonly worker: Worker; readonly pending: Pending[] };
 
 /** Starts one thread and waits until it has read its keys. */
-function startLane(
+function startThread(
   { entry, settings }: { entry: URL; settings: VerifierSettings },
-  onBlock: (memory: Uint8Array<ArrayBuffer>) => void,
   onFailure: (error: Error) => void,
-): Promise<Lane> {
+): Promise<VerifierThread> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(entry, { workerData: { role: "verifier", ...settings } });
-    const lane: Lane = { worker, waiting: [] };
+    const thread: VerifierThread = { worker, pending: [] };
     const fail = (error: Error) => {
       reject(error);
       onFailure(error);
     };
-    worker.on("message", (answer: VerifierAnswer) => {
-      if ("ready" in answer) resolve(lane);
-      else if ("error" in answer) fail(new Error(`a verifier thread failed: ${answer.error}`));
-      else {
-        const { bytes, output, outputLength, tally, inputBytes } = answer;
-        onBlock(new Uint8Array(bytes));
-        lane.waiting.shift()?.resolve({ output: new Uint8Array(output, 0, outputLength), tally, inputBytes });
-      }
+    worker.on("message", (reply: Reply) => {
+      if ("ready" in reply) resolve(thread);
+      else if ("error" in reply) fail(new Error(`a verifier thread failed: ${reply.error}`));
+      else thread.pending.shift()?.resolve(reply.judged);
     });
     worker.on("error", (error) => fail(new Error(`a verifier thread failed: ${error}`)));
     worker.on("exit", () => fail(new Error("a verifier thread ended before its work was done")));
@@ -76,30 +63,21 @@ export async function startVerifiers(
   settings: VerifierSettings,
   count: number,
 ): Promise<VerifierThreads> {
-  let lanes: readonly Lane[] = [];
+  let threads: readonly VerifierThread[] = [];
   let failure: Error | null = null;
   const fail = (error: Error) => {
     failure ??= error;
-    for (const { waiting } of lanes) for (const one of waiting.splice(0)) one.reject(failure);
+    for (const { pending } of threads) for (const one of pending.splice(0)) one.reject(failure);
   };
-  const maxBlocks = count * blocksPerThread;
-  const memory = createMemory(maxBlocks * 2);
-  const start = () => startLane({ entry, settings }, memory.giveBack, fail);
-  lanes = await Promise.all(Array.from({ length: count }, start));
+  const start = () => startThread({ entry, settings }, fail);
+  threads = await Promise.all(Array.from({ length: count }, start));
 
-  function judge({ bytes, linesBefore }: LineBlock, file: string): Promise<Judged> {
-    const lane = lanes.reduce((one, other) => (other.waiting.length < one.waiting.length ? other : one));
-    const job: VerifierJob = {
-      bytes: bytes.buffer,
-      length: bytes.length,
-      linesBefore,
-      file,
-      memory: memory.take(bytes.length).buffer,
-    };
-    const judged = new Promise<Judged>((resolve, reject) => {
+  function judge({ bytes, linesBefore }: LineBlock, file: string): Promise<JudgedLines> {
+    const thread = threads.reduce((one, other) => (other.pending.length < one.pending.length ? other : one));
+    const judged = new Promise<JudgedLines>((resolve, reject) => {
       if (failure !== null) return reject(failure);
-      lane.waiting.push({ resolve, reject });
-      lane.worker.postMessage(job, [job.bytes, job.memory]);
+      thread.pending.push({ resolve, reject });
+      thread.worker.postMessage({ bytes: bytes.buffer, linesBefore, file } satisfies Job);
     });
     // Whoever waits for an earlier block hears of the failure there; this one must not end the program.
     judged.catch(() => {});
@@ -108,8 +86,32 @@ export async function startVerifiers(
 
   async function close(): Promise<void> {
     failure ??= new Error("the verifier threads are closed");
-    await Promise.all(lanes.map(({ worker }) => worker.terminate()));
+    await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 
-  return { maxBlocks, judge, ...memory, close };
+  return { maxBlocks: count * blocksPerThread, judge, close };
+}
+
+/**
+ * The loop of one thread. An error is told, and then ends the thread's work: a block that was not judged must never
+ * look like one without envelopes.
+ *
+ * @param settings what the command was told
+ */
+export async function runVerifier(settings: VerifierSettings): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("a verifier runs in a worker thread");
+  const { sources, issuer, audience, nowMs } = settings;
+  const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
+  const options = { keys, issuer, audience, now: new Date(nowMs), verifySignature };
+  const format = formatOf(settings);
+  const reply = (message: Reply) => port.postMessage(message);
+  port.on("message", ({ bytes, linesBefore, file }: Job) => {
+    try {
+      reply({ judged: judgeLines({ bytes: new Uint8Array(bytes), linesBefore }, options, { file, format }) });
+    } catch (error) {
+      reply({ error: String(error) });
+    }
+  });
+  reply({ ready: true });
 }

@@ -6,26 +6,29 @@ import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
-import { command } from "../command.ts";
+import { command, commonArgs } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { readBounded } from "../input-file.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { chooseEngine } from "./engine.ts";
 import { type Bytes, openSources } from "./files.ts";
-import { type Judge, judgeSource, type Printer } from "./judge.ts";
+import { formatOf } from "./format.ts";
+import { type Judge, judgeSource, type Printer, type Tally, type VerifierThreads } from "./judge.ts";
 import { emptyTally, type Tally } from "./lines.ts";
 import type { PictureLimits } from "./picture-thread.ts";
+import type { PictureLimits } from "./pictures.ts";
 import { type Format, formatOf, writeOf } from "./print.ts";
+import { createPrinter, createProgress } from "./printer.ts";
 import { createProgress, type Progress } from "./progress.ts";
+import { openRs256 } from "./rs256.ts";
 import { type Environment, type Profile, resolveProfile, saveProfile } from "./settings.ts";
-import { startVerifiers, type VerifierThreads } from "./threads.ts";
-import type { VerifierSettings } from "./worker.ts";
+import { startVerifiers, type VerifierSettings } from "./threads.ts";
 
 /** What the command touches of the outside world. */
 export type VerifyIo = {
   /** A promise when the reader is slower; the next piece comes after it is fulfilled. */
-  stdout(text: string | Uint8Array): void | Promise<void>;
+  stdout(text: string): void | Promise<void>;
   stderr(text: string): void;
   readonly env: Environment;
   now(): Date;
@@ -67,26 +70,6 @@ const args = {
   qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
 } as const satisfies ArgsDef;
 
-const text = { type: "string" } as const;
-const flag = { type: "boolean" } as const;
-
-/** The same flags for the parser, and those that every command takes; of these only `json` matters here. */
-const flagOptions = {
-  jwks: text,
-  "key-history": text,
-  anchor: text,
-  issuer: text,
-  audience: text,
-  now: text,
-  profile: text,
-  "save-profile": text,
-  qr: flag,
-  json: flag,
-  data: text,
-  database: text,
-  sandbox: flag,
-} as const;
-
 type Command = {
   readonly paths: string[];
   readonly profile: Profile;
@@ -94,13 +77,17 @@ type Command = {
   readonly qr: boolean;
 };
 
-const flushCharacters = 64 * 1024;
 const maxKeyFileBytes = 4 * 1024 * 1024;
 
 /** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
 function parse(rawArgs: readonly string[]) {
   try {
-    return parseArgs({ args: [...rawArgs], options: flagOptions, allowPositionals: true, strict: true });
+    return parseArgs({
+      args: [...rawArgs],
+      options: { ...args, ...commonArgs },
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (error) {
     // Node's message names the flag; its further sentences are advice for other programs.
     const [sentence] = String((error as Error).message).split(/\. |\n/);
@@ -145,46 +132,16 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
   return { paths, profile, settings, qr: flags.qr === true };
 }
 
-/** Collects lines, because a write for each of a million envelopes would cost more than judging them. */
-function createPrinter(io: VerifyIo, format: Format, progress: Progress | null) {
-  const tally = emptyTally();
-  let text = "";
-  const flush = () => {
-    const written = text === "" ? undefined : io.stdout(text);
-    text = "";
-    return written;
-  };
-  const printer: Printer = {
-    print(verification, location) {
-      tally[verification.verdict]++;
-      text += format(verification, location);
-      if (text.length > flushCharacters) flush();
-    },
-    async printJudged({ output, tally: more, inputBytes }) {
-      tally.valid += more.valid;
-      tally.refused += more.refused;
-      tally.undecidable += more.undecidable;
-      progress?.add(inputBytes, more.valid + more.refused + more.undecidable);
-      await flush();
-      await io.stdout(output);
-    },
-  };
-  return { printer, tally, flush };
-}
-
 /** How this run judges; the threads are started when a large input needs them. */
 async function createJudge({ settings }: Command, io: VerifyIo) {
   const { sources, issuer, audience, nowMs } = settings;
-  const options = { keys: await createKeySet(sources), issuer, audience, now: new Date(nowMs) };
-  const engine = chooseEngine();
-  const syncOptions = engine === null ? null : { ...options, verifySignature: engine.verifySignature };
+  const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
   const count = io.threads ?? availableParallelism();
-  const entry = count > 1 && engine !== null ? io.workerEntry : undefined;
+  const entry = count > 1 ? io.workerEntry : undefined;
   let started: Promise<VerifierThreads> | null = null;
   const judge: Judge = {
-    options: syncOptions ?? options,
-    syncOptions,
-    write: writeOf(settings),
+    options: { keys, issuer, audience, now: new Date(nowMs), verifySignature },
+    format: formatOf(settings),
     async threads() {
       if (entry === undefined) return null;
       started ??= startVerifiers(entry, settings, count);
@@ -201,10 +158,7 @@ function exitCode(tally: Tally): number {
 }
 
 async function openPictures(paths: readonly string[], stdin: Bytes, io: VerifyIo) {
-  const [{ openCodes }, { pictureLimits, startPictureThread }] = await Promise.all([
-    import("./qr.ts"),
-    import("./picture-thread.ts"),
-  ]);
+  const { openCodes, pictureLimits, startPictureThread } = await import("./pictures.ts");
   const entry = io.workerEntry ?? new URL("../main.ts", import.meta.url);
   return openCodes(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
 }
@@ -220,7 +174,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const { paths, profile, settings } = command;
   const progress = command.qr ? null : await createProgress(paths);
   const { judge, close } = await createJudge(command, io);
-  const { printer, tally, flush } = createPrinter(io, formatOf(settings), progress);
+  const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
   const keyFiles = [profile.jwks, profile.keyHistory].filter((path) => path !== undefined);
   try {
     const stdin = io.stdin ?? process.stdin;
@@ -271,7 +225,7 @@ function processIo(): VerifyIo {
 }
 
 /** Waits for a reader that is slower, so that memory stays bounded; an error is for the stream's own listener. */
-function writeAll(piece: string | Uint8Array): Promise<void> {
+function writeAll(piece: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(piece, () => resolve()));
 }
 

@@ -12,10 +12,6 @@ type NativeDecoder = {
   fromBase64(text: string, options: Base64Options): Uint8Array<ArrayBuffer>;
 };
 
-type NativeWriter = Uint8Array & {
-  setFromBase64(text: string, options: Base64Options): { read: number; written: number };
-};
-
 const base64url: Base64Options = { alphabet: "base64url" };
 
 const characters64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -84,31 +80,6 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
     return bytes.length === Math.floor((text.length * 3) / 4) ? bytes : null;
   } catch {
     return null;
-  }
-}
-
-function isNativeWriter(target: Uint8Array): target is NativeWriter {
-  return typeof (target as Partial<NativeWriter>).setFromBase64 === "function";
-}
-
-/**
- * Decodes canonical base64url into memory that is used again and again: making an array costs more than
- * decoding a signature.
- *
- * @param text the text, unpadded
- * @param target where the bytes are written, from its beginning
- * @returns how many were written, or -1 when the text is not canonical, the target is too small or the
- * runtime does not have the method; `decodeBase64url` tells which
- */
-export function decodeBase64urlInto(text: string, target: Uint8Array): number {
-  const length = Math.floor((text.length * 3) / 4);
-  if (!isNativeWriter(target) || text.length % 4 === 1 || length > target.length || hasSpareBits(text))
-    return -1;
-  try {
-    const { read, written } = target.setFromBase64(text, base64url);
-    return read === text.length && written === length ? written : -1;
-  } catch {
-    return -1;
   }
 }
 

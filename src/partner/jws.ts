@@ -1,6 +1,6 @@
 /** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, so that nothing in it steers us. */
 
-import { decodeBase64url, decodeBase64urlInto } from "./base64url.ts";
+import { decodeBase64url } from "./base64url.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 
@@ -36,45 +36,6 @@ export function splitCompactJws(text: string): CompactJws | Refusal {
   if (payload === null || signature === null) return refuse("BASE64URL_NOT_CANONICAL");
   const signingInput = ascii.encode(text.slice(0, second));
   return { protectedHeader: text.slice(0, first), payload, signingInput, signature };
-}
-
-/** The longest payload and signature that are read into memory that is used again. */
-const maxReusedBytes = 16 * 1024;
-const payloadMemory = new Uint8Array(maxReusedBytes);
-const signatureMemory = new Map<number, Uint8Array<ArrayBuffer>>();
-const signatureBytes = [256, 384, 512];
-
-/** A signature of the usual lengths always goes to the same array, so no view of it has to be made. */
-function signatureTarget(length: number): Uint8Array<ArrayBuffer> | null {
-  if (!signatureBytes.includes(length)) return null;
-  const target = signatureMemory.get(length) ?? new Uint8Array(length);
-  signatureMemory.set(length, target);
-  return target;
-}
-
-/**
- * Splits the JWS at the end of a line of bytes without making new arrays: the parts are valid until the next
- * call, and the signing input is a view of its bytes.
- *
- * @param text the JWS
- * @param bytes the bytes in which it stands
- * @param start where it begins there
- * @returns null when anything about it is unusual; `splitCompactJws` then tells what
- */
-export function splitLineJws(text: string, bytes: Uint8Array<ArrayBuffer>, start: number): CompactJws | null {
-  const first = text.indexOf(".");
-  const second = text.indexOf(".", first + 1);
-  if (first < 1 || second === -1) return null;
-  const signature = signatureTarget(Math.floor(((text.length - second - 1) * 3) / 4));
-  if (signature === null || decodeBase64urlInto(text.slice(second + 1), signature) === -1) return null;
-  const length = decodeBase64urlInto(text.slice(first + 1, second), payloadMemory);
-  if (length === -1) return null;
-  return {
-    protectedHeader: text.slice(0, first),
-    payload: payloadMemory.subarray(0, length),
-    signingInput: bytes.subarray(start, start + second),
-    signature,
-  };
 }
 
 /**

@@ -84,7 +84,7 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
 
 /** A text that the service wrote; null for any other, which the strict reader judges. */
 function readWrittenForm(text: string): Form | null {
-  const written = cutWrittenEnvelope({ text, start: 0, end: text.length });
+  const written = cutWrittenEnvelope(text);
   if (written === null) return null;
   const jws = splitCompactJws(written.outer.signature);
   // A signature in an unusual form may be written with escapes: only the strict reader knows those.
@@ -124,7 +124,7 @@ function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
 }
 
 /** Every check that needs no cryptography and comes before it. */
-export function open(form: Form | Refusal, options: VerifyOptions): Opened | Verification {
+function open(form: Form | Refusal, options: VerifyOptions): Opened | Verification {
   const draft = beginVerification();
   if (form instanceof Refusal) return fail(draft, "form", form);
   note(draft, form.outer === null ? outcomes.bare : outcomes.envelope);
@@ -194,7 +194,7 @@ function readPayload({ jws, written }: Opened): JsonObject | Refusal {
 }
 
 /** Every check after the cryptography. */
-export function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
+function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
@@ -204,7 +204,7 @@ export function judge(opened: Opened, isGood: boolean | null, options: VerifyOpt
 }
 
 /** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
-export function assertOptions(options: VerifyOptions): void {
+function assertOptions(options: VerifyOptions): void {
   const { issuer, audience, now, clockToleranceSeconds = 0 } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
@@ -253,7 +253,7 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   return judge(opened, verifyNow(opened, options), options);
 }
 
-export function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
+function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
   const { jws, key } = opened;
   try {
     return options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;

@@ -17,8 +17,6 @@ export type WrittenEnvelope = {
   readonly outer: OuterMembers;
   /** The result as it stands in the envelope, and as `JSON.stringify` writes it. */
   readonly resultText: string;
-  /** Where `outer.signature` begins in the text. */
-  readonly signatureStart: number;
 };
 
 const opening = '{"verificationId":"';
@@ -93,25 +91,16 @@ function parseResult(text: string): JsonObject | null {
 /** Up to here no nesting can take much memory, and a profile fits in. */
 const usualResultLength = 16 * 1024;
 
-/** A text in which an envelope may stand, and how the characters of its result are to be read. */
-export type Stretch = {
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-  /** The result between two indexes; null when its bytes are no text. Left out when `text` is the text itself. */
-  readonly readResult?: (start: number, end: number) => string | null;
-};
-
 /**
  * Cuts an envelope.
  *
- * @param stretch one envelope; a carriage return may follow
+ * @param text one envelope; a carriage return may follow
  * @returns its members, or null when it is not written as the service writes it
  */
-export function cutWrittenEnvelope({ text, start, end, readResult }: Stretch): WrittenEnvelope | null {
-  if (!text.startsWith(opening, start)) return null;
-  const last = text.charCodeAt(end - 1) === 0x0d ? end - 1 : end;
-  const idStart = start + opening.length;
+export function cutWrittenEnvelope(text: string): WrittenEnvelope | null {
+  if (!text.startsWith(opening)) return null;
+  const last = text.endsWith("\r") ? text.length - 1 : text.length;
+  const idStart = opening.length;
   const idEnd = endOfText(text, idStart, verifiedAt);
   if (idEnd === -1) return null;
   const timeStart = idEnd + verifiedAt.length;
@@ -133,7 +122,7 @@ export function cutWrittenEnvelope({ text, start, end, readResult }: Stretch): W
   if (signatureEnd === -1) return null;
   const kidStart = signatureEnd + signatureKid.length;
   const kidEnd = endOfText(text, kidStart, closing);
-  // What ends elsewhere than the line belongs to another one, or has something behind it.
+  // What ends before the text does has something behind it.
   if (kidEnd === -1 || kidEnd + closing.length !== last) return null;
 
   const verificationId = text.slice(idStart, idEnd);
@@ -145,10 +134,9 @@ export function cutWrittenEnvelope({ text, start, end, readResult }: Stretch): W
   // The rest of the signature is plain when it is base64url, which whoever decodes it finds out.
   const header = jws.slice(0, jws.indexOf("."));
   if (!isPlainIssuer(iss) || !isPlainAudience(aud) || !isPlainKid(kid) || !isPlainHeader(header)) return null;
-  const resultText =
-    readResult === undefined ? text.slice(resultStart, resultEnd) : readResult(resultStart, resultEnd);
-  const value = resultText === null ? null : parseResult(resultText);
-  if (resultText === null || value === null) return null;
+  const resultText = text.slice(resultStart, resultEnd);
+  const value = parseResult(resultText);
+  if (value === null) return null;
   return {
     outer: {
       verificationId,
@@ -160,7 +148,6 @@ export function cutWrittenEnvelope({ text, start, end, readResult }: Stretch): W
       signatureKid: kid,
     },
     resultText,
-    signatureStart,
   };
 }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type PictureLimits, pictureLimits } from "../../../cli/verify/picture-thread.ts";
+import { type PictureLimits, pictureLimits } from "../../../cli/verify/pictures.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
 import { splitIntoCodes } from "../../../src/partner/envelope-codes.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";

@@ -37,7 +37,7 @@ export async function run(
   let [stdout, stderr] = ["", ""];
   const code = await runVerify(args, {
     stdout: (text) => {
-      stdout += typeof text === "string" ? text : Buffer.from(text).toString();
+      stdout += text;
     },
     stderr: (text) => {
       stderr += text;

@@ -6,18 +6,8 @@ import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { Check, KeyTrust, Verification } from "../../src/partner/verification.ts";
 import { printable } from "../terminal/printable.ts";
 
-/** Receives text and bytes in UTF-8. */
-export type Output = { append(text: string): void; appendBytes(bytes: Uint8Array): void };
-
 /** One verification as text. */
 export type Format = (verification: Verification, location: Location) => string;
-
-/** Writes one verification; `resultText` is the JSON of the result, when it is at hand. */
-export type Write = (
-  output: Output,
-  verdict: { readonly verification: Verification; readonly resultText?: string | undefined },
-  location: Location,
-) => void;
 
 /** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
@@ -62,38 +52,15 @@ function createTrustJson(): (trust: KeyTrust | null) => string {
 
 const trustJson = createTrustJson();
 
-function jsonBeforeChecks(verification: Verification, resultText: string | undefined): string {
-  const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
-  const resultJson = result === null ? "null" : escaped(resultText ?? JSON.stringify(result));
-  return (
-    `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
-    `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
-    `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
-    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},"result":${resultJson},` +
-    `"trust":${trustJson(verification.trust)},"checks":`
-  );
-}
-
-function jsonAfterChecks({ file, place }: Location): string {
-  const { line, index } = place;
-  return `,"file":${quoteFile(file)}${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`;
-}
-
-function checksText({ checks }: Verification): string {
-  return escaped(JSON.stringify(checks));
-}
-
 /** Accepted envelopes share their list of checks, which is the longest part of a line: it is written once. */
-const checksBytes = new WeakMap<readonly Check[], Uint8Array>();
-const encoder = new TextEncoder();
+const checksTexts = new WeakMap<readonly Check[], string>();
 
-function bytesOfChecks(verification: Verification): Uint8Array {
-  const { checks, valid } = verification;
-  const known = checksBytes.get(checks);
+function checksJson({ checks, valid }: Verification): string {
+  const known = checksTexts.get(checks);
   if (known !== undefined) return known;
-  const bytes = encoder.encode(checksText(verification));
-  if (valid) checksBytes.set(checks, bytes);
-  return bytes;
+  const json = escaped(JSON.stringify(checks));
+  if (valid) checksTexts.set(checks, json);
+  return json;
 }
 
 /**
@@ -102,8 +69,18 @@ function bytesOfChecks(verification: Verification): Uint8Array {
  * @param verification the verdict
  * @param location where the envelope stood
  */
-export function formatJson(verification: Verification, location: Location): string {
-  return jsonBeforeChecks(verification, undefined) + checksText(verification) + jsonAfterChecks(location);
+export function formatJson(verification: Verification, { file, place }: Location): string {
+  const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
+  const { line, index } = place;
+  return (
+    `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
+    `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
+    `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
+    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},` +
+    `"result":${escaped(JSON.stringify(result))},"trust":${trustJson(verification.trust)},` +
+    `"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
+    `${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`
+  );
 }
 
 const colors = { valid: 32, refused: 31, undecidable: 33 };
@@ -188,16 +165,4 @@ export function formatHuman(verification: Verification, location: Location, colo
 /** The form of the output: objects, or text for people. */
 export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
   return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
-}
-
-/** The same text as `formatOf` gives, as bytes. */
-export function writeOf(form: { json: boolean; color: boolean }): Write {
-  const format = formatOf(form);
-  if (!form.json)
-    return (output, { verification }, location) => output.append(format(verification, location));
-  return (output, { verification, resultText }, location) => {
-    output.append(jsonBeforeChecks(verification, resultText));
-    output.appendBytes(bytesOfChecks(verification));
-    output.append(jsonAfterChecks(location));
-  };
 }

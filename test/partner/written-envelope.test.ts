@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createPublicKey, verify } from "node:crypto";
-import { readLineBlock } from "../../src/partner/input.ts";
+import { endsAsEnvelope, readLineBlock } from "../../src/partner/input.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
+import { decodeUtf8 } from "../../src/partner/strict-json.ts";
 import { unopened } from "../../src/partner/verification.ts";
 import { verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
-import { verifyLineSync } from "../../src/partner/verify-line.ts";
+import { cutWrittenEnvelope } from "../../src/partner/written-envelope.ts";
 import { audience, envelope, issuer, keys, now, result } from "../fixtures/envelope-tokens.ts";
 
 const jwk = keys.active.jwk;
@@ -27,10 +28,10 @@ const lines = [
   envelope({ result: { ...result, profile: { signature: "x", deep: [[[1.5]]] } } }),
 ].map((one) => Buffer.from(JSON.stringify(one)));
 
+/** What `tvs verify` says of the text of a line; null when the line may be something else than one envelope. */
 function short(line: Buffer) {
-  const bytes = new Uint8Array(line);
-  const block = { bytes, latin1: line.toString("latin1") };
-  return verifyLineSync(block, 0, bytes.length, options);
+  const text = decodeUtf8(line);
+  return text === null || !endsAsEnvelope(text) ? null : verifyEnvelopeSync(text, options);
 }
 
 /** The reader that knows no short cut: what is parsed already is never cut. */
@@ -92,37 +93,15 @@ function mutate(line: Buffer, random: (below: number) => number): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-describe("verifyLineSync", () => {
-  test("takes what the service writes, and says the same", () => {
+describe("an envelope in the service's own writing", () => {
+  test("is cut, and judged as the strict reader judges it", () => {
     for (const line of lines) {
-      const verdict = short(line);
-      expect(verdict).not.toBeNull();
-      expect([verdict?.verification]).toEqual(strict(line));
+      expect(cutWrittenEnvelope(line.toString())).not.toBeNull();
+      expect([short(line)]).toEqual(strict(line));
     }
   });
 
-  test("gives the text of the result that is signed", () => {
-    const [first = Buffer.alloc(0)] = lines;
-    expect(short(first)?.resultText).toBe(JSON.stringify(result));
-    const edited = Buffer.from(JSON.stringify({ ...envelope(), result: { ...result, status: "EXPIRED" } }));
-    expect(short(edited)?.verification.reason).toBe("OUTER_RESULT_DIFFERS");
-    expect(short(edited)?.resultText).toBeUndefined();
-  });
-
-  test("never disagrees with the strict reader over mutated envelopes", () => {
-    const random = createRandom(20261121);
-    let taken = 0;
-    for (let round = 0; round < 6000; round++) {
-      const line = mutate(lines[round % lines.length] ?? Buffer.alloc(0), random);
-      const verdict = line.includes(0x0a) ? null : short(line);
-      if (verdict === null) continue;
-      taken++;
-      expect({ round, found: [verdict.verification] }).toEqual({ round, found: strict(line) });
-    }
-    expect(taken).toBeGreaterThan(500);
-  });
-
-  test("leaves every other spelling to the strict reader", () => {
+  test("in every other spelling is left to the strict reader", () => {
     const text = JSON.stringify(envelope());
     const others = [
       ` ${text}`,
@@ -135,6 +114,38 @@ describe("verifyLineSync", () => {
       text.replace('"verifiedAt"', '"verifiedat"'),
       `${text}${text}`,
     ];
-    for (const other of others) expect(short(Buffer.from(other))).toBeNull();
+    for (const other of others) expect(cutWrittenEnvelope(other)).toBeNull();
+  });
+});
+
+describe("a line that ends as an envelope", () => {
+  test("never gets another verdict than from the strict reader, over mutated envelopes", () => {
+    const random = createRandom(20261121);
+    let taken = 0;
+    for (let round = 0; round < 6000; round++) {
+      const line = mutate(lines[round % lines.length] ?? Buffer.alloc(0), random);
+      const verification = line.includes(0x0a) ? null : short(line);
+      if (verification === null) continue;
+      taken++;
+      expect({ round, found: [verification] }).toEqual({ round, found: strict(line) });
+    }
+    expect(taken).toBeGreaterThan(500);
+  });
+
+  test("is no batch, no list, and has nothing behind it", () => {
+    const text = JSON.stringify(envelope());
+    const others = [
+      `[${text}]`,
+      `{"count":1,"results":[${text}]}`,
+      `{"count":1,"results":[${text}],"kid":"k"}`,
+      `{"results":[],"note":",\\"signature\\":","signatureKid":"k"}`,
+      `${text} `,
+      "a.b.c",
+      '","signatureKid":"',
+    ];
+    for (const other of others)
+      expect({ other, ends: endsAsEnvelope(other) }).toEqual({ other, ends: false });
+    expect(endsAsEnvelope(text)).toBe(true);
+    expect(endsAsEnvelope(`${text}\r`)).toBe(true);
   });
 });
