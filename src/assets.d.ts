@@ -39,3 +39,29 @@ declare module "*.bundle.js" {
   const text: string;
   export default text;
 }
+
+/** The receivers of webhooks, which the getting-started page shows. */
+declare module "*.mjs" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.py" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.php" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.java" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.go" {
+  const text: string;
+  export default text;
+}

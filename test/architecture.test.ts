@@ -60,7 +60,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "package.json",
     "package-lock.json",
   ],
-  server: ["server", "domain", "partner", "certificate", "config", "log", "metrics"],
+  server: ["server", "domain", "partner", "certificate", "config", "log", "metrics", "data"],
   store: ["store", "domain", "partner", "config", "log", "metrics"],
   signing: ["signing", "domain", "partner", "config", "log", "metrics"],
   delivery: ["delivery", "domain", "partner", "config", "log", "metrics"],

@@ -102,6 +102,7 @@ describe("the page", () => {
       for (const width of [375, 1280]) {
         await page.setViewportSize({ width, height: 800 });
         await page.goto(site.url + path);
+        for (const summary of await page.locator("summary").all()) await summary.click();
         expect(await axeFindings(page)).toEqual([]);
         expect(await overflowPx(page)).toBe(0);
       }

@@ -1,4 +1,10 @@
+import receiverJava from "../../../data/receivers/Receiver.java" with { type: "text" };
+import receiverGo from "../../../data/receivers/receiver.go" with { type: "text" };
+import receiverMjs from "../../../data/receivers/receiver.mjs" with { type: "text" };
+import receiverPhp from "../../../data/receivers/receiver.php" with { type: "text" };
+import receiverPy from "../../../data/receivers/receiver.py" with { type: "text" };
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
+import { retryStepsMs } from "../../domain/webhook-schedule.ts";
 
 /** What the commands are written for. */
 export type Surroundings = {
@@ -73,6 +79,21 @@ export const verifyWithTvs = {
   --issuer ${issuer} --audience "$PARTNER_ID"`,
 } satisfies Commands;
 
+/** Reads a certificate, which only the page for people makes. */
+export const verifyCertificate = ({ issuer }: Surroundings) =>
+  `tvs verify --qr certificate.pdf --jwks jwks.json --key-history key-history.jose \\
+  --issuer ${issuer} --audience "$PARTNER_ID"`;
+
+/** The library that `tvs verify` uses, out of the service's source. */
+export const verifyWithLibrary = ({ issuer, partnerId }: Surroundings) =>
+  `import { createKeySet } from "./src/partner/key-set.ts";
+import { verifyEnvelope } from "./src/partner/verify-envelope.ts";
+
+const expected = { issuer: "${issuer}", audience: "${partnerId}" };
+const keys = await createKeySet({ jwks, keyHistory, issuer: expected.issuer });
+const verdict = await verifyEnvelope(text, { keys, ...expected });
+if (!verdict.valid) throw new Error(verdict.reason);`;
+
 /** Fetches a package, which the test of this page leaves to the project's own. */
 export const installJose = { id: "install-jose", lines: () => "npm install jose" } satisfies Commands;
 
@@ -101,43 +122,20 @@ node verify.mjs`,
 export const receiver = {
   id: "receiver",
   lines: () => `cat > receiver.mjs <<'END'
-import { createHmac, timingSafeEqual } from "node:crypto";
-import { createServer } from "node:http";
-import { env } from "node:process";
-
-const secret = env.WEBHOOK_SECRET; // the whole text, whsec_ included
-const handled = new Set();
-
-function genuine(header, rawBody) {
-  const parts = header.split(",").map((part) => part.split("="));
-  const times = parts.filter(([name]) => name === "t").map(([, value]) => value);
-  if (times.length !== 1 || !/^[0-9]+$/.test(times[0])) return false;
-  if (Math.abs(Date.now() / 1000 - Number(times[0])) > 300) return false;
-  const expected = createHmac("sha256", secret).update(times[0] + ".").update(rawBody).digest();
-  return parts.some(([name, value = ""]) => {
-    const given = Buffer.from(value, "hex");
-    return name === "v1" && given.length === 32 && timingSafeEqual(given, expected);
-  });
-}
-
-createServer(async (request, response) => {
-  const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const rawBody = Buffer.concat(chunks);
-  if (!genuine(request.headers["x-agency-signature"] ?? "", rawBody)) {
-    response.writeHead(400).end();
-    return;
-  }
-  const event = JSON.parse(rawBody);
-  if (!handled.has(event.eventId)) console.log(event.eventType, event.data.regNo);
-  handled.add(event.eventId);
-  response.writeHead(204).end();
-}).listen(9876, "127.0.0.1");
+${receiverMjs.trimEnd()}
 END
 export WEBHOOK_SECRET='${trySecret}'
 node receiver.mjs & RECEIVER=$!
 sleep 1`,
 } satisfies Commands;
+
+/** The same receiver in other languages. */
+export const receivers: readonly { readonly language: string; readonly source: string }[] = [
+  { language: "Python", source: receiverPy },
+  { language: "PHP", source: receiverPhp },
+  { language: "Java", source: receiverJava },
+  { language: "Go", source: receiverGo },
+];
 
 export const delivery = {
   id: "delivery",
@@ -170,3 +168,15 @@ export const teachers = sandboxTeachers.map(({ regNo: number, tId, nin, shows })
   nin,
   shows,
 }));
+
+function durationText(ms: number): string {
+  const [seconds, minutes] = [ms / 1000, ms / 60_000];
+  if (seconds < 60) return `${seconds} s`;
+  return minutes < 60 ? `${minutes} min` : `${minutes / 60} h`;
+}
+
+/** The waits between the attempts of a delivery, as a sentence has them. */
+export const retryWaits = retryStepsMs
+  .map(durationText)
+  .join(", ")
+  .replace(/, ([^,]+)$/, " and $1");

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { reasons } from "../../partner/contract.ts";
 import type { DemoOffer } from "../demo-offer.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
@@ -45,6 +46,11 @@ function commands(step: steps.Commands, at: steps.Surroundings): Markup {
   return html`<pre id="run-${step.id}" tabindex="0" role="region" aria-label="${label}"><code>${step.lines(at)}</code></pre>`;
 }
 
+/** A text to read, which scrolls by itself where it is wider than the page. */
+function listing(label: string, text: string): Markup {
+  return html`<pre tabindex="0" role="region" aria-label="${label}"><code>${text.trimEnd()}</code></pre>`;
+}
+
 function guide(at: steps.Surroundings, offered: boolean): Markup {
   const run = (step: steps.Commands) => commands(step, at);
   return html`<h1>Getting started for partner agencies</h1>
@@ -55,7 +61,8 @@ the scripts. A call that is refused prints why.</p>
 ${place(at)}
 ${gettingKey(at, offered, run)}
 ${calling(at, run)}
-${verifying(run)}
+${verifying(at, run)}
+${keeping(at)}
 ${webhooks(run)}
 ${live}`;
 }
@@ -100,7 +107,11 @@ proof. Send a new <code>Idempotency-Key</code> with each new question and the sa
 first answer again and costs no day quota.</p>
 <h3>The other look-ups, and a batch</h3>
 ${run(steps.otherCalls)}
-<p>A NIN goes in the body, never in an address. A batch has up to 100 items, and an answer for each or none at all.</p>
+<p>A look-up is judged by the purpose <code>GENERAL_PUBLIC_VERIFICATION</code>. A NIN goes in the body, never in an address. A batch
+has up to 100 items, and an answer for each or none at all. Instead of <code>Authorization: Bearer</code> you can send the
+header <code>x-agency-api-key</code>, or use a client certificate that the operator has registered.</p>
+<p><code>"eligible":false</code> says why in <code>reasons</code>. The codes are stable and never change their meaning:
+${reasons.map((reason, index) => html`${index === 0 ? "" : ", "}<code>${reason}</code>`)}.</p>
 ${sandbox ? teacherTable : ""}`;
 }
 
@@ -113,7 +124,7 @@ const teacherTable = html`<h3>Teachers to try</h3>
 `,
 )}</tbody></table></div>`;
 
-function verifying(run: Run): Markup {
+function verifying(at: steps.Surroundings, run: Run): Markup {
   return html`<h2 id="verify">3. Verify it</h2>
 <p>Verify every envelope you rely on, and read only what is signed. Save the public keys; verifying needs no network
 after that.</p>
@@ -122,6 +133,9 @@ ${run(steps.keep)}
 which checks it in your browser. Or with the service’s own program, <code>tvs</code>, one file that the operator can give
 you; it needs no service of its own and no network:</p>
 ${run(steps.verifyWithTvs)}
+<p>Its exit code is 0 when everything is valid, 1 when anything is refused, else 2 when anything could not be judged: an
+unknown key, an unreadable file, or a text that is no envelope. <code>valid</code> means genuine, not licensed: the
+<code>answer</code> line says what was answered.</p>
 <p>With any library for JWS (RFC 7515), for example <code>jose</code>:</p>
 ${run(steps.installJose)}
 ${run(steps.verifyWithJose)}
@@ -135,7 +149,33 @@ ${run(steps.verifyWithJose)}
 <li>Decide by the signed <code>result</code>. If the one outside differs, someone has changed it.</li>
 <li>For an old envelope: its key was not compromised when it signed. The signed key history says so; <code>tvs verify</code> checks it.</li>
 </ul>
-<p>Keep the envelope together with the key set and the key history. They suffice to prove, years later, what was attested to you. Fetch both from this service yourself: a key history that comes with an envelope from somebody else proves nothing.</p>`;
+<details><summary>In TypeScript, with the library that <code>tvs verify</code> uses</summary>
+<p>It lies in the service’s source under <code>src/partner</code>, needs neither Node nor a package, and runs in browsers too.</p>
+${listing("Verifying in TypeScript", steps.verifyWithLibrary(at))}
+</details>`;
+}
+
+function keeping(at: steps.Surroundings): Markup {
+  return html`<h3 id="keep">Keep it for years</h3>
+<p>Keep the envelope together with the key set and the key history. They suffice to prove, years later, what was
+attested to you. Fetch both from this service yourself: a key history that comes with an envelope from somebody else
+proves nothing, because who forges the one can forge the other.</p>
+<ul>
+<li>With both files given, the key history counts only when the key that signed it is in the key set; else everything is
+refused with <code>KEY_HISTORY_NOT_ANCHORED</code>. That says nothing about the envelope: fetch both files again.</li>
+<li>With <code>--key-history</code> alone, trust rests on that file, and <code>tvs verify</code> says so. A compromise that
+came later is not in it.</li>
+<li><code>--anchor KID</code> accepts a key history only from that key. Its id is the <code>activeKid</code> of the health
+document.</li>
+</ul>
+<p>The page <a href="../../verify-envelope">Verify an envelope</a> prints a genuine answer as a <strong>certificate</strong>, with the
+signature in QR codes. Only the codes prove anything, so read them back: open the PDF, a screenshot or photographs of all
+codes on the same page, or</p>
+${listing("Reading a certificate back", steps.verifyCertificate(at))}
+<p>PNG, JPEG and PDF are read, up to 20 MiB and 40 million pixels (120 million in the pictures of a PDF), for at most
+30 seconds and 512 MiB of memory. Each code holds one line, <code>TVS1:number/total:tag:part</code>; the parts in order, from
+1, are the compact JWS. The tag, the first 8 characters of the base64url of its SHA-256, keeps the codes of two
+certificates apart.</p>`;
 }
 
 function webhooks(run: Run): Markup {
@@ -144,13 +184,27 @@ function webhooks(run: Run): Markup {
 (<code>https</code>, a public address); you get a secret, <code>whsec_…</code>, shown once. A receiver without any
 package:</p>
 ${run(steps.receiver)}
+${steps.receivers.map(
+  ({ language, source }) => html`<details><summary>The same receiver in ${language}</summary>
+${listing(`A receiver in ${language}`, source)}
+</details>
+`,
+)}
 <p>Try it with a delivery that you sign yourself. It prints 204 for the genuine one and 400 for the forged one:</p>
 ${run(steps.delivery)}
 <ul>
-<li>Sign and compare the bytes as they came, before anything parses them. During a rotation there are two <code>v1</code>: one that matches suffices.</li>
-<li>Answer 2xx within 15 seconds, and work afterwards. Anything else is tried again, ten times over three days.</li>
+<li>The header <code>X-AGENCY-Signature</code> is <code>t=…,v1=…</code>: the time in seconds, and the HMAC-SHA256 of that time, a
+dot and the body, in lower-case hexadecimal, keyed with the whole text of the secret.</li>
+<li>Compute it over the bytes as they came, before anything parses them; compare in constant time; refuse a time more than 300
+seconds away. While the secret is rotated there are two <code>v1</code>, never more: one that matches suffices.</li>
+<li>Answer 2xx within 15 seconds, and work afterwards. Anything else, a redirect too, is tried again after
+${steps.retryWaits} (up to 20 % later), then given up until the operator retries it. <code>Retry-After</code> is honoured up
+to twice the wait; 410 switches the endpoint off.</li>
 <li>An event comes at least once, and not always in order: remember each <code>eventId</code>, and go by <code>occurredAt</code>.</li>
-</ul>`;
+</ul>
+<p><code>tvs verify-webhook body.json --secret @secret.txt --signature "t=…,v1=…"</code> checks a delivery that you kept, and so
+does the page <a href="../../verify-envelope">Verify an envelope</a>. Test vectors for your own code are in the service’s source,
+in <code>test/fixtures/webhooks/vectors.json</code>.</p>`;
 }
 
 const live = html`<h2 id="live">5. Going live</h2>
@@ -165,4 +219,4 @@ const live = html`<h2 id="live">5. Going live</h2>
 <li>Keep your clock right: webhook signatures are good for 300 seconds.</li>
 <li>If a key or secret may be known to others, tell the operator at once. Two keys can be live while you change over.</li>
 </ol>
-<p>Everything else stands in the <a href="docs">API reference</a> and in the <a href="openapi.json">OpenAPI document</a>.</p>`;
+<p>Everything else is in the <a href="docs">API reference</a> (as <a href="openapi.json">OpenAPI (JSON)</a>).</p>`;
