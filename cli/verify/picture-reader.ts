@@ -8,12 +8,10 @@ import { parentPort } from "node:worker_threads";
 import { inflateSync } from "node:zlib";
 import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
-import { type PdfReader, PdfTooLarge, readPdfImages } from "../../src/certificate/pdf.ts";
-import { loadPdfLibrary } from "../../src/certificate/pdf-library.ts";
+import { loadPdfLibrary, type PdfReader, PdfTooLarge, readPdfImages } from "../../src/certificate/pdf.ts";
 import { fileKind, maxImagePixels, type Pixels } from "../../src/certificate/pixels.ts";
-import { readPngHeader } from "../../src/certificate/png-chunks.ts";
-import { scanCodes } from "../../src/certificate/scan.ts";
-import { joinCodes } from "../../src/partner/envelope-codes.ts";
+import { readPngHeader } from "../../src/certificate/png.ts";
+import { createCodeReader } from "../../src/certificate/scan.ts";
 
 /** What was found in one file, or why nothing could be, in words for its sender. */
 export type PictureAnswer = { readonly texts: readonly string[] } | { readonly problem: string };
@@ -81,7 +79,7 @@ async function* decodePdf(bytes: Uint8Array): AsyncGenerator<Pixels> {
   }
 }
 
-async function* picturesOf(bytes: Uint8Array): AsyncGenerator<Pixels> {
+async function* decode(bytes: Uint8Array): AsyncGenerator<Pixels> {
   const kind = fileKind(bytes);
   if (kind === "pdf") yield* decodePdf(bytes);
   else if (kind === "png") yield decodePng(bytes);
@@ -97,20 +95,21 @@ function collectGarbage(): void {
   (globalThis as { Bun?: { gc(isForced: boolean): void } }).Bun?.gc(true);
 }
 
+async function* picturesOf(bytes: Uint8Array): AsyncGenerator<Pixels> {
+  for await (const pixels of decode(bytes)) {
+    collectGarbage();
+    yield pixels;
+  }
+}
+
 /** Runs the loop: files come in one after another, and what the codes of each say goes out. */
 export async function runPictureReader(): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("pictures are read in a worker thread");
-  const texts = new Set<string>();
-  const isEnough = async (found: readonly string[]) => "jws" in (await joinCodes([...texts, ...found]));
+  const readCodes = createCodeReader();
   const read = async (bytes: Uint8Array): Promise<PictureAnswer> => {
     try {
-      for await (const pixels of picturesOf(bytes)) {
-        collectGarbage();
-        for (const text of await scanCodes(pixels, isEnough)) texts.add(text);
-        if (await isEnough([])) break;
-      }
-      return { texts: [...texts] };
+      return { texts: await readCodes(picturesOf(bytes)) };
     } catch (error) {
       if (error instanceof PictureProblem) return { problem: error.message };
       throw error;

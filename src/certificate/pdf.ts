@@ -1,5 +1,5 @@
 /**
- * Takes the pictures out of a PDF. A certificate that a browser saved holds each code as a picture without loss; a
+ * The pictures of a PDF. A certificate that a browser saved holds each code as a picture without loss; a
  * scanned one holds a picture of each page. Fonts, text and drawings are not looked at.
  */
 
@@ -140,4 +140,13 @@ export async function* readPdfImages(bytes: Uint8Array, reader: PdfReader): Asyn
   } finally {
     await opening.destroy();
   }
+}
+
+/**
+ * The text of pdf.js, which the page serves to those who open a PDF and `tvs verify --qr` runs itself: as text, because
+ * the compiled program can hold a file either as text or as code, and this way it holds it once.
+ */
+export async function loadPdfLibrary(): Promise<string> {
+  const library: object = await import("unpdf/pdfjs", { with: { type: "text" } });
+  return String("default" in library ? library.default : "");
 }

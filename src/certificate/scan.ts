@@ -1,6 +1,7 @@
-/** Finds the QR codes of a picture. The reader finds one code at a time, so each one found is painted over. */
+/** The QR codes of pictures. The reader finds one code at a time, so each one found is painted over. */
 
 import decodeQR, { type FinderPoints, type Point } from "qr/decode.js";
+import { joinCodes } from "../partner/envelope-codes.ts";
 import { cropped, halved, maxSide, type Pixels, shrunk } from "./pixels.ts";
 
 /** A certificate has at most 99 codes; a picture of a wallpaper of codes must come to an end as well. */
@@ -91,7 +92,7 @@ function* views(pixels: Pixels): Generator<Pixels> {
  * @param isEnough told of all that was found so far; while it says no, the picture is looked at in further ways
  * @returns the texts of the codes, each once
  */
-export async function scanCodes(
+async function scanCodes(
   pixels: Pixels,
   isEnough: (found: readonly string[]) => Promise<boolean>,
 ): Promise<string[]> {
@@ -101,4 +102,21 @@ export async function scanCodes(
     if (await isEnough([...found])) break;
   }
   return [...found];
+}
+
+/**
+ * A reader of the codes of one certificate, which may lie in several files.
+ *
+ * @returns looks at the pictures of one more file, as many as it takes, and gives the texts of all codes so far
+ */
+export function createCodeReader(): (pictures: AsyncIterable<Pixels>) => Promise<readonly string[]> {
+  const texts = new Set<string>();
+  const isEnough = async (found: readonly string[]) => "jws" in (await joinCodes([...texts, ...found]));
+  return async (pictures) => {
+    for await (const pixels of pictures) {
+      for (const text of await scanCodes(pixels, isEnough)) texts.add(text);
+      if (await isEnough([])) break;
+    }
+    return [...texts];
+  };
 }

@@ -1,7 +1,62 @@
 import { html } from "hono/html";
-import { exampleRegNo, mayRepeat } from "./lookup-term.ts";
+import { maxTermLength, type TermKind, termKind } from "../../domain/search-term.ts";
 import type { Markup } from "./shell.ts";
 import type { Texts } from "./texts-en.ts";
+
+/** An example that has the form of a registration number. */
+const exampleRegNo = "TR/2019/LA/000001";
+
+/** What somebody entered, read as far as it can be. */
+export type Asked =
+  | { readonly term: string; readonly kind: TermKind }
+  | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
+
+/**
+ * Reads what people type or paste: white space, invisible characters and the groups in which numbers are printed
+ * ("999 000 000 01") say nothing, and full-width digits mean the same.
+ */
+export function readTerm(text: string): Asked {
+  // Length first: nothing long is worked on.
+  if (text.length > 4 * maxTermLength) return { term: "", problem: tooLong };
+  const clean = text
+    .normalize("NFKC")
+    .replace(/\p{Cf}/gu, "")
+    .trim();
+  const term = /^\+?[\d\s().-]+$/.test(clean) ? clean.replace(/[\s().-]/g, "") : clean;
+  if (term === "") return { term, problem: ({ empty }) => empty };
+  if (term.length > maxTermLength) return { term: "", problem: tooLong };
+  const kind = termKind(term);
+  if (kind === "email" && !/^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(term)) {
+    return { term, problem: ({ emailWrong }) => emailWrong };
+  }
+  if (kind !== null) return { term, kind };
+  const regNoWrong = (texts: Texts["lookup"]) => texts.regNoWrong(exampleRegNo);
+  // A few letters, then digits: a registration number that was written with other signs than slashes, or with none.
+  const isLikeRegNo = term.includes("/") || /^[a-z]{1,4}[-_\\. ]?\d/i.test(term);
+  return { term, problem: isLikeRegNo ? regNoWrong : ({ unreadable }) => unreadable };
+}
+
+function tooLong(texts: Texts["lookup"]): string {
+  return texts.tooLong(maxTermLength);
+}
+
+/**
+ * A link can stand for these alone: it ends up in histories, logs and messages, where no personal number belongs. Nor
+ * does one that lacks a digit, or its first zero, and is therefore taken for a teacher id.
+ */
+export function linkTo(term: string, kind: TermKind | null): string | null {
+  if (kind !== "regNo" && kind !== "tId") return null;
+  return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
+}
+
+/**
+ * Whether the page may show again what was entered. It may not when it is, or may be a mistyped, personal number or
+ * address, because the page may be printed, saved or seen over a shoulder.
+ */
+export function mayRepeat(term: string): boolean {
+  if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
+  return term.includes("/") || termKind(term) === "tId";
+}
 
 export type FormState = {
   /** Where the form is sent, relative to the page. */
@@ -28,7 +83,7 @@ ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autoc
 }
 
 /** What is wrong, before all else, with a way to the field. */
-export function problemNotice(title: string, error: string): Markup {
+function problemNotice(title: string, error: string): Markup {
   return html`<div class="notice bad" role="alert" aria-labelledby="problem">
 <h2 id="problem">${title}</h2>
 <p><a href="#term">${error}</a></p>

@@ -17,8 +17,7 @@ import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { PublicLimit } from "../public-api.ts";
 import type { Service } from "../service.ts";
 import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
-import { type FormState, lookupForm, lookupQuestion } from "./lookup-form.ts";
-import { type Asked, readTerm } from "./lookup-term.ts";
+import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
 import { icon, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
 import type { Texts } from "./texts-en.ts";
 

@@ -1,13 +1,12 @@
 /** The first script of the page: its forms, and what they show. Everything happens here, in the browser. */
 
-import { PageProblem } from "../../../certificate/problem.ts";
 import { certificateOf } from "./certificate.ts";
 import { byId, el } from "./dom.ts";
 import { checkTextSize, type Given, readFiles } from "./files.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
 import { listOf, outcomeOf, verdictBox } from "./outcome.ts";
-import { envelopeTexts } from "./texts.ts";
+import { envelopeTexts, PageProblem } from "./texts.ts";
 import { checkDelivery } from "./webhook.ts";
 
 /** More envelopes than a person looks through. */

@@ -1,9 +1,8 @@
 /** Brings the public keys: from this service, by the only two requests that the page ever makes, or as pasted. */
 
-import { PageProblem } from "../../../certificate/problem.ts";
 import { createKeySet, type KeySet } from "../../../partner/key-set.ts";
 import { maybeById } from "./dom.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
 type Words = EnvelopeTexts["problems"];
 /** How the page got its keys, which a certificate says. */

@@ -3,11 +3,10 @@
 import type { EligibilityResult } from "../../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";
 import type { Check, Verification } from "../../../partner/verification.ts";
-import { differencesOf } from "./compare.ts";
 import { el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
-import { answerFacts, reasonTexts, signatureFacts, writtenTime } from "./signed-values.ts";
+import { answerFacts, differencesOf, reasonTexts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
 type Tone = "good" | "bad" | "warn" | "none";

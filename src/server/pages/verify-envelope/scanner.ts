@@ -5,9 +5,8 @@
 
 import { type PdfReader, PdfTooLarge, readPdfImages } from "../../../certificate/pdf.ts";
 import { fileKind, maxImagePixels, type Pixels } from "../../../certificate/pixels.ts";
-import { readPngHeader } from "../../../certificate/png-chunks.ts";
-import { scanCodes } from "../../../certificate/scan.ts";
-import { joinCodes } from "../../../partner/envelope-codes.ts";
+import { readPngHeader } from "../../../certificate/png.ts";
+import { createCodeReader } from "../../../certificate/scan.ts";
 
 /** One file, and where pdf.js lies. */
 export type PictureJob = {
@@ -70,19 +69,11 @@ async function* picturesOf(job: PictureJob): AsyncGenerator<Pixels> {
   }
 }
 
-const texts = new Set<string>();
-
-async function isEnough(found: readonly string[]): Promise<boolean> {
-  return "jws" in (await joinCodes([...texts, ...found]));
-}
+const readCodes = createCodeReader();
 
 async function read(job: PictureJob): Promise<PictureAnswer> {
   try {
-    for await (const pixels of picturesOf(job)) {
-      for (const text of await scanCodes(pixels, isEnough)) texts.add(text);
-      if (await isEnough([])) break;
-    }
-    return { texts: [...texts] };
+    return { texts: await readCodes(picturesOf(job)) };
   } catch (error) {
     return { problem: error instanceof PictureProblem ? error.problem : "imageUnreadable" };
   }

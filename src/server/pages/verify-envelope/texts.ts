@@ -1,11 +1,292 @@
-import { type EnvelopeTexts, english } from "./texts-en.ts";
+/** Every sentence of the envelope page; the reasons of a refusal are the partner library's own. */
 
-/** The envelope page's sentences, by the tags of ../texts.ts; a language without its own gets English. */
+const english = {
+  title: "Verify an envelope",
+  lead: "Find out whether an answer of this service is genuine: the envelope or the signature that a partner kept, a printed certificate of verification, or a webhook delivery. It is checked here, in your browser. Nothing that you put in leaves this page.",
+
+  needsScript: {
+    title: "This page needs JavaScript",
+    why: "The check is made in your browser, so that nothing has to be sent to anybody. Your browser runs no scripts here, or the script has not loaded yet.",
+    how: "Without a browser, the tvs program checks the same, offline:",
+  },
+  insecure:
+    "This page came over http, and browsers do their cryptography only on pages that came over https. Open it with https://, or use tvs verify.",
+
+  modes: {
+    title: "Keys",
+    fetched: "The public keys come from this service: the page fetches them and sends nothing.",
+    toPasted: "Paste the keys instead; the page can then make no connection at all",
+    pasted: "The page can make no connection at all: your browser refuses it. Paste the public keys here.",
+    toFetched: "Fetch the keys from this service instead",
+    jwks: "Key set (JWKS)",
+    jwksHint: "The content of /v1/inter-agency/.well-known/jwks.json.",
+    history: "Key history",
+    historyHint:
+      "The content of /v1/inter-agency/.well-known/key-history. It alone is enough, and only it tells of compromised and retired keys.",
+  },
+
+  kinds: {
+    legend: "What do you have?",
+    envelope: "An envelope or a certificate",
+    webhook: "A webhook delivery",
+  },
+
+  envelope: {
+    open: "Open files, or drop them here",
+    openHint:
+      "An envelope (JSON), a bare signature, a batch answer; or a certificate as PDF, screenshot or photograph. Several pictures of one certificate are read together.",
+    paste: "Or paste the envelope or the signature",
+    issuer: "Signed by (issuer)",
+    issuerHint:
+      "The address of the service that must have signed. Empty: any issuer is accepted, and shown to you.",
+    audience: "Signed for (partner id)",
+    audienceHint:
+      "Your partner id. Empty: it is not compared, so an answer that was given to somebody else passes too; for whom it was signed is shown to you.",
+    verify: "Verify",
+  },
+
+  webhook: {
+    open: "Open the body as a file, or drop it here",
+    openHint: "The request's body, byte for byte as it was received.",
+    paste: "Or paste the body",
+    pasteHint:
+      "A body with line breaks is better opened as a file: browsers change the ends of pasted lines.",
+    header: "X-AGENCY-Signature",
+    headerHint: "The header's value: t=…,v1=…",
+    secret: "Webhook secret",
+    secretHint: "The whole secret, whsec_ included. It stays in this page and is gone when you close it.",
+    arrived: "Time of arrival",
+    arrivedHint:
+      "For example 2026-03-01T12:00:30Z. Empty: judged as of now, and a delivery that is older than 300 seconds is refused as a possible replay.",
+    verify: "Check the delivery",
+  },
+
+  busy: "Checking…",
+  reading: "Reading the picture…",
+
+  problems: {
+    title: "Cannot be decided",
+    empty: "There is nothing to verify: open a file, or paste an envelope.",
+    tooLarge:
+      "This is more than 1 MiB of text. An envelope has a few kilobytes: verify large files with tvs verify.",
+    fileTooLarge: "The file is larger than 20 MiB.",
+    imageTooLarge: "The picture has more than 40 million pixels. Make it smaller, and try again.",
+    manyFiles: "Those are more than 100 files. Verify many files with tvs verify.",
+    wrongType:
+      "This kind of file holds no envelope. Open JSON or text, or a certificate as PDF, PNG or JPEG.",
+    mixed: "Open either envelopes or pictures of one certificate, not both at once.",
+    fileUnreadable: "The file could not be read. It may have been moved, or not yet be on this device.",
+    imageUnreadable: "The picture is damaged, or of a kind that this browser does not show.",
+    pdfUnreadable: "The PDF is damaged, or it opens only with a password.",
+    pdfTooLarge:
+      "The PDF has more than 120 pictures, or more than 120 million pixels in them. Open pictures of the codes alone.",
+    pictureTooSlow:
+      "Reading the picture took too long, more than 30 seconds. Crop it to the codes, or open one picture of each code.",
+    noEnvelope: "There is no envelope in it.",
+    noCode:
+      "No QR code of a certificate was found. Take a sharper picture, straight from above, of one code at a time, and open all the pictures together.",
+    missing: (missing: string, total: number) =>
+      `The certificate has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
+    several: "The codes belong to different certificates. Open one certificate at a time.",
+    damaged: "The codes do not fit together: one of them was damaged or replaced.",
+    readerFailed:
+      "The part of this page that reads pictures could not be loaded. Check the connection, and try again.",
+    keysUnreachable: (why: string) =>
+      `The keys of this service could not be fetched (${why}). That says nothing about the envelope. Try again later, or paste the keys.`,
+    status: (status: number) => `it answered ${status}`,
+    noConnection: "no connection",
+    noKeys: "Paste the key set, the key history or both: without a key nothing can be checked.",
+    keysTooLarge: "The keys are larger than 4 MiB.",
+    badTime: "The time of arrival is not understood. Write it like 2026-03-01T12:00:30Z, or leave it empty.",
+    noSecret: "Type in the webhook secret.",
+    unexpected:
+      "Something in this page failed. Nothing is known about the envelope. Reload the page, and try again.",
+  },
+
+  verdicts: {
+    valid: "Signature: genuine",
+    refused: "Not genuine",
+    undecidable: "Cannot be decided",
+    changed: "Not genuine: it was changed after signing",
+    otherPartner: "Not for this partner",
+    badKeys: "Not accepted: the keys are bad",
+    notAnEnvelope: "Not an envelope",
+    /** Genuine is not licensed: what was answered has a verdict of its own. */
+    answer: (status: string, isEligible: boolean) =>
+      `Answer: ${status}, ${isEligible ? "eligible" : "not eligible"}`,
+    nobody: "Answer: NOT_FOUND, no such teacher",
+  },
+  /** What follows the verdict, for whom it would mislead. */
+  meanings: {
+    valid: (issuer: string) => `It was signed by ${issuer}, and nothing in it was changed since.`,
+    answer: {
+      nobody: "The service answered that no such teacher was found.",
+      person: (name: string, status: string, isEligible: boolean) =>
+        `${name}, licence ${status}, ${isEligible ? "eligible" : "not eligible"}.`,
+      because: (reasons: string) => `Because ${reasons}.`,
+    },
+    trust: (signer: string, time: string) =>
+      `Trust rests on the key history alone, which key ${signer} signed on ${time}. If it came with the envelope, it proves nothing.`,
+    changed:
+      "The signature is good, but what stands beside it is not what was signed. Only the signed values below can be trusted.",
+    otherPartner: "The signature is good, but it was given to another partner than the one you named.",
+    notCompared: (what: string) => `You gave no ${what}, so it was not compared.`,
+    issuer: "issuer",
+    audience: "partner id",
+    undecidable: "This does not mean that it is false.",
+    noEnvelope: "It says nothing about any teacher, and it is no proof that an envelope is false.",
+    foreignKeys: "If another service signed it, paste the keys of that service.",
+    code: "Code:",
+  },
+  many: (total: number, genuine: number) => `Signatures: ${genuine} of ${total} genuine`,
+  manyAnswers: (genuine: number, eligible: number) => `Answers: ${eligible} of ${genuine} eligible`,
+  item: (number: number) => `Number ${number}`,
+  tooMany: (shown: number) => `Only the first ${shown} are shown. Use tvs verify for the rest.`,
+  fromFile: (name: string) => `File ${name}`,
+
+  signed: {
+    title: "What is signed",
+    none: "No signed value can be shown: the signature was not confirmed, so nothing in this is trustworthy.",
+    verificationId: "Verification id",
+    verifiedAt: "Signed on",
+    issuer: "Signed by",
+    audience: "Signed for",
+    kid: "Key id",
+    teacher: "Teacher",
+    tId: "Teacher id",
+    regNo: "Registration number",
+    state: "State",
+    category: "Category",
+    license: "Licence",
+    certificate: "Teaching certificate",
+    eligible: "Eligible for the purpose asked about",
+    reasons: "Because",
+    source: "Source",
+    all: "Everything that is signed, as JSON",
+    yes: "Yes",
+    no: "No",
+    notFound: "No teacher was found",
+    issued: (date: string) => `issued ${date}`,
+    until: (date: string) => `until ${date}`,
+  },
+
+  differences: {
+    title: "What was changed",
+    caption: "The envelope beside its signature",
+    member: "Member",
+    signed: "Signed (trust this)",
+    outer: "Shown in the envelope",
+    differs: "differs",
+    absent: "(absent)",
+    same: "Every other member is as it was signed.",
+  },
+
+  checks: {
+    title: "Every check",
+    passed: "Passed",
+    failed: "Failed",
+    skipped: "Not made",
+    names: {
+      form: "Form",
+      header: "Signature header",
+      keySet: "Key set",
+      key: "Key",
+      signature: "Signature",
+      compromise: "Compromised key",
+      window: "Key's time of use",
+      claims: "Signed claims",
+      issuer: "Issuer",
+      audience: "Partner",
+      time: "Time of signing",
+      outer: "Unsigned copy",
+    },
+    notCompared: (what: string, value: string) => `You gave no ${what} to compare with. It is ${value}.`,
+  },
+
+  webhookVerdict: {
+    meaning: "The delivery was signed with this secret over exactly this body.",
+    noEvent: "The body is signed, but it is no event of the contract.",
+    advice: {
+      SIGNATURE_HEADER_MALFORMED:
+        "Paste the header's value only, as it was received, without the header's name.",
+      SIGNATURE_MISMATCH:
+        "Give the whole secret, whsec_ included, and the body byte for byte, before any program parsed it.",
+      OUTSIDE_REPLAY_WINDOW:
+        "The signature itself is good. To judge a delivery that was kept, give the time of its arrival.",
+    },
+    signedAt: "Signed on",
+    event: (type: string) => `Event: ${type}`,
+    header: "Signature header",
+    signature: "Signature",
+    replay: "Replay window",
+    details: {
+      header: "It has the form t=…,v1=….",
+      signature: "It was made with this secret over this body.",
+      replay: "Signed within 300 seconds of the time of arrival.",
+      notReached: "Not reached.",
+    },
+  },
+
+  certificate: {
+    make: "Make a certificate to print",
+    print: "Print or save as PDF",
+    title: "Certificate of verification",
+    attests: (issuer: string, time: string) => `${issuer} attested on ${time}:`,
+    signature: "The signature",
+    purpose: "Purpose",
+    purposeUnsigned:
+      "Not part of what is signed. The partner who asked has it, and the service keeps it under the verification id.",
+    checked: "Checked",
+    checkedWith: {
+      fetched: (time: string) => `on ${time}, with the keys that the service publishes`,
+      pasted: (time: string) => `on ${time}, with keys that were pasted by whoever made this page`,
+    },
+    meansTitle: "What this means",
+    means: [
+      "The service named above gave this answer at that time to the partner named above, and signed it.",
+      "The codes below carry the signed answer itself. Only they prove anything: read them back, do not trust the print.",
+    ],
+    meansNotTitle: "What it does not mean",
+    meansNot: [
+      "It does not say how things stand today: a licence can expire or be revoked after that time.",
+      "It does not prove that whoever shows it is the teacher it names.",
+    ],
+    profile:
+      "The codes also carry the profile (qualifications, employment) that is part of the signed answer.",
+    codesTitle: "The signed answer",
+    codesHint: (address: string) =>
+      `To check it: open this page as a PDF, or photographs of all codes, at ${address}, or run tvs verify --qr FILE.`,
+    code: (number: number, total: number) => `Code ${number} of ${total}`,
+    tooLong: "The signed answer is too long for codes on paper. Keep the envelope itself.",
+  },
+
+  reasons: {
+    TEACHER_NOT_FOUND: "no such teacher is registered",
+    TEACHER_DEACTIVATED: "the teacher's registration is deactivated",
+    LICENSE_NOT_FOUND: "there is no licence",
+    LICENSE_NOT_YET_VALID: "the licence has not begun",
+    LICENSE_EXPIRED: "the licence has expired",
+    LICENSE_REVOKED: "the licence was revoked",
+    LICENSE_EXPIRES_TOO_SOON: "the licence expires too soon for this purpose",
+    CERTIFICATE_NOT_FOUND: "there is no teaching certificate",
+    CERTIFICATE_CLAIMED: "the teaching certificate is claimed, not verified",
+    CERTIFICATE_LEGACY_ONLY: "the teaching certificate is only known from the old records",
+    SOURCE_NOT_ACCEPTED: "the record's source is not accepted for this purpose",
+    CATEGORY_NOT_ACCEPTED: "the teacher's category is not accepted for this purpose",
+    POLICY_MISSING: "there is no rule for this purpose",
+  },
+};
+
+/** What every language has to say. */
+export type EnvelopeTexts = typeof english;
+
+/** By the tags of ../texts.ts; a language without its own sentences gets English. */
 const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
-
-export type { EnvelopeTexts } from "./texts-en.ts";
 
 /** @param tag a language's tag (BCP 47), as in the document's `lang` */
 export function envelopeTexts(tag: string): EnvelopeTexts {
   return languages[tag] ?? english;
 }
+
+/** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */
+export class PageProblem extends Error {}

@@ -1,6 +1,5 @@
 /** Checks a received webhook delivery with the partner library, and shows what was found. */
 
-import { PageProblem } from "../../../certificate/problem.ts";
 import {
   verifyWebhook,
   type WebhookVerification,
@@ -10,7 +9,7 @@ import { byId, el, fact } from "./dom.ts";
 import { checkTextSize, readBytes } from "./files.ts";
 import { checkLine, pair, verdictBox } from "./outcome.ts";
 import { writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
 type Body = string | Uint8Array;
 
