@@ -24,6 +24,18 @@ export async function compressedDocument(body: string, type: string): Promise<Pu
   return { ...publicDocument(body, type), gzipped };
 }
 
+/** Loads at the first call; a failed load is tried again at the next one. */
+export function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load().catch((error) => {
+      loaded = undefined;
+      throw error;
+    });
+    return loaded;
+  };
+}
+
 /**
  * Sends a document, or 304 when the caller has it (RFC 9110, 13.1.2). Caches ask again after five minutes: a
  * rotated key has been public for a day before it signs.

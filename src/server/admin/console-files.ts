@@ -1,4 +1,4 @@
-import { compressedDocument, type PublicDocument } from "../document.ts";
+import { compressedDocument, once, type PublicDocument } from "../document.ts";
 import { consoleStyle } from "./console-style.ts";
 
 /** The files of the console's pages, each read and compressed when it is first asked for. */
@@ -19,17 +19,5 @@ export function consoleFiles(): Readonly<Record<string, () => Promise<PublicDocu
       const file = await import("uplot/dist/uPlot.min.css", { with: { type: "text" } });
       return compressedDocument(file.default, style);
     }),
-  };
-}
-
-/** Loads at the first call; a failed load is tried again at the next one. */
-function once(load: () => Promise<PublicDocument>): () => Promise<PublicDocument> {
-  let loaded: Promise<PublicDocument> | undefined;
-  return () => {
-    loaded ??= load().catch((error) => {
-      loaded = undefined;
-      throw error;
-    });
-    return loaded;
   };
 }

@@ -64,9 +64,8 @@ async function readForm(c: PageContext): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBody(c, maxFormBytes)));
 }
 
-function createPage(service: Service, limit: PublicLimit) {
-  const sandbox = service.keyKind === "test";
-
+/** The page without an answer: the question, and why nothing was looked up. */
+function createQuestions(sandbox: boolean) {
   /** Sends a page that nobody keeps a copy of. */
   function send(c: PageContext, status: ContentfulStatusCode, part: (texts: Texts) => [string, Markup]) {
     const language = languageOf(c);
@@ -91,6 +90,53 @@ function createPage(service: Service, limit: PublicLimit) {
       ];
     });
   }
+
+  /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
+  function noAnswer(
+    c: PageContext,
+    status: ContentfulStatusCode,
+    sentences: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
+  ) {
+    return send(c, status, ({ lookup, shell }) => {
+      const { title, text, note } = sentences(lookup);
+      const main = html`<h1>${title}</h1>
+<div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
+<h2>${lookup.retry}</h2>
+${lookupForm(lookup, formOf(c))}`;
+      return [`${shell.errorPrefix} ${title}`, main];
+    });
+  }
+
+  function tooMany(
+    c: PageContext,
+    { retryAfterSeconds }: AddressDecision,
+    text: "tooManyText" | "tooManyPersonalText",
+  ) {
+    c.header("Retry-After", String(retryAfterSeconds));
+    return noAnswer(c, 429, (texts) => ({
+      title: texts.tooMany,
+      text: texts[text](retryAfterSeconds),
+      note: texts.noAnswer,
+    }));
+  }
+
+  /** The status, the headers and the log are those of every failure; only the body is for people. */
+  function failed(error: Error, c: PageContext) {
+    if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
+    const { status } = problemResponse(error, c);
+    return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
+      title: status >= 500 ? texts.failed : texts.refused,
+      text: texts.failedText,
+      note: texts.noAnswerFailed,
+    }));
+  }
+
+  return { send, ask, tooMany, failed };
+}
+
+/** What the page does with a question, a link or a failure. */
+function createPage(service: Service, limit: PublicLimit) {
+  const { send, ask, tooMany, failed } = createQuestions(service.keyKind === "test");
 
   /** The look-up is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
@@ -123,46 +169,6 @@ function createPage(service: Service, limit: PublicLimit) {
     const asked = readTerm(text);
     if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
     return answer(c, () => asked);
-  }
-
-  /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
-  function noAnswer(
-    c: PageContext,
-    status: ContentfulStatusCode,
-    words: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
-  ) {
-    return send(c, status, ({ lookup, shell }) => {
-      const { title, text, note } = words(lookup);
-      const main = html`<h1>${title}</h1>
-<div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
-<h2>${lookup.retry}</h2>
-${lookupForm(lookup, formOf(c))}`;
-      return [`${shell.errorPrefix} ${title}`, main];
-    });
-  }
-
-  function tooMany(
-    c: PageContext,
-    { retryAfterSeconds }: AddressDecision,
-    text: "tooManyText" | "tooManyPersonalText",
-  ) {
-    c.header("Retry-After", String(retryAfterSeconds));
-    return noAnswer(c, 429, (texts) => ({
-      title: texts.tooMany,
-      text: texts[text](retryAfterSeconds),
-      note: texts.noAnswer,
-    }));
-  }
-
-  /** The status, the headers and the log are those of every failure; only the body is for people. */
-  function failed(error: Error, c: PageContext) {
-    if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
-    const { status } = problemResponse(error, c);
-    return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
-      title: status >= 500 ? texts.failed : texts.refused,
-      text: texts.failedText,
-      note: texts.noAnswerFailed,
-    }));
   }
 
   return { ask, answer, answerLink, failed };

@@ -3,7 +3,8 @@ import { html } from "hono/html";
 import type { Live } from "../../domain/live.ts";
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
 import type { Demo, DemoOffer } from "../demo-offer.ts";
-import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
+import type { AppEnv } from "../http/context.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
 import { requestSchemas } from "../schemas.ts";
@@ -32,12 +33,12 @@ function pageOf(sandbox: boolean, demo: Demo | null) {
 <header class="place ${sandbox ? "sandbox" : "live"}">
 ${sandbox ? sandboxNotice(demo) : liveNotice}
 <p><a href="getting-started">Getting started for partner agencies</a> ·
-<a href="../../verify-envelope">Verify an envelope</a> · <a href="openapi.json">The document for machines</a></p>
+<a href="../../verify-envelope">Verify an envelope</a> · <a href="openapi.json">OpenAPI (JSON)</a></p>
 </header>
 <div id="reference" data-sandbox="${String(sandbox)}" data-key="${demo?.apiKey ?? ""}" data-examples="${examples}">
 <noscript><main>
 <h1>Teacher Verification Service: API reference</h1>
-<p>This page needs JavaScript. The same document for machines is <a href="openapi.json">openapi.json</a>.</p>
+<p>This page needs JavaScript. The same in OpenAPI is <a href="openapi.json">openapi.json</a>.</p>
 </main></noscript>
 </div>
 </body>
@@ -156,18 +157,6 @@ async function loadRenderer() {
     compressedDocument(style.default, "text/css; charset=utf-8"),
   ]);
   return { script: scriptDocument, style: styleDocument };
-}
-
-/** Loads at the first call; a failed load is tried again at the next one. */
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined;
-  return () => {
-    loaded ??= load().catch((error) => {
-      loaded = undefined;
-      throw error;
-    });
-    return loaded;
-  };
 }
 
 /** The OpenAPI document, made anew only when the issuer has changed. */

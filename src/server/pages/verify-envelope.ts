@@ -3,7 +3,8 @@ import { type Context, Hono } from "hono";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../../certificate/pdf.ts";
 import { loadPdfLibrary } from "../../certificate/pdf-library.ts";
-import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
+import type { AppEnv } from "../http/context.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
@@ -51,18 +52,6 @@ async function loadAssets(): Promise<Assets> {
     app: await makeAsset("app.js", app.default, "text/javascript"),
     scanner: await makeAsset("scanner.js", scanner.default, "text/javascript"),
     style: await makeAsset("page.css", envelopeStyle, "text/css"),
-  };
-}
-
-/** Loads at the first call; a failed load is tried again at the next one. */
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined;
-  return () => {
-    loaded ??= load().catch((error) => {
-      loaded = undefined;
-      throw error;
-    });
-    return loaded;
   };
 }
 
