@@ -3,18 +3,18 @@ import { getCookie, setCookie } from "hono/cookie";
 import { html } from "hono/html";
 import { log } from "../../log.ts";
 import type { Exposition } from "../../metrics/exposition.ts";
-import { sendDocument } from "../document.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
 import { pointColumns } from "./charts.ts";
-import { consoleFiles } from "./console-files.ts";
-import { consolePage, type PlainWords, plainPage, renderSections } from "./console-page.ts";
-import { type ConsoleSources, lookAt } from "./console-state.ts";
+import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
+import { type ConsoleSources, readConsoleState } from "./console-state.ts";
+import { consoleStyle } from "./console-style.ts";
 import { type AdminEnv, guarded } from "./guard.ts";
-import { type Door, type Entry, sessionLifeMs } from "./sessions.ts";
+import { type Opening, type Sessions, sessionLifeMs } from "./sessions.ts";
 
 export type AdminOptions = {
   readonly sources: ConsoleSources;
   readonly exposition: Exposition;
-  readonly door: Door;
+  readonly sessions: Sessions;
   /** The port of the console: cookies do not know ports, so the cookie's name has it. */
   readonly port: number;
 };
@@ -23,9 +23,9 @@ export type AdminOptions = {
  * The operator's console and the metrics (decisions, Pages). The metrics are open to whoever is on this machine, as a
  * scraper can open no link; the console wants a session, which a one-time link begins.
  */
-export function createAdminApp({ sources, exposition, door, port }: AdminOptions): Hono<AdminEnv> {
+export function createAdminApp({ sources, exposition, sessions, port }: AdminOptions): Hono<AdminEnv> {
   const cookieName = `tvs_console_${port}`;
-  const isSignedIn = (c: Context<AdminEnv>) => door.isOpenTo(getCookie(c, cookieName));
+  const isSignedIn = (c: Context<AdminEnv>) => sessions.has(getCookie(c, cookieName));
   const command = sources.commandLine("console");
 
   const app = new Hono<AdminEnv>();
@@ -34,21 +34,21 @@ export function createAdminApp({ sources, exposition, door, port }: AdminOptions
     return c.json({ statusCode: 500, message: "internal error" }, 500);
   });
   app.use(guarded());
-  app.notFound((c) => c.json({ statusCode: 404, message: "there is nothing at this address" }, 404));
+  app.notFound((c) => c.json({ statusCode: 404, message: "page not found" }, 404));
 
   app.get("/open", async (c) => {
-    const entry = door.enter(c.req.query("token") ?? "");
-    if (entry.verdict === "good") {
+    const opening = sessions.open(c.req.query("token") ?? "");
+    if (opening.verdict === "good") {
       const maxAge = sessionLifeMs / 1000;
-      setCookie(c, cookieName, entry.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
+      setCookie(c, cookieName, opening.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
       return c.redirect("/", 303);
     }
-    return c.html(refusalPage(entry.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
+    return c.html(refusalPage(opening.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
   });
 
   app.get("/", async (c) => {
     if (!isSignedIn(c)) return c.html(refusalPage("no session", { command, isSignedIn: false }), 401);
-    return c.html(consolePage(await lookAt(sources)));
+    return c.html(consolePage(await readConsoleState(sources)));
   });
 
   app.get("/live.json", async (c) => {
@@ -59,7 +59,7 @@ export function createAdminApp({ sources, exposition, door, port }: AdminOptions
       );
     }
     const since = Number(c.req.query("since") ?? 0);
-    const state = await lookAt(sources);
+    const state = await readConsoleState(sources);
     const points = pointColumns(state.history.points(Number.isFinite(since) ? since : 0));
     return c.json({ at: state.now, points, sections: await renderSections(state) });
   });
@@ -74,16 +74,37 @@ export function createAdminApp({ sources, exposition, door, port }: AdminOptions
   return app;
 }
 
-type Refusal = Exclude<Entry["verdict"], "good"> | "no session";
+/** The files of the console's pages, each read and compressed when it is first asked for. */
+function consoleFiles(): Readonly<Record<string, () => Promise<PublicDocument>>> {
+  const script = "text/javascript; charset=utf-8";
+  const style = "text/css; charset=utf-8";
+  return {
+    "/console.css": once(async () => compressedDocument(consoleStyle, style)),
+    "/console.js": once(async () => {
+      const file = await import("./console.client.js", { with: { type: "text" } });
+      return compressedDocument(file.default, script);
+    }),
+    "/uplot.js": once(async () => {
+      const file = await import("uplot/dist/uPlot.iife.min.js", { with: { type: "text" } });
+      return compressedDocument(file.default, script);
+    }),
+    "/uplot.css": once(async () => {
+      const file = await import("uplot/dist/uPlot.min.css", { with: { type: "text" } });
+      return compressedDocument(file.default, style);
+    }),
+  };
+}
+
+type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
 
 function refusalPage(refusal: Refusal, { command, isSignedIn }: { command: string; isSignedIn: boolean }) {
   const [title, text] = refusals[refusal];
-  const words: PlainWords = {
+  const page: PlainPage = {
     text: `${text} To get a new link, run this on the machine of the service:`,
     command,
   };
   const more = html`<p>This browser is signed in: <a href="/">go to the console</a></p>`;
-  return plainPage(title, isSignedIn ? { ...words, more } : words);
+  return plainPage(title, isSignedIn ? { ...page, more } : page);
 }
 
 const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {

@@ -36,7 +36,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
 
 function databaseConcerns({ hasFailed, readings, commandLine, now }: ConsoleState): Concern[] {
   if (!hasFailed) return [];
-  const since = readings === null ? "" : `; what stands below is ${span(now - readings.readAt)} old`;
+  const since = readings === null ? "" : `; the figures below are ${span(now - readings.readAt)} old`;
   return [{ level: "bad", text: `The database does not answer${since}.`, command: commandLine("doctor") }];
 }
 

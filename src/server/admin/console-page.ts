@@ -70,12 +70,12 @@ ${panel(sections.imports, state)}
 }
 
 /** A page of a few words, for who cannot be let in. */
-export function plainPage(title: string, { text, command, more }: PlainWords): Markup {
+export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${commandBox(command)}${more ?? ""}</main>`;
   return documentOf(`${title} – tvs console`, { head: html``, body });
 }
 
-export type PlainWords = { readonly text: string; readonly command: string; readonly more?: Markup };
+export type PlainPage = { readonly text: string; readonly command: string; readonly more?: Markup };
 
 function documentOf(title: string, { head, body }: { head: Markup; body: Markup }): Markup {
   return html`${raw("<!doctype html>")}

@@ -6,7 +6,7 @@ import type { History } from "../../metrics/history.ts";
 import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
 import type { WorkCounters } from "../../metrics/work.ts";
-import type { CommandLine } from "./command-line.ts";
+import type { CommandLine } from "./format.ts";
 
 /** What the console is made from; the composition root gives it. */
 export type ConsoleSources = {
@@ -38,7 +38,7 @@ export type ConsoleState = Omit<ConsoleSources, "readings" | "live" | "clock"> &
   readonly snapshot: Snapshot;
 };
 
-export async function lookAt(sources: ConsoleSources): Promise<ConsoleState> {
+export async function readConsoleState(sources: ConsoleSources): Promise<ConsoleState> {
   const { readings, live, clock, ...rest } = sources;
   const { readings: read, hasFailed } = await readings();
   return { ...rest, readings: read, hasFailed, snapshot: live.current(), now: clock.now() };

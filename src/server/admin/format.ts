@@ -1,4 +1,4 @@
-/** Numbers and times as the console writes them: short, of even width in a column, never with false precision. */
+/** Numbers, times and commands as the console writes them: figures short and of even width, never with false precision. */
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
@@ -33,4 +33,17 @@ export function moment(at: number, timeZone: string): string {
 
 export function percent(share: number): string {
   return `${count(Math.min(999, share * 100))} %`;
+}
+
+/** Writes a command that can be pasted into any shell, whatever folder it is in. */
+export type CommandLine = (words: string) => string;
+
+/** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */
+export function createCommandLine(options: readonly string[]): CommandLine {
+  const suffix = options.map((word) => ` ${quoted(word)}`).join("");
+  return (words) => `tvs ${words}${suffix}`;
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -8,18 +8,19 @@ export const sessionLifeMs = 12 * 3_600_000;
 /** Browsers that may be signed in at once; one more, and the oldest is signed out. */
 const maxSessions = 32;
 
-export type Entry =
+/** What became of a link that was opened. */
+export type Opening =
   | { readonly verdict: "good"; readonly session: string }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
-/** Lets in whoever brings a good link, once, and then knows the browser again by its session. */
-export type Door = {
-  enter(token: string): Entry;
-  isOpenTo(session: string | undefined): boolean;
+/** The browsers that are signed in. A good link begins one session, and is then used up. */
+export type Sessions = {
+  open(token: string): Opening;
+  has(session: string | undefined): boolean;
 };
 
 /** Everything is in memory: a restart signs everybody out, and its new run makes every earlier link unknown. */
-export function createDoor(dependencies: { secrets: Secrets; run: string; clock: Clock }): Door {
+export function createSessions(dependencies: { secrets: Secrets; run: string; clock: Clock }): Sessions {
   const { secrets, run, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */
   const used = new Map<string, number>();
@@ -32,7 +33,7 @@ export function createDoor(dependencies: { secrets: Secrets; run: string; clock:
   }
 
   return {
-    enter(token) {
+    open(token) {
       const now = clock.now();
       forgetWhatEnded(now);
       const verdict = checkToken(token, { secrets, run, now });
@@ -45,7 +46,7 @@ export function createDoor(dependencies: { secrets: Secrets; run: string; clock:
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return { verdict, session };
     },
-    isOpenTo(session) {
+    has(session) {
       const end = session === undefined ? undefined : sessions.get(session);
       return end !== undefined && end > clock.now();
     },

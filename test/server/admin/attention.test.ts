@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
-import { createCommandLine } from "../../../src/server/admin/command-line.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
+import { createCommandLine } from "../../../src/server/admin/format.ts";
 import { run } from "../../blackbox/program.ts";
 import { makeRegister, withTempDir } from "../../harness.ts";
 import { aPartner } from "../../store/samples.ts";
@@ -97,7 +97,7 @@ describe("what needs attention", () => {
   test("stands with the worst first, each with a command that means this service's data", () => {
     const concerns = concernsOf(stateWith(everything));
     expect(concerns.map(({ level, text }) => `${level}: ${text}`)).toEqual([
-      "bad: The database does not answer; what stands below is 0 s old.",
+      "bad: The database does not answer; the figures below are 0 s old.",
       "bad: The disk refused the evidence of an answer. Partners are answered 503 until it takes some again.",
       "bad: Requests were answered with 5xx in the last minute; the log says why.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
