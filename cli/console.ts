@@ -11,8 +11,8 @@ import { log } from "../src/log.ts";
 import { createExposition } from "../src/metrics/exposition.ts";
 import { startHistory } from "../src/metrics/history.ts";
 import { createAdminApp } from "../src/server/admin/admin-app.ts";
-import { createCommandLine } from "../src/server/admin/command-line.ts";
-import { createDoor } from "../src/server/admin/sessions.ts";
+import { createCommandLine } from "../src/server/admin/format.ts";
+import { createSessions } from "../src/server/admin/sessions.ts";
 import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/import-history.ts";
 import { command, configOf, version } from "./command.ts";
@@ -136,7 +136,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
   return createAdminApp({
     sources: { ...shared, live, commandLine, explainError },
     exposition: createExposition({ ...shared, snapshot: live.current }),
-    door: createDoor({ secrets, run, clock }),
+    sessions: createSessions({ secrets, run, clock }),
     port,
   });
 }

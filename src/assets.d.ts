@@ -65,3 +65,9 @@ declare module "*.go" {
   const text: string;
   export default text;
 }
+
+/** The manual's pages. */
+declare module "*.md" {
+  const text: string;
+  export default text;
+}

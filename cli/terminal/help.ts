@@ -26,7 +26,7 @@ export async function rootHelp({ meta, sections = {} }: OurCommand): Promise<str
   // One width for all sections, so that the eye runs down one edge.
   const nameWidth = Math.max(...listings.flatMap(([, lines]) => lines.map(([name]) => name.length)));
   const more =
-    "`tvs COMMAND --help` explains a command, with examples; `tvs completion bash|zsh|fish` enables completion in your shell.";
+    "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
     `${wrapped(`${description} (tvs ${version})`, terminalWidth())}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
@@ -63,7 +63,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   ].join("");
 }
 
-function section(name: string, body: string): string {
+export function section(name: string, body: string): string {
   return body === "" ? "" : `\n${name}\n${body}\n`;
 }
 
@@ -101,7 +101,7 @@ async function commandLines(commands: Commands): Promise<Line[]> {
   );
 }
 
-function listed(lines: readonly Line[], leastNameWidth = 0): string {
+export function listed(lines: readonly Line[], leastNameWidth = 0): string {
   const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length));
   const indent = 2 + names + gap;
   const isBeside = terminalWidth() - indent >= leastMeaningWidth;

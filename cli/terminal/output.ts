@@ -89,7 +89,8 @@ function cell(value: Cell): string {
   return value === null || value === undefined || value === "" ? "-" : printable(String(value));
 }
 
-function heading(title: string): string {
+/** A title, in bold where color is wanted. */
+export function heading(title: string): string {
   const colourful = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }

@@ -1,4 +1,4 @@
-/** `tvs verify`: judges envelopes offline. The judging itself is src/partner, the same as partners use. */
+/** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
 import { availableParallelism } from "node:os";
 import process from "node:process";
@@ -11,22 +11,17 @@ import { workerEntry } from "../entry.ts";
 import { readBounded } from "../input-file.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
-import { chooseEngine } from "./engine.ts";
 import { type Bytes, openSources } from "./files.ts";
 import { formatOf } from "./format.ts";
-import { type Judge, judgeSource, type Printer, type Tally, type VerifierThreads } from "./judge.ts";
-import { emptyTally, type Tally } from "./lines.ts";
-import type { PictureLimits } from "./picture-thread.ts";
+import { type Judge, judgeSource, type Tally, type VerifierThreads } from "./judge.ts";
 import type { PictureLimits } from "./pictures.ts";
-import { type Format, formatOf, writeOf } from "./print.ts";
 import { createPrinter, createProgress } from "./printer.ts";
-import { createProgress, type Progress } from "./progress.ts";
 import { openRs256 } from "./rs256.ts";
 import { type Environment, type Profile, resolveProfile, saveProfile } from "./settings.ts";
 import { startVerifiers, type VerifierSettings } from "./threads.ts";
 
 /** What the command touches of the outside world. */
-export type VerifyIo = {
+type VerifyIo = {
   /** A promise when the reader is slower; the next piece comes after it is fulfilled. */
   stdout(text: string): void | Promise<void>;
   stderr(text: string): void;

@@ -12,7 +12,7 @@ export type Sample = {
   readonly suffix?: string;
 };
 
-/** One metric: its name says unit and kind as Prometheus asks for it, and is documented in the README. */
+/** One metric: its name says unit and kind as Prometheus asks for it, and stands in data/help/metrics.md. */
 export type Family<Sources> = {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";

@@ -8,6 +8,7 @@ import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/source-address.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
+import { helpPages } from "./pages/help.ts";
 import { publicPage } from "./pages/public-page.ts";
 import { referencePage } from "./pages/reference-page.ts";
 import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
@@ -79,6 +80,7 @@ function createPages({ service, limit }: Site, { demo }: AppOptions) {
     documents: serviceDocuments(service),
     reference: referencePage(service, offer),
     gettingStarted: gettingStarted(service, offer),
+    help: helpPages(service),
     lookup: publicPage(service, limit),
     envelope: verifyEnvelopePage(service),
   };

@@ -105,8 +105,8 @@ describe("the routes", () => {
 });
 
 describe("the names of the metrics", () => {
-  test("are documented in the README, every one and no other", () => {
-    const documented = [...read("README.md").matchAll(/^\| `((?:tvs|process)_[a-z_]+)`/gm)].map(
+  test("are documented in the manual, every one and no other", () => {
+    const documented = [...read("data/help/metrics.md").matchAll(/^\| `((?:tvs|process)_[a-z_]+)`/gm)].map(
       ([, name]) => name,
     );
     expect(documented.sort()).toEqual(families.map(({ name }) => name).sort());

@@ -4,7 +4,6 @@ import type { Live } from "../../domain/live.ts";
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
 import type { Demo, DemoOffer } from "../demo-offer.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/context.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
 import { requestSchemas } from "../schemas.ts";

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../../certificate/pdf.ts";
-import { loadPdfLibrary } from "../../certificate/pdf-library.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
-import type { AppEnv } from "../http/context.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";

@@ -1,0 +1,101 @@
+/** `tvs help`: the manual's pages, read at a terminal or piped as the Markdown that they are. */
+
+import { lexer, type Token, type Tokens } from "marked";
+import { suggestion } from "../../src/domain/did-you-mean.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { linkedTopic, type Topic, topics } from "../../src/manual.ts";
+import type { OurCommand } from "../command.ts";
+import { listed, section } from "./help.ts";
+import { heading, table, terminalWidth } from "./output.ts";
+import { wrapped } from "./tables.ts";
+
+/** @param explain the help of the command that the words name */
+type Explain = (words: readonly string[]) => Promise<string>;
+
+/**
+ * The text of `tvs help WORDS`. Without a word it is the commands and the topics. A word that names both a topic and
+ * a command is answered with the page, and the command's own help under it.
+ * @throws TvsError USAGE for a word that names neither
+ */
+export async function helpOn(words: readonly string[], root: OurCommand, explain: Explain): Promise<string> {
+  const [word] = words;
+  if (word === undefined) return `${await explain([])}${topicList()}`;
+  if (words.length > 1 || word.startsWith("-")) return explain(words);
+  const topic = topics.find(({ name }) => name === word);
+  const commands = Object.keys(root.subCommands ?? {});
+  const isCommand = commands.includes(word);
+  if (topic !== undefined) return pageText(topic, isCommand ? await explain(words) : null);
+  if (isCommand) return explain(words);
+  const meant = suggestion(word, [...commands, ...topics.map(({ name }) => name)]);
+  if (meant === "") return explain(words);
+  throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
+}
+
+function topicList(): string {
+  const lines = topics.map(({ name, summary }) => [name, summary] as const);
+  return section("MANUAL (`tvs help TOPIC`)", listed(lines));
+}
+
+function pageText({ name, text }: Topic, commandHelp: string | null): string {
+  const page = process.stdout.isTTY === true ? `${laidOut(text)}\n` : text;
+  if (commandHelp === null) return page;
+  if (process.stdout.isTTY === true)
+    return `${page}\n${heading(`The command tvs ${name}`)}\n\n${commandHelp}`;
+  return `${page}\n## The command tvs ${name}\n\n\`\`\`text\n${commandHelp}\`\`\`\n`;
+}
+
+/** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
+export function laidOut(markdown: string): string {
+  return lexer(markdown)
+    .filter(({ type }) => type !== "space")
+    .map(block)
+    .join("\n\n");
+}
+
+function block(token: Token): string {
+  switch (token.type) {
+    case "heading":
+      return heading(inline(token.tokens));
+    case "code":
+      return (token as Tokens.Code).text.replace(/^(?=.)/gm, "  ");
+    case "list":
+      return list(token as Tokens.List);
+    case "table":
+      return tableOf(token as Tokens.Table);
+    default:
+      return wrapped(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
+  }
+}
+
+function list({ items, ordered, start }: Tokens.List): string {
+  return items
+    .map(({ tokens }, index) => {
+      const mark = ordered ? `${Number(start) + index}. ` : "- ";
+      return `${mark}${wrapped(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
+    })
+    .join("\n");
+}
+
+function tableOf({ header, rows }: Tokens.Table): string {
+  const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
+  return table(cells(header), rows.map(cells));
+}
+
+/** The words of a line. Code keeps its quotes, so that one sees where it ends. */
+function inline(tokens: readonly Token[] = []): string {
+  return tokens
+    .map((token): string => {
+      if (token.type === "codespan") return `\`${(token as Tokens.Codespan).text}\``;
+      if (token.type === "link") return link(token as Tokens.Link);
+      const { tokens: inner, text = "" } = token as Tokens.Generic;
+      return inner === undefined ? text : inline(inner);
+    })
+    .join("")
+    .replaceAll("\n", " ");
+}
+
+function link({ tokens, href }: Tokens.Link): string {
+  const topic = linkedTopic(href)?.name;
+  const text = inline(tokens);
+  return topic === undefined ? `${text} (${href})` : `${text} (\`tvs help ${topic}\`)`;
+}

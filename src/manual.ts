@@ -1,0 +1,72 @@
+/** The operator's manual: Markdown pages, embedded in the program, for `tvs help` and for the service's own pages. */
+
+import accessLog from "../data/help/access-log.md" with { type: "text" };
+import backup from "../data/help/backup.md" with { type: "text" };
+import consolePage from "../data/help/console.md" with { type: "text" };
+import keys from "../data/help/keys.md" with { type: "text" };
+import limits from "../data/help/limits.md" with { type: "text" };
+import metrics from "../data/help/metrics.md" with { type: "text" };
+import partners from "../data/help/partners.md" with { type: "text" };
+import privacy from "../data/help/privacy.md" with { type: "text" };
+import proxy from "../data/help/proxy.md" with { type: "text" };
+import register from "../data/help/register.md" with { type: "text" };
+import service from "../data/help/service.md" with { type: "text" };
+import terminal from "../data/help/terminal.md" with { type: "text" };
+import verify from "../data/help/verify.md" with { type: "text" };
+import webhooks from "../data/help/webhooks.md" with { type: "text" };
+
+/** One page of the manual. */
+export type Topic = {
+  /** The word after `tvs help`, the last part of the page's address, and the file's name. */
+  readonly name: string;
+  /** What the page answers, in one line. */
+  readonly summary: string;
+  /** Markdown. */
+  readonly text: string;
+};
+
+/** The topics, in the order in which an operator meets them. */
+export const topics: readonly Topic[] = [
+  {
+    name: "terminal",
+    summary: "Exit codes, files, completion: what holds for every command",
+    text: terminal,
+  },
+  { name: "register", summary: "Load teachers, revoke a licence, decide who is eligible", text: register },
+  { name: "partners", summary: "Onboard a partner: scopes, quotas, API keys, certificates", text: partners },
+  { name: "proxy", summary: "TLS, proxies and client certificates", text: proxy },
+  { name: "keys", summary: "Signing keys, their rotation, and the master key", text: keys },
+  { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
+  { name: "access-log", summary: "Find out why a call was refused", text: accessLog },
+  { name: "console", summary: "The console, status and doctor", text: consolePage },
+  { name: "metrics", summary: "Prometheus, Grafana, and every metric", text: metrics },
+  { name: "service", summary: "Run it with systemd or in a container; issuer and settings", text: service },
+  { name: "backup", summary: "Back up while serving, and restore", text: backup },
+  { name: "verify", summary: "Check envelopes and certificates offline", text: verify },
+  { name: "privacy", summary: "What is stored and for how long; data-protection requests", text: privacy },
+  { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
+];
+
+/** The title of a page: its first heading. */
+export function titleOf({ text }: Topic): string {
+  return /^# (.+)$/m.exec(text)?.[1] ?? "";
+}
+
+/**
+ * Where a link of a page leads.
+ * @param href as it is written: `keys.md`, `keys.md#the-master-key`, or an address
+ * @returns the topic that it names and the place in its page, or null when it leads out of the manual
+ */
+export function linkedTopic(href: string): { name: string; anchor: string } | null {
+  const [, name = "", anchor = ""] = /^([a-z-]+)\.md(#[\w-]+)?$/.exec(href) ?? [];
+  return topics.some((topic) => topic.name === name) ? { name, anchor } : null;
+}
+
+/** The id of a heading, as code forges make it: lower case, words joined by dashes. */
+export function headingId(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replace(/\s/g, "-");
+}

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { titleOf, topics } from "../../../src/manual.ts";
+import { runTvs } from "../run.ts";
+import { onTerminal } from "./terminal.ts";
+
+const folder = join(import.meta.dir, "../../../data/help");
+
+describe("the manual", () => {
+  test("has every file of data/help, each with a title and a summary", () => {
+    const files = readdirSync(folder).sort();
+    expect(topics.map(({ name }) => `${name}.md`).sort()).toEqual(files);
+    for (const topic of topics) {
+      expect(topic.text).toBe(readFileSync(join(folder, `${topic.name}.md`), "utf8"));
+      expect(topic.text.startsWith(`# ${titleOf(topic)}\n`)).toBe(true);
+      expect([topic.name, topic.summary.length > 10 && topic.summary.length < 80]).toEqual([
+        topic.name,
+        true,
+      ]);
+    }
+  });
+});
+
+describe("tvs help", () => {
+  test("lists the commands, and then every topic", async () => {
+    const { stdout, code } = await runTvs(["help"]);
+    expect(code).toBe(0);
+    expect(stdout.indexOf("RUN THE SERVICE")).toBeLessThan(stdout.indexOf("MANUAL"));
+    const listed = stdout.slice(stdout.indexOf("MANUAL"));
+    for (const { name, summary } of topics) {
+      expect(listed).toMatch(new RegExp(`^  ${name} +${summary.slice(0, 20)}`, "m"));
+    }
+  });
+
+  test("TOPIC is plain Markdown where nobody looks", async () => {
+    const { stdout, code } = await runTvs(["help", "privacy"]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(readFileSync(join(folder, "privacy.md"), "utf8"));
+  });
+
+  test("of a word that names a topic and a command is both, the command as a block of Markdown", async () => {
+    const [both, command] = await Promise.all([runTvs(["help", "keys"]), runTvs(["keys", "--help"])]);
+    const page = readFileSync(join(folder, "keys.md"), "utf8");
+    expect(both.stdout).toBe(`${page}\n## The command tvs keys\n\n\`\`\`text\n${command.stdout}\`\`\`\n`);
+  });
+
+  test("COMMAND is the command's help", async () => {
+    const [one, other] = await Promise.all([runTvs(["help", "roster"]), runTvs(["roster", "--help"])]);
+    expect(one).toEqual(other);
+  });
+
+  test.each([
+    ["bakcup", "backup"],
+    ["acess-log", "access-log"],
+    ["rooster", "roster"],
+    ["revoke", "teachers revoke"],
+  ])("%s is answered with what was probably meant: %s", async (given, meant) => {
+    const { code, stdout, stderr } = await runTvs(["help", given]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`did you mean ${meant}?`);
+  });
+
+  test("names itself on the first help page", async () => {
+    const { stdout } = await runTvs(["--help"]);
+    expect(stdout).toContain("tvs help TOPIC");
+  });
+});
+
+describe("at a terminal", () => {
+  test.each(topics.map(({ name }) => name))(
+    "%s fits 80 columns, but for what is to be pasted",
+    async (name) => {
+      const { text, code } = await onTerminal(["help", name]);
+      expect(code).toBe(0);
+      const [page = ""] = text.split("\nEXAMPLE");
+      expect(page).not.toMatch(/^#|^\||```|\]\(/m);
+      const isPasted = (line: string) => /^ {2}\S/.test(line);
+      const wide = page.split("\n").filter((line) => Bun.stringWidth(line) > 80 && !isPasted(line));
+      // A list of names without a space between them cannot be broken.
+      expect(wide.filter((line) => line.includes(" "))).toEqual([]);
+    },
+  );
+
+  test("a link names the topic to ask for", async () => {
+    expect((await onTerminal(["help", "proxy"])).text).toContain("partners (`tvs help partners`)");
+  });
+});
