@@ -64,12 +64,9 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     // The completion scripts ask with this word, which no help mentions; what follows is not ours to reorder.
     if (argv[0] === "__complete")
       return await (await import("./terminal/completion.ts")).complete(root, argv.slice(1));
-    if (words[0] === "help") {
-      const { helpOn } = await import("./terminal/manual.ts");
-      return written(await helpOn(words.slice(1), root, explanation));
-    }
-    if (words.length === 0 || words.includes("--help") || words.includes("-h"))
-      return written(await explanation(words));
+    if (words[0] === "help")
+      return await (await import("./terminal/manual.ts")).help(words.slice(1), root, explain);
+    if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
     // What the words name is found; citty would look for a further command among the operands.
     const { subCommands: _found, ...own } = command;
@@ -160,19 +157,15 @@ function flagMeant(flag: string): string {
   return suggestion(flag.replace(/^-+|=.*$/g, ""), Object.keys(commonArgs), "--").replace(/\?$/, "");
 }
 
-function written(text: string): number {
-  process.stdout.write(text);
-  return exitCodes.done;
-}
-
-async function explanation(words: readonly string[]): Promise<string> {
+async function explain(words: readonly string[]): Promise<number> {
   const asked = words.filter((word) => word !== "--help" && word !== "-h");
   const { command, parents } = await findCommand([
     ...asked.filter((word) => !word.startsWith("-")),
     "--help",
   ]);
   const isRoot = parents.length === 0;
-  return isRoot ? rootHelp(root) : helpText(command, ["tvs", ...parents]);
+  process.stdout.write(isRoot ? await rootHelp(root) : await helpText(command, ["tvs", ...parents]));
+  return exitCodes.done;
 }
 
 /**

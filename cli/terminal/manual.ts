@@ -6,42 +6,48 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { linkedTopic, type Topic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { listed, section } from "./help.ts";
-import { heading, table, terminalWidth } from "./output.ts";
+import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 
-/** @param explain the help of the command that the words name */
-type Explain = (words: readonly string[]) => Promise<string>;
+/** Prints the help of the command that the words name. @returns the exit code */
+type Explain = (words: readonly string[]) => Promise<number>;
 
 /**
- * The text of `tvs help WORDS`. Without a word it is the commands and the topics. A word that names both a topic and
+ * Answers `tvs help WORDS`. Without a word that is the commands and the topics. A word that names both a topic and
  * a command is answered with the page, and the command's own help under it.
+ * @returns the exit code
  * @throws TvsError USAGE for a word that names neither
  */
-export async function helpOn(words: readonly string[], root: OurCommand, explain: Explain): Promise<string> {
+export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
   const [word] = words;
-  if (word === undefined) return `${await explain([])}${topicList()}`;
+  if (word === undefined) return (await explain([])) || written(topicList());
   if (words.length > 1 || word.startsWith("-")) return explain(words);
   const topic = topics.find(({ name }) => name === word);
   const commands = Object.keys(root.subCommands ?? {});
   const isCommand = commands.includes(word);
-  if (topic !== undefined) return pageText(topic, isCommand ? await explain(words) : null);
-  if (isCommand) return explain(words);
-  const meant = suggestion(word, [...commands, ...topics.map(({ name }) => name)]);
+  if (topic !== undefined) return writePage(topic, isCommand ? () => explain(words) : null);
+  const meant = isCommand ? "" : suggestion(word, [...commands, ...topics.map(({ name }) => name)]);
   if (meant === "") return explain(words);
   throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
 }
 
-function topicList(): string {
-  const lines = topics.map(({ name, summary }) => [name, summary] as const);
-  return section("MANUAL (`tvs help TOPIC`)", listed(lines));
+function written(text: string): number {
+  process.stdout.write(text);
+  return exitCodes.done;
 }
 
-function pageText({ name, text }: Topic, commandHelp: string | null): string {
-  const page = process.stdout.isTTY === true ? `${laidOut(text)}\n` : text;
-  if (commandHelp === null) return page;
-  if (process.stdout.isTTY === true)
-    return `${page}\n${heading(`The command tvs ${name}`)}\n\n${commandHelp}`;
-  return `${page}\n## The command tvs ${name}\n\n\`\`\`text\n${commandHelp}\`\`\`\n`;
+function topicList(): string {
+  const rows = topics.map(({ name, summary }) => [name, summary]);
+  return `\n${table(["MANUAL", "`tvs help TOPIC` prints a page"], rows)}\n`;
+}
+
+async function writePage({ name, text }: Topic, command: (() => Promise<number>) | null): Promise<number> {
+  const isSeen = process.stdout.isTTY === true;
+  written(isSeen ? `${laidOut(text)}\n` : text);
+  if (command === null) return exitCodes.done;
+  const title = `The command tvs ${name}`;
+  written(isSeen ? `\n${heading(title)}\n\n` : `\n## ${title}\n\n\`\`\`text\n`);
+  return (await command()) || written(isSeen ? "" : "```\n");
 }
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */

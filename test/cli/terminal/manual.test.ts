@@ -29,7 +29,7 @@ describe("tvs help", () => {
     expect(stdout.indexOf("RUN THE SERVICE")).toBeLessThan(stdout.indexOf("MANUAL"));
     const listed = stdout.slice(stdout.indexOf("MANUAL"));
     for (const { name, summary } of topics) {
-      expect(listed).toMatch(new RegExp(`^  ${name} +${summary.slice(0, 20)}`, "m"));
+      expect(listed).toMatch(new RegExp(`^${name} +${summary.slice(0, 20)}`, "m"));
     }
   });
 
