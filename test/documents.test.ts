@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import type { OurCommand } from "../cli/command.ts";
+import { root as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
 
 const root = join(import.meta.dir, "..");
@@ -65,10 +67,58 @@ test("the README's pictures are small, and said in words", () => {
 
 test("the README's table has every command of the program's first page", () => {
   const table = read("README.md").split("## Commands")[1] ?? "";
-  const names = [...read("cli/commands.ts").matchAll(/^ {4}"?([a-z-]+)"?: \(\) => import\(/gm)];
-  expect(names.length).toBeGreaterThan(15);
-  for (const [, name = ""] of names) expect([name, table.includes(`\`${name}`)]).toEqual([name, true]);
+  for (const name of Object.keys(commandTable.subCommands ?? {}))
+    expect([name, table.includes(`\`${name}`)]).toEqual([name, true]);
 });
+
+test("the documents name only scripts of package.json, and only commands and options that there are", async () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const known = new Set([...Object.keys(scripts), "ci", "install"]);
+  // The changelog tells of what was.
+  for (const path of documents.filter((one) => one !== "CHANGELOG.md")) {
+    const text = read(path);
+    for (const [words, name = ""] of text.matchAll(/\bnpm (?:run (?:--silent )?)?([a-z]+)\b/g))
+      if (/^npm (?:run|start|test)/.test(words))
+        expect([path, words, known.has(name)]).toEqual([path, words, true]);
+    const lines = [...text.matchAll(/`(?:sudo (?:-u tvs )?)?(tvs [^`\n]+)`|^(?:\.\/)?(tvs .+)$/gm)];
+    for (const [, quoted, printed] of lines) {
+      const line = quoted ?? printed ?? "";
+      expect([path, line, await unknownIn(line.split(/\s+/).slice(1))]).toEqual([path, line, []]);
+    }
+  }
+});
+
+test("a command that is none is noticed", async () => {
+  expect(await unknownIn(["keys", "rotat"])).toEqual(["rotat"]);
+  expect(await unknownIn(["key", "list"])).toEqual(["key"]);
+  expect(await unknownIn(["keys", "rotate", "--nw"])).toEqual(["--nw"]);
+});
+
+/** The words of a command line that name no command, and the options that its command does not have. */
+async function unknownIn(words: readonly string[]): Promise<string[]> {
+  let command: OurCommand = commandTable;
+  let at = 0;
+  for (let word = words[0]; word !== undefined && command.subCommands !== undefined; word = words[++at]) {
+    const table = command.subCommands as Record<string, () => Promise<OurCommand>>;
+    const load = Object.hasOwn(table, word) ? table[word] : undefined;
+    if (load === undefined) break;
+    command = await load();
+  }
+  const isGeneral = at === 0 && /^(?:help|COMMAND|--help|--version)$/.test(words[0] ?? "");
+  const options = Object.keys({ ...(command.args as object), help: true });
+  const used =
+    words
+      .slice(at)
+      .join(" ")
+      .split(/ [|>&#] /)[0]
+      ?.match(/(?<=^|\s)--[\w-]+/g) ?? [];
+  const next = words[at] ?? "";
+  const isUnknown = command.run === undefined && !/^(?:-.*|COMMAND|)$/.test(next);
+  return [
+    ...(isUnknown && !isGeneral ? [next] : []),
+    ...(isGeneral ? [] : used.filter((option) => !options.includes(option.slice(2)))),
+  ];
+}
 
 describe("the dependencies", () => {
   const [, said = ""] = read("src/README.md").split("## Why each dependency is there");

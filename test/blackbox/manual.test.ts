@@ -1,0 +1,143 @@
+/** Every command line of the manual, page by page in one folder, as an operator would paste it. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { topics } from "../../src/manual.ts";
+import { makeCertificate } from "../certificates.ts";
+import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
+import { patienceMs } from "./program.ts";
+
+setDefaultTimeout(4 * patienceMs);
+
+/** What is not run, and why. */
+const notRun: Readonly<Record<string, string>> = {
+  "sudo ": "changes the machine, as root; cli/service.test.ts installs into a folder",
+  "podman ": "needs podman and an image",
+  "tvs service install --print":
+    "refuses to be installed out of a temporary folder; cli/service.test.ts has it",
+  "tvs verify --qr certificate.pdf": "a browser prints the certificate; cli/verify/qr.test.ts reads some",
+};
+
+/** Shells that a machine may lack, each with what its user has run before. */
+const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>> = {
+  "source <(tvs completion zsh)": ["zsh", "autoload -Uz compinit; compinit -u -D; "],
+  "tvs completion fish": ["fish", ""],
+};
+
+let shell: Shell;
+let apiKey = "";
+
+beforeAll(async () => {
+  shell = await openShell(() => ({
+    "https://partner.example": "http://127.0.0.1:9",
+    "https://verify.example.org/v1": `${shell.services.at(-1)?.url}/v1`,
+  }));
+  const here = (name: string) => join(shell.home, name);
+  await copyFile(repository("data/sample-registry.csv"), here("extract.csv"));
+  await writeFile(here("nin.txt"), "99900000001\n");
+  await writeFile(here("school.csv"), "reg_no\nTR/2019/LA/000001\n");
+  const { certPem, keyPem } = await makeCertificate({ commonName: "localhost" });
+  for (const [name, text] of [
+    ["client.pem", certPem],
+    ["chain.pem", certPem],
+    ["key.pem", keyPem],
+  ] as const)
+    await writeFile(here(name), text);
+  const [vector] = JSON.parse(await readFile(repository("test/fixtures/webhooks/vectors.json"), "utf8"));
+  await writeFile(here("body.json"), vector.body);
+  await writeFile(here("secret.txt"), vector.secret);
+  await shell.set("SIGNATURE", vector.signature);
+  await shell.set("SENT_AT", vector.now);
+  // Receivers here have no public address.
+  await shell.run("export TVS_ALLOW_PRIVATE_WEBHOOKS=true");
+});
+
+afterAll(() => shell?.close());
+
+/** A partner's check at the service that runs, kept as `envelope.json`. */
+async function ask(): Promise<void> {
+  const response = await fetch(`${shell.services.at(-1)?.url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({
+      identifier: { regNo: "TR/2019/LA/000001" },
+      purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+    }),
+  });
+  const text = await response.text();
+  expect({ status: response.status, text: response.ok ? "" : text }).toEqual({ status: 200, text: "" });
+  await writeFile(join(shell.home, "envelope.json"), text);
+  await shell.set("VERIFICATION_ID", JSON.parse(text).verificationId);
+  await shell.set("REQUEST_ID", response.headers.get("X-Request-Id") ?? "");
+}
+
+const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
+
+/** What must have been before a page. */
+const before: Readonly<Record<string, () => Promise<void>>> = {
+  verify: async () => {
+    await shell.serve("tvs serve --issuer https://verify.example.org");
+    await ask();
+    const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
+    await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
+  },
+};
+
+/** What a line prints for a later one, by the line's beginning. */
+const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
+  "tvs partners add ": async ({ stdout }) => {
+    apiKey = /^apiKey +(\S+)$/m.exec(stdout)?.[1] ?? "";
+    await shell.set("OLD_KEY_ID", /^keyId +(\S+)$/m.exec(stdout)?.[1] ?? "");
+  },
+  "tvs partners key issue ": async ({ stdout }) => {
+    apiKey = /^apiKey +(\S+)$/m.exec(stdout)?.[1] ?? "";
+  },
+  "tvs partners cert list ": async () =>
+    shell.set("FINGERPRINT", (await jsonOf("tvs partners cert list exam-board"))[0].fingerprint),
+  "tvs keys rotate ": async () => {
+    const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
+    await shell.set("KID", keys.find(({ state }) => state === "retired")?.kid ?? "");
+  },
+  "tvs partners webhook test ": async () =>
+    shell.set("DELIVERY", (await jsonOf("tvs webhooks list"))[0].deliveryId),
+  "tvs serve --access-log": () => ask(),
+};
+
+/** Runs one line to its end. @returns what it said */
+async function ended(line: string): Promise<Ended> {
+  const [other, first] = Object.entries(shellOf).find(([words]) => line.startsWith(words))?.[1] ?? [
+    "bash",
+    "",
+  ];
+  if (Bun.which(other) === null) return { code: 0, stdout: "", stderr: "" };
+  const asPasted = other === "bash" ? line : `${other} -c '${first}${line.replace(/ +#.*$/, "")}'`;
+  const result = await shell.run(asPasted);
+  const said = result.code === 0 ? "" : result.stdout + result.stderr;
+  expect({ line, code: result.code, said }).toEqual({ line, code: 0, said: "" });
+  return result;
+}
+
+async function started(line: string): Promise<Ended> {
+  // One service owns a database.
+  await shell.stopServices();
+  await shell.serve(line);
+  return { code: 0, stdout: "", stderr: "" };
+}
+
+test("every command line of the manual does what it says, or is named with the reason why not", async () => {
+  const left = new Set(Object.keys(notRun));
+  for (const { name } of topics) {
+    await before[name]?.();
+    for (const line of printedLines(`data/help/${name}.md`)) {
+      const reason = Object.keys(notRun).find((words) => line.startsWith(words));
+      if (reason !== undefined) {
+        left.delete(reason);
+        continue;
+      }
+      const result = await (line.startsWith("tvs serve") ? started(line) : ended(line));
+      await Object.entries(after).find(([words]) => line.startsWith(words))?.[1](result);
+    }
+    await shell.stopServices();
+  }
+  expect([...left]).toEqual([]);
+});

@@ -1,0 +1,99 @@
+/** The command lines of a document, run in one shell as a reader would paste them. */
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { makeFolder, programWords, type Service, startService } from "./program.ts";
+
+export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** The lines of a document's `sh` blocks, in order, comments alone left out. */
+export function printedLines(path: string, heading?: string): string[] {
+  const text = readFileSync(repository(path), "utf8");
+  const [, section = ""] = heading === undefined ? ["", text] : text.split(`\n## ${heading}\n`);
+  const own = heading === undefined ? section : (section.split(/^## /m)[0] ?? "");
+  const blocks = [...own.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+  return blocks.flatMap((block) => block.split("\n")).filter((line) => !/^\s*(?:#.*)?$/.test(line));
+}
+
+export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** A bash whose folder and variables last from line to line, with `tvs` in a folder of programs. */
+export type Shell = Awaited<ReturnType<typeof openShell>>;
+
+/** @param replaced printed texts by what stands in for them here, for example addresses */
+export async function openShell(replaced: () => Readonly<Record<string, string>>) {
+  const folder = await makeFolder();
+  const [state, programs, home] = ["state", "programs", "work/first"].map((name) => join(folder.path, name));
+  if (state === undefined || programs === undefined || home === undefined) throw new Error("no folder");
+  for (const path of [state, programs, home]) await mkdir(path, { recursive: true });
+  // The commands run in a folder of their own, where a relative path would lead elsewhere.
+  const absolute = programWords.map((word) => (word.includes("/") ? resolve(word) : word));
+  const script = `#!/bin/sh\nexec ${absolute.map((word) => `'${word}'`).join(" ")} "$@"\n`;
+  for (const path of [programs, home]) await writeFile(join(path, "tvs"), script, { mode: 0o755 });
+  await writeFile(join(state, "cwd"), home);
+  await writeFile(join(state, "env"), "");
+
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_)/.test(name),
+  );
+  const env = { ...Object.fromEntries(kept), PATH: `${programs}:${process.env.PATH}` };
+  const services: Service[] = [];
+
+  function asRun(line: string): string {
+    return Object.entries(replaced()).reduce((text, [printed, own]) => text.replaceAll(printed, own), line);
+  }
+
+  async function run(line: string): Promise<Ended> {
+    const script = [
+      `. '${state}/env'`,
+      `cd "$(cat '${state}/cwd')"`,
+      `set -a\n${asRun(line)}\ncode=$?\nset +a`,
+      `export -p > '${state}/env'\npwd > '${state}/cwd'\nexit $code`,
+    ].join("\n");
+    const child = Bun.spawn(["bash", "-c", script], { stdin: "ignore", stdout: "pipe", stderr: "pipe", env });
+    const [stdout, stderr, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { code, stdout, stderr };
+  }
+
+  const cwd = async () => (await readFile(join(state, "cwd"), "utf8")).trim();
+
+  /** `tvs serve …`, on free ports and until {@link stopServices}, so that documents can be run side by side. */
+  async function serve(line: string): Promise<Service> {
+    const words = asRun(line)
+      .replace(/^(?:\.\/)?tvs serve/, "")
+      .replace(/ > \S+ 2>&1 &$|&$/, "")
+      .replace(/--port \d+/, "")
+      .replace(/--(tls|admin)-port \d+/, "--$1-port 0")
+      .trim()
+      .split(/\s+/)
+      .filter(Boolean);
+    const at = words.indexOf("--data");
+    const name = at === -1 ? "data" : (words[at + 1] ?? "");
+    const here = await cwd();
+    const paths = (at === -1 ? words : words.toSpliced(at, 2)).map((word) =>
+      /\.(?:pem|json)$/.test(word) ? join(here, word) : word,
+    );
+    const service = await startService({ dataDir: join(here, name), args: paths });
+    services.push(service);
+    return service;
+  }
+
+  /** @returns their exit codes */
+  async function stopServices(): Promise<number[]> {
+    return Promise.all(services.splice(0).map((service) => service.stop()));
+  }
+
+  async function close(): Promise<void> {
+    await stopServices();
+    await folder.remove();
+  }
+
+  const set = (name: string, value: string) => run(`${name}='${value}'`);
+  const fileText = async (name: string) => readFile(join(await cwd(), name), "utf8");
+  return { home, run, serve, services, stopServices, set, cwd, fileText, close };
+}
