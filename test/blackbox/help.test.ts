@@ -91,6 +91,12 @@ describe.concurrent("help", () => {
     }
   });
 
+  test("tvs help TOPIC carries the manual, in an empty folder", async () => {
+    const { code, stdout } = await run(["help", "privacy"], { cwd: folder.path });
+    expect(code).toBe(0);
+    expect(stdout).toStartWith("# What is stored, and for how long\n");
+  });
+
   test("help makes nothing on the disk", async () => {
     const data = folder.freshPath();
     await run(["keys", "list", "--help", "--data", data]);

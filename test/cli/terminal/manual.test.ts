@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { titleOf, topics } from "../../../src/manual.ts";
+import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../run.ts";
 import { onTerminal } from "./terminal.ts";
 
@@ -20,6 +21,11 @@ describe("the manual", () => {
       ]);
     }
   });
+});
+
+test("the manual explains every reason of an answer, in the contract's order", () => {
+  const page = readFileSync(join(folder, "register.md"), "utf8");
+  expect([...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, reason]) => reason ?? "")).toEqual([...reasons]);
 });
 
 describe("tvs help", () => {
