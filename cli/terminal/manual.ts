@@ -5,7 +5,6 @@ import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { linkedTopic, type Topic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
-import { listed, section } from "./help.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 

@@ -3,7 +3,7 @@ import { html, raw } from "hono/html";
 import { TvsError } from "../../domain/errors.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topics } from "../../manual.ts";
 import { compressedDocument, type PublicDocument, sendDocument } from "../document.ts";
-import type { PageHandler } from "../http/hono-call.ts";
+import type { AppEnv, PageHandler } from "../http/hono-call.ts";
 import type { Service } from "../service.ts";
 import { type Markup, pageFrame, protectPage } from "./shell.ts";
 import { english } from "./texts-en.ts";
@@ -15,12 +15,12 @@ const folder = "/v1/inter-agency/help/";
 export function helpPages({ keyKind }: Pick<Service, "keyKind">) {
   const sandbox = keyKind === "test";
   const rendered = new Map<string, Promise<PublicDocument>>();
-  const send = async (c: Context, name: string, make: () => Promise<HelpPage>) => {
+  async function send(c: Context<AppEnv>, name: string, make: () => Promise<HelpPage>): Promise<Response> {
     protectPage(c);
     const document = rendered.get(name) ?? make().then((page) => framed(name, page, sandbox));
     rendered.set(name, document);
     return sendDocument(c, await document);
-  };
+  }
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => send(c, "", index);
   const topic: PageHandler = (c) => {
