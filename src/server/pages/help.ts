@@ -43,9 +43,9 @@ async function framed(name: string, { title, main }: HelpPage, sandbox: boolean)
 async function index(): Promise<HelpPage> {
   const title = "The operator’s manual";
   const main = html`<h1>${title}</h1>
-<p class="lead">For who runs the service. The program carries the same pages: <code>tvs help TOPIC</code> prints one.</p>
+<p class="lead">For whoever runs the service. The program carries the same pages: <code>tvs help TOPIC</code> prints one.</p>
 <ul>
-${topics.map((topic) => html`<li><a href="${topic.name}">${titleOf(topic)}</a>. ${topic.summary}.</li>`)}
+${topics.map((topic) => html`<li><a href="${topic.name}">${titleOf(topic)}</a><br>${topic.summary}</li>`)}
 </ul>
 <p>Partners’ engineers begin at <a href="../getting-started">Getting started</a>.</p>`;
   return { title, main };
