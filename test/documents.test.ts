@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import type { OurCommand } from "../cli/command.ts";
 import { root as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
@@ -51,6 +51,29 @@ describe("every document", () => {
     }
   });
 });
+
+test.each(["src/README.md", "test/README.md", "test/bench/README.md", ".github/CONTRIBUTING.md"])(
+  "%s names only files that are there",
+  (path) => {
+    const places = ["", "src", "test", dirname(path)];
+    const named = [...read(path).matchAll(/`([\w./-]+(?:\.(?:ts|mjs|md|json|css|sql)|\/))`/g)];
+    const missing = named
+      .map(([, name = ""]) => name)
+      .filter((name) => !name.includes("*") && !isNamed(places, name));
+    expect(missing).toEqual([]);
+  },
+);
+
+/** A path from one of the places, or a file's bare name, which the row of a table puts into its folder. */
+function isNamed(places: readonly string[], name: string): boolean {
+  if (places.some((place) => existsSync(join(root, place, name)))) return true;
+  const bare = name.replace(/\/$/, "");
+  return !bare.includes("/") && everyName.has(bare);
+}
+
+const everyName = new Set(
+  ["src", "cli", "test", "data"].flatMap((folder) => filesBelow(folder, /./)).map((path) => basename(path)),
+);
 
 test("the README is a front door, of at most two hundred lines", () => {
   expect(read("README.md").split("\n").length).toBeLessThanOrEqual(200);
