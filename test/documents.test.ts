@@ -157,6 +157,14 @@ describe("the dependencies", () => {
     expect(explained.sort()).toEqual(names.sort());
   });
 
+  test("are each imported by the program, but for those to develop with", () => {
+    const code = ["src", "cli"].flatMap((folder) => filesBelow(folder, /\.ts$/)).map(read);
+    const names = Object.keys(JSON.parse(read("package.json")).dependencies);
+    const isImported = (name: string) =>
+      code.some((text) => new RegExp(`["']${name.replace(/[/.]/g, "\\$&")}(?:/[^"']*)?["']`).test(text));
+    expect(names.filter((name) => !isImported(name))).toEqual([]);
+  });
+
   test("have a reason in words", () => {
     for (const [, name, why = ""] of rows) expect([name, why.length > 10]).toEqual([name, true]);
   });
