@@ -256,3 +256,9 @@ describe("every file", () => {
     ).toEqual([]);
   });
 });
+
+test("events are stored in one place, which makes their deliveries with them", () => {
+  const inserts = /\bINTO events\b|\btable: "events"/;
+  const places = [...source, ...commands].filter(({ text }) => inserts.test(withoutComments(text)));
+  expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);
+});

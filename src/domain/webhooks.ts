@@ -70,26 +70,6 @@ export type WebhookStore = DeliveryStore & {
   addTest(test: { event: TeacherEvent; deliveryId: string; partnerId: string }): Promise<boolean>;
 };
 
-/**
- * Whether an event goes to a partner's endpoint. A disabled endpoint is told too: its deliveries are held until it is
- * enabled. A test event names nobody, and its one delivery is made beside it. The database asks the same of many events
- * at once (store/events.ts).
- * @param teacherId whom the event is about; null in a test
- * @param hasVerified whether the partner has ever verified this teacher
- */
-export function isTold(
-  { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
-  to: {
-    readonly endpoint: Pick<WebhookEndpoint, "events" | "teachers">;
-    readonly partner: Pick<Partner, "disabledAt">;
-    readonly hasVerified: boolean;
-  },
-): boolean {
-  const { endpoint, partner, hasVerified } = to;
-  if (teacherId === null || partner.disabledAt !== null) return false;
-  return endpoint.events.includes(eventType) && (endpoint.teachers === "all" || hasVerified);
-}
-
 export type WebhookDependencies = {
   readonly webhooks: WebhookStore;
   readonly partners: PartnerStore;

@@ -26,7 +26,7 @@ const hasVerified = `EXISTS (SELECT 1 FROM verified_teachers WHERE partner_id = 
   OR EXISTS (SELECT 1 FROM attestations WHERE id > (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
     AND attestations.teacher_id = events.teacher_id AND partner_id = endpoint.partner_id)`;
 
-/** The rule of isTold (domain/webhooks.ts), over many events. */
+/** The rule of isTold (domain/deliveries.ts), over many events. */
 const isTold = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(endpoint.events, '"' || event_type || '"') > 0 AND (endpoint.teachers = 'all' OR ${hasVerified})`;
 

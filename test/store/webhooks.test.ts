@@ -4,7 +4,7 @@ import { changeTeacher } from "../../src/domain/teacher-changes.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
-import type { Statement } from "../../src/store/driver/driver.ts";
+import { eventsOf } from "../../src/store/events.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { lagos, type WebhookWorld, withWebhooks } from "../delivery/webhook-world.ts";
@@ -87,15 +87,12 @@ describe("every path that stores an event makes its deliveries with it", () => {
 
   test("a batch that fails leaves neither event nor delivery", () =>
     withWebhooks(async (world) => {
-      await world.put("A/B/C/1");
+      const { id } = await world.put("A/B/C/1");
       await subscribe(world, "board");
       const before = await world.rows("SELECT * FROM events");
-      const event: Statement = {
-        sql: "INSERT INTO events (event_id, teacher_id, event_type, occurred_at, body) VALUES ('e', 1, 'license.expired', 1, '{}')",
-        args: [],
-      };
+      const event = { eventId: "e", eventType: "license.expired", occurredAt: 1, body: "{}" } as const;
       const failing = world.driver.batch([
-        event,
+        ...eventsOf([{ id, events: [event] }]),
         { sql: "INSERT INTO deliveries (id) VALUES (NULL)", args: [] },
       ]);
       expect((await Promise.allSettled([failing]))[0]?.status).toBe("rejected");
