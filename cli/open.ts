@@ -22,9 +22,8 @@ import { createAttestationStore } from "../src/store/attestations.ts";
 import { createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
-import { migrate } from "../src/store/driver/migrations.ts";
+import { holdsRegister, migrate, readSchema } from "../src/store/driver/migrations.ts";
 import { openRemote } from "../src/store/driver/remote.ts";
-import { holdsRegister } from "../src/store/driver/whole.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
@@ -102,8 +101,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   if (!isThere) prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
+    const schema = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
-    await migrate(driver, clock.now());
+    await migrate(driver, clock.now(), schema);
     const stores = createStores(driver, onGroup);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
@@ -152,6 +152,7 @@ export async function requireRegister(config: Config): Promise<void> {
   if (!hasDatabase(config)) throw noRegister(config);
   const driver = await openDriver(config, {});
   try {
+    await readSchema(driver);
     if (!(await holdsRegister(driver))) throw noRegister(config);
   } finally {
     await driver.close();

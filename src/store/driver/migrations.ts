@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import type { Driver, Row, SqlStatement } from "./driver.ts";
+import { type Driver, type Row, type SqlStatement, statement } from "./driver.ts";
 import initial from "./migrations/001_initial.sql" with { type: "text" };
 import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
 import upkeep from "./migrations/003_attestation_upkeep.sql" with { type: "text" };
@@ -8,7 +8,7 @@ import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text
 import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "text" };
 import revocationOrigin from "./migrations/006_revocation_origin.sql" with { type: "text" };
 import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
-import { objectsMadeBy, readObjects, schemaDifference } from "./schema.ts";
+import { openNative } from "./native.ts";
 
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
 const migrations: readonly string[] = [
@@ -28,6 +28,16 @@ export const schemaVersion = migrations.length;
 const ownTable = `TABLE schema_migrations (
               version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`;
 
+/** Every object of a database, its own definition included: tables, indexes, triggers and views. */
+const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
+
+/** Statistics that SQLite may keep by itself; they change the plan of a query, never its answer. */
+const ownStatistics = [
+  "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+  "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+];
+const maxNameLength = 64;
+
 /** What a database says of itself, read as one, because another process may be migrating it just now. */
 const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_name, NULL AS sql
   FROM (SELECT version, sha256 FROM schema_migrations ORDER BY version) UNION ALL ${readObjects}`;
@@ -38,15 +48,49 @@ const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_
  *
  * A trigger of somebody else's could undo what a command has just done, and go on doing so. So the schema is compared
  * with what the migrations make before anything is written.
+ * @param found what {@link readSchema} has just found
  * @throws TvsError DATABASE_TOO_NEW when a newer program has migrated it, STORE_CORRUPT when an applied
- *   migration is not the one that this program knows, or the schema not the one that the migrations make
+ *   migration is not the one that this program knows, or the schema not the one that the migrations make,
+ *   DATABASE_IN_USE when an older program serves it
  */
-export async function migrate(driver: Driver, now: number): Promise<void> {
-  if ((await driver.query(readObjects)).length === 0)
-    await driver.batch([{ sql: `CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`, args: [] }]);
-  for (let version = (await requireOwnSchema(driver)) + 1; version <= migrations.length; version++) {
-    await apply(driver, version, now);
-  }
+export async function migrate(driver: Driver, now: number, found?: number): Promise<void> {
+  let version = found ?? (await readSchema(driver));
+  if (version === 0) {
+    await driver.batch([statement(`CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`)]);
+    version = await requireOwnSchema(driver);
+  } else if (version < migrations.length) await refuseOlderService(driver);
+  while (version < migrations.length) await apply(driver, ++version, now);
+}
+
+/** A service of an older program knows nothing of what a migration moves into the program. */
+async function refuseOlderService(driver: Driver): Promise<void> {
+  if (!(await driver.serviceRunning())) return;
+  const message =
+    "the database has to be changed for this program, and a `tvs serve` of an older one uses it; " +
+    "stop that service, then try again";
+  throw new TvsError("DATABASE_IN_USE", message);
+}
+
+/**
+ * Reads what a database is, changing nothing.
+ * @returns the number of the newest migration that it has; 0 when it is empty
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a database of another program, or one that somebody else changed
+ */
+export async function readSchema(driver: Driver): Promise<number> {
+  const found = await inspectSchema((sql) => driver.query(sql));
+  if (found === null && (await driver.query("SELECT 1 FROM sqlite_master LIMIT 1")).length === 0) return 0;
+  return ownVersion(found);
+}
+
+/**
+ * Whether a database holds a register that was made to its end. Its signing keys are what is made last: without them
+ * nobody has used it, and the next command that may make a register finishes this one. Nothing is changed.
+ */
+export async function holdsRegister(driver: Driver): Promise<boolean> {
+  const tables = await driver.query(
+    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'signing_keys'",
+  );
+  return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }
 
 /**
@@ -54,17 +98,16 @@ export async function migrate(driver: Driver, now: number): Promise<void> {
  * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT
  */
 export async function requireOwnSchema(driver: Driver): Promise<number> {
-  const found = await inspectSchema((sql) => driver.query(sql));
-  if (found === null) throw foreignDatabase();
+  return ownVersion(await inspectSchema((sql) => driver.query(sql)));
+}
+
+function ownVersion(found: SchemaFound | null): number {
+  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
   if (found.difference === null) return found.version;
   const message =
     `the schema of the database was changed by another program: ${found.difference}; ` +
     "find out who can write to it, and restore a backup from before";
   throw new TvsError("STORE_CORRUPT", message);
-}
-
-export function foreignDatabase(): TvsError {
-  return new TvsError("STORE_CORRUPT", "this database belongs to another program");
 }
 
 export type SchemaFound = {
@@ -84,7 +127,7 @@ export async function inspectSchema(
   all: (sql: string) => Row[] | Promise<Row[]>,
 ): Promise<SchemaFound | null> {
   // Before it is read from: a view of that name could be anything.
-  if (!(await all(readObjects)).some(({ sql }) => sql === `CREATE ${ownTable}`)) return null;
+  if ((await all(`SELECT 1 FROM sqlite_master WHERE sql = 'CREATE ${ownTable}'`)).length === 0) return null;
   const account = await all(readAccount);
   const applied = account.filter(({ type }) => type === "migration");
   refuseForeignMigrations(applied.map(({ tbl_name }) => String(tbl_name)));
@@ -156,4 +199,50 @@ function statements(text: string): SqlStatement[] {
 
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
+}
+
+/**
+ * The objects that statements make, found by running them in memory: whoever adds a migration has nothing to note
+ * down. It takes some three milliseconds.
+ * @throws TvsError STORE_UNAVAILABLE when the database engine cannot be loaded
+ */
+async function objectsMadeBy(statements: readonly string[]): Promise<Row[]> {
+  const db = await openNative(":memory:");
+  try {
+    for (const sql of statements) db.exec(sql);
+    return db.prepare(readObjects).all([]) as Row[];
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * How a database differs from what it should hold: by a trigger, a view, a table or an index of somebody else's, one
+ * that was altered, or one that is missing. The definitions are compared to the letter.
+ * @returns it in words, or null
+ */
+function schemaDifference(found: readonly Row[], expected: readonly Row[]): string | null {
+  const missing = new Map(expected.map((object) => [spelled(object), object]));
+  for (const object of found) {
+    if (object.type === "table" && ownStatistics.includes(String(object.sql))) continue;
+    // Taken out, so that the second of two that are alike is one too many.
+    if (missing.delete(spelled(object))) continue;
+    const isOurs = expected.some(({ type, name }) => type === object.type && name === object.name);
+    return isOurs ? `the ${named(object)} was altered` : `the ${named(object)} is none that tvs makes`;
+  }
+  for (const object of missing.values()) return `the ${named(object)} is missing`;
+  return null;
+}
+
+function spelled({ type, name, tbl_name, sql }: Row): string {
+  return JSON.stringify([type, name, tbl_name, sql]);
+}
+
+/** A foreign name may be anything; it must not draw on the operator's screen. */
+function named({ type, name }: Row): string {
+  const isKind = ["table", "index", "trigger", "view"].includes(String(type));
+  const shown = String(name)
+    .replace(/[^\w.-]/g, "?")
+    .slice(0, maxNameLength);
+  return `${isKind ? type : "object"} ${shown}`;
 }

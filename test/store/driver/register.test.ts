@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
-import { holdsRegister } from "../../../src/store/driver/whole.ts";
+import { holdsRegister, migrate, readSchema, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { rejection } from "../../rejection.ts";
 import { driverKinds } from "../drivers.ts";
 import { aSigningKey } from "../samples.ts";
+import { migrateTo } from "./old-database.ts";
 
 /** Runs over a database without tables, which is gone afterwards. */
 async function withEmpty(
@@ -29,7 +29,10 @@ for (const kind of driverKinds) {
         const tables = () => driver.query("SELECT name FROM sqlite_master");
         expect(await holdsRegister(driver)).toBe(false);
         expect(await tables()).toEqual([]);
+        expect(await readSchema(driver)).toBe(0);
+        expect(await tables()).toEqual([]);
         await migrate(driver, 1);
+        expect(await readSchema(driver)).toBe(schemaVersion);
         expect(await holdsRegister(driver)).toBe(false);
         const keys = createKeyStore(driver);
         expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
@@ -40,7 +43,15 @@ for (const kind of driverKinds) {
     test("is never one of another program", () =>
       withEmpty(kind, async (driver) => {
         await driver.batch([{ sql: "CREATE TABLE songs (title TEXT)", args: [] }]);
-        expect(await rejection(holdsRegister(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+        expect(await rejection(readSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+      }));
+
+    test("is not moved on to a newer schema under a service that does not know it", () =>
+      withEmpty(kind, async (driver) => {
+        await migrateTo(driver, schemaVersion - 1);
+        await driver.claimService();
+        expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await readSchema(driver)).toBe(schemaVersion - 1);
       }));
   });
 }
