@@ -3,7 +3,7 @@ import { type Call, type CallFilter, parseStatuses } from "../src/domain/calls.t
 import { isoTime, timeOfUuid } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
-import { type CallReader, openCallReader } from "../src/store/call-file.ts";
+import { type CallReader, openCallReader } from "../src/store/call-log-file.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";

@@ -9,7 +9,7 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   "store-writer": async (data) =>
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "call-writer": async (data) =>
-    (await import("../src/store/call-writer.ts")).runCallWriter(data as { file: string }),
+    (await import("../src/store/call-log-writer.ts")).runCallWriter(data as { file: string }),
   signer: async (data) =>
     (await import("../src/signing/worker.ts")).runSigningWorker(data as SigningWorkerData),
   "import-reader": async (data) =>

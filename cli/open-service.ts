@@ -29,8 +29,8 @@ import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
-import { createCallWriter } from "../src/store/call-writer.ts";
-import { createEvidenceDisk, type EvidenceDisk } from "../src/store/driver/evidence-disk.ts";
+import { createCallWriter } from "../src/store/call-log-writer.ts";
+import { createEvidenceDisk, type EvidenceDisk } from "../src/store/evidence-disk.ts";
 import { signingThreads } from "./entry.ts";
 import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Config } from "../src/config.ts";
 import { isoTime, systemClock } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import type { Difference } from "../src/store/attestation-summary.ts";
+import type { Difference } from "../src/store/audit-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
 import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
 import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";

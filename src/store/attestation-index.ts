@@ -1,8 +1,14 @@
 import { Buffer } from "node:buffer";
 import type { AttestationMaintenance } from "../domain/attestations.ts";
-import type { Driver } from "./driver/driver.ts";
-import { integer, integerOrNull, text } from "./driver/rows.ts";
-import { makeFilter, type SoughtBy, stretchRows } from "./segment-filter.ts";
+import type { Driver, Value } from "./driver/driver.ts";
+import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { bitsOf, makeFilter, mayHold, type SoughtBy, stretchRows as segmentRows } from "./segment-filter.ts";
+
+/**
+ * Secondary indexes of the evidence log, built behind it: whom each of its segments speaks of, and who verified whom.
+ * The tables keep the names that migrations gave them: attestation_stretches holds the segments, attestation_upkeep how
+ * far maintenance has come.
+ */
 
 /** Attestations of one step: a millisecond or so, which a call that waits for the disk does not notice. */
 const verifiedRows = 512;
@@ -19,11 +25,15 @@ const moveVerified = `UPDATE attestation_upkeep SET
     verified_through = min(verified_through + ?1, (SELECT max(id) FROM attestations))
   WHERE id = 1 AND verified_through < (SELECT max(id) FROM attestations) RETURNING verified_through`;
 
-/** The next stretch that is complete: where it begins, and its last row. */
-const nextStretch = `SELECT done.id + 1 AS first_id,
+/** Filters read at a time: two megabytes. */
+const filtersAtOnce = 256;
+const maxId = Number.MAX_SAFE_INTEGER;
+
+/** The next segment that is complete: where it begins, and its last row. */
+const nextSegment = `SELECT done.id + 1 AS first_id,
     (SELECT id FROM attestations WHERE id > done.id ORDER BY id LIMIT 1 OFFSET ?1) AS last_id
   FROM (SELECT coalesce((SELECT max(last_id) FROM attestation_stretches), 0) AS id) AS done`;
-/** Everything that one part of a stretch speaks of, as one text: a row of its own for each costs ten times as much. */
+/** Everything that one part of a segment speaks of, as one text: a row of its own for each costs ten times as much. */
 const keysOfPart = `SELECT (SELECT max(id) FROM part) AS last_id, json_array(
     (SELECT json_group_array(DISTINCT teacher_id) FROM part), (SELECT json_group_array(DISTINCT hex(nin_index)) FROM part),
     (SELECT json_group_array(DISTINCT partner_id) FROM part)) AS keys
@@ -37,8 +47,8 @@ const prune = `DELETE FROM attestations WHERE issued_at < ?1 AND id IN (
       AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1) ORDER BY id LIMIT ?2)`;
 const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?1),
     pruned = pruned + changes() WHERE id = 1 AND changes() > 0`;
-const pruneStretches = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";
-const readUpkeep = "SELECT kept_from, pruned FROM attestation_upkeep WHERE id = 1";
+const pruneSegments = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";
+const readKept = "SELECT kept_from, pruned FROM attestation_upkeep WHERE id = 1";
 
 const verifiedBy = `SELECT partner_id FROM verified_teachers
   WHERE block = ?1 / 62 AND (mask >> (?1 % 62)) & 1 ORDER BY partner_id`;
@@ -46,7 +56,7 @@ const verifiedBy = `SELECT partner_id FROM verified_teachers
 const wantsVerified = `SELECT 1 FROM settings WHERE name = 'keep_attestations' AND value <> 'forever'
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE teachers = 'verified' LIMIT 1`;
 
-/** What is built behind the evidence log, and what is taken from its end. */
+/** Maintenance of the evidence log: builds its secondary indexes behind it, and deletes what is too old. */
 export function createAttestationMaintenance(driver: Driver): AttestationMaintenance {
   async function noteVerified(): Promise<boolean> {
     const [, moved] = await driver.batch([
@@ -57,8 +67,8 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
   }
 
   /** The parts are read where the writing is done: there the rows are still in memory. */
-  async function buildStretch(): Promise<boolean> {
-    const [next] = await driver.query(nextStretch, [stretchRows - 1]);
+  async function buildSegment(): Promise<boolean> {
+    const [next] = await driver.query(nextSegment, [segmentRows - 1]);
     const last = next === undefined ? null : integerOrNull(next, "last_id");
     if (next === undefined || last === null) return false;
     const first = integer(next, "first_id");
@@ -80,17 +90,17 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
     async build() {
       const wanted = (await driver.query(wantsVerified)).length > 0;
       const verified = wanted && (await noteVerified());
-      return (await buildStretch()) || verified;
+      return (await buildSegment()) || verified;
     },
     noteVerified,
     async prune(before, limit) {
       const seconds = Math.floor(before / 1000);
       const counted = await driver.batch([
-        { sql: readUpkeep, args: [] },
+        { sql: readKept, args: [] },
         { sql: prune, args: [seconds, limit] },
         { sql: notePruned, args: [seconds] },
-        { sql: pruneStretches, args: [] },
-        { sql: readUpkeep, args: [] },
+        { sql: pruneSegments, args: [] },
+        { sql: readKept, args: [] },
       ]);
       const [was, is] = [counted[0]?.[0], counted[4]?.[0]];
       return was === undefined || is === undefined ? 0 : integer(is, "pruned") - integer(was, "pruned");
@@ -99,7 +109,7 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },
     async kept() {
-      const [row] = await driver.query(readUpkeep);
+      const [row] = await driver.query(readKept);
       const from = row === undefined ? null : integerOrNull(row, "kept_from");
       return {
         from: from === null ? null : from * 1000,
@@ -116,4 +126,46 @@ function readKeys(json: string): SoughtBy[] {
     ...nins.filter((hex) => hex !== "").map((hex) => ({ ninIndex: Buffer.from(hex, "hex") })),
     ...partners.map((partnerId) => ({ partnerId })),
   ];
+}
+
+/** Ids from `first` to `last`, both included. */
+export type Segment = { readonly first: number; readonly last: number };
+
+/**
+ * The segments of the log that may speak of someone: those whose filter does not exclude it, and what is too
+ * new to have a filter. In the order of the log, or against it.
+ */
+export async function* segmentsOf(
+  driver: Driver,
+  key: SoughtBy,
+  { newestFirst }: { newestFirst: boolean },
+): AsyncGenerator<Segment> {
+  const bits = bitsOf(key);
+  const [end] = await driver.query("SELECT coalesce(max(last_id), 0) AS id FROM attestation_stretches");
+  const filtered = end === undefined ? 0 : integer(end, "id");
+  const unfiltered = { first: filtered + 1, last: maxId };
+  if (newestFirst) yield unfiltered;
+  let from = newestFirst ? filtered + 1 : 0;
+  for (;;) {
+    const rows = await driver.query(page(newestFirst), [from, filtered, filtersAtOnce]);
+    for (const row of rows) {
+      from = integer(row, "last_id");
+      if (mayHold(bytes(row, "filter"), bits)) yield { first: integer(row, "first_id"), last: from };
+    }
+    if (rows.length < filtersAtOnce) break;
+  }
+  if (!newestFirst) yield unfiltered;
+}
+
+function page(newestFirst: boolean): string {
+  const where = newestFirst ? "last_id < ?1" : "last_id > ?1";
+  return `SELECT first_id, last_id, filter FROM attestation_stretches
+    WHERE ${where} AND last_id <= ?2 ORDER BY last_id ${newestFirst ? "DESC" : ""} LIMIT ?3`;
+}
+
+/** The condition of a key over attestations, and its value. */
+export function conditionOf(key: SoughtBy): readonly [sql: string, value: Value] {
+  if ("teacherId" in key) return ["teacher_id = ?3", key.teacherId];
+  if ("partnerId" in key) return ["partner_id = ?3", key.partnerId];
+  return ["nin_index = ?3", key.ninIndex];
 }

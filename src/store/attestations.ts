@@ -1,12 +1,27 @@
-import type { Attestation, AttestationStore, AttestedOperation } from "../domain/attestations.ts";
+import type {
+  AnsweredCall,
+  Attestation,
+  AttestationStore,
+  AttestedOperation,
+} from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
-import { answeredCalls, attestationColumns as columns } from "./answered-calls.ts";
-import type { Commit } from "./driver/commits.ts";
-import type { Driver, Row, Value } from "./driver/driver.ts";
+import { conditionOf, segmentsOf } from "./attestation-index.ts";
+import type { ActKind, Commit } from "./driver/commits.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { idempotencyStatements } from "./idempotency.ts";
+import { chargeStatements } from "./quota.ts";
 import type { SoughtBy } from "./segment-filter.ts";
-import { conditionOf, stretchesOf } from "./segments.ts";
+
+/** The columns of an attestation, in the order of {@link attestationValues}. */
+const columns = `verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
+  reference, nin_index, status, eligible, context, credential, request_id, jws`;
+
+const insertAnswered = `INSERT INTO attestations (${columns})
+  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
+  WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?4 AND state = 'active')`;
+const isActive = "SELECT 1 AS active FROM signing_keys WHERE kid = ? AND state = 'active'";
 
 /** How far apart the order of committing and the order of `issued_at` may be. */
 const disorderSeconds = 60;
@@ -40,13 +55,36 @@ export function lastIdBefore(seconds: string): string {
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
+/**
+ * Answered calls, each whole, or nothing of it when its key is not the active one any more: every statement
+ * carries that condition, because one transaction holds the calls of many partners and none may undo another's.
+ * The result is whether the call was stored.
+ */
+const answeredCalls: ActKind<AnsweredCall, boolean> = {
+  plan(calls) {
+    const kids = [...new Set(calls.map(({ kid }) => kid))];
+    const statements: Statement[] = kids.map((kid) => ({ sql: isActive, args: [kid] }));
+    for (const { attestations } of calls) {
+      for (const one of attestations) statements.push({ sql: insertAnswered, args: attestationValues(one) });
+    }
+    statements.push(...chargeStatements(calls));
+    for (const { idempotency, kid } of calls) {
+      if (idempotency !== null) statements.push(...idempotencyStatements(idempotency, kid));
+    }
+    return {
+      statements,
+      results: (rows) => calls.map(({ kid }) => (rows[kids.indexOf(kid)]?.length ?? 0) === 1),
+    };
+  },
+};
+
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
 
-  /** Figures of the attestations that a key finds, stretch by stretch. */
+  /** Figures of the attestations that a key finds, segment by segment. */
   async function* figures(
     wanted: string,
     key: SoughtBy,
@@ -54,7 +92,7 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
   ): AsyncGenerator<Row[]> {
     const [condition, value] = conditionOf(key);
     const sql = `SELECT ${wanted} FROM attestations WHERE id >= ?1 AND id <= ?2 AND ${condition} ${and}`;
-    for await (const { first, last } of stretchesOf(driver, key, { newestFirst: false }))
+    for await (const { first, last } of segmentsOf(driver, key, { newestFirst: false }))
       yield await driver.query(sql, [first, last, value, ...args]);
   }
 
@@ -73,7 +111,7 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
     const [condition, value] = conditionOf(key);
     const where = `WHERE id >= ?1 AND id <= ?2 AND ${condition} AND issued_at >= ?4 ORDER BY id DESC LIMIT ?5`;
     const found: Attestation[] = [];
-    for await (const { first, last } of stretchesOf(driver, key, { newestFirst: true })) {
+    for await (const { first, last } of segmentsOf(driver, key, { newestFirst: true })) {
       if (last <= after || found.length >= limit) break;
       found.push(
         ...(await select(where, [Math.max(first, after + 1), last, value, from, limit - found.length])),
@@ -83,7 +121,7 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
   }
 
   return {
-    record: (call) => commit.together(answeredCalls, call),
+    record: (call) => commit.inBatch(answeredCalls, call),
     async find(verificationId) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
@@ -134,6 +172,15 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       return [...told.values()].sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
     },
   };
+}
+
+function attestationValues(one: Attestation): Value[] {
+  // biome-ignore format: the order of the columns
+  return [
+    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
+    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
+    one.requestId, one.jws,
+  ];
 }
 
 function attestation(row: Row): Attestation {

@@ -1,8 +1,8 @@
 import type { Worker } from "node:worker_threads";
 import type { AccessLogFigures, Call, CallObserver } from "../domain/calls.ts";
 import { log } from "../log.ts";
-import { type CallRow, callRow } from "./call-file.ts";
-import type { CallBatch, CallBatchEnd, WriteCalls } from "./call-writer.ts";
+import { type CallRow, callRow } from "./call-log-file.ts";
+import type { CallBatch, CallBatchEnd, WriteCalls } from "./call-log-writer.ts";
 
 /** The access log as the service sees it. */
 export type CallLog = {

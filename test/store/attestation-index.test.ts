@@ -16,7 +16,7 @@ import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
 
 const rareTeacher = 900_001;
 const nin = new Uint8Array(16).fill(5);
-/** The log: two stretches and some, in which one teacher, one NIN and one partner are rare. */
+/** The log: two segments and some, in which one teacher, one NIN and one partner are rare. */
 const logRows = stretchRows * 2 + 700;
 const rareRows = [3, stretchRows + 5, logRows - 2];
 
@@ -30,11 +30,11 @@ function rowOf(n: number) {
 }
 
 for (const kind of driverKinds) {
-  describe.skipIf(kind.unavailable !== undefined)(`upkeep of the log, ${kind.name}`, () => {
+  describe.skipIf(kind.unavailable !== undefined)(`maintenance of the log, ${kind.name}`, () => {
     let database: Awaited<ReturnType<typeof kind.create>>;
     let driver: Driver;
     const attestations = () => createAttestationStore(driver, createCommits(driver));
-    const upkeep = () => createAttestationMaintenance(driver);
+    const maintenance = () => createAttestationMaintenance(driver);
     const number = async (sql: string) => Number((await driver.query(sql))[0]?.n);
 
     beforeAll(async () => {
@@ -76,12 +76,12 @@ for (const kind of driverKinds) {
       expect(before.told).toEqual([
         { partnerId: "rare", times: 2, lastAt: rowOf(rareRows[2] as number).issuedAt * 1000 },
       ]);
-      while (await upkeep().build());
+      while (await maintenance().build());
       expect(await number("SELECT count(*) AS n FROM attestation_stretches")).toBe(2);
       // Nobody wants to know yet who verified whom.
       expect(await number("SELECT verified_through AS n FROM attestation_upkeep")).toBe(0);
       expect(await answers()).toEqual(before);
-      expect(await upkeep().build()).toBe(false);
+      expect(await maintenance().build()).toBe(false);
     }
 
     /** Only who verified a teacher is told of it, whether that is built upon yet or not. */
@@ -103,7 +103,7 @@ for (const kind of driverKinds) {
       const verify = (n: number, partnerId: string, teacherId: number) =>
         attestations().record(anAnsweredCall([anAttestation(n, { partnerId, teacherId })]));
       await verify(20_000, "early", early.id);
-      while (await upkeep().build());
+      while (await maintenance().build());
       await verify(20_001, "late", late.id);
       const change = async (regNo: string, stored: { id: number; version: number }) => {
         const replaces = { id: stored.id, version: stored.version };
@@ -118,12 +118,12 @@ for (const kind of driverKinds) {
       };
       expect(await told("early")).toEqual([early.id]);
       expect(await told("late")).toEqual([late.id]);
-      expect([await upkeep().verifiedBy(early.id), await upkeep().verifiedBy(late.id)]).toEqual([
+      expect([await maintenance().verifiedBy(early.id), await maintenance().verifiedBy(late.id)]).toEqual([
         ["agency", "early"],
         ["agency"],
       ]);
-      while (await upkeep().build());
-      expect(await upkeep().verifiedBy(late.id)).toEqual(["agency", "late"]);
+      while (await maintenance().build());
+      expect(await maintenance().verifiedBy(late.id)).toEqual(["agency", "late"]);
       expect(await told("never")).toEqual([]);
     }
 
@@ -132,26 +132,26 @@ for (const kind of driverKinds) {
       const total = await number("SELECT count(*) AS n FROM attestations");
       const boundary = rowOf(stretchRows + 100).issuedAt * 1000;
       const steps: number[] = [];
-      for (let count = -1; count !== 0; steps.push(count)) count = await upkeep().prune(boundary, 1_500);
+      for (let count = -1; count !== 0; steps.push(count)) count = await maintenance().prune(boundary, 1_500);
       expect(steps).toEqual([1_500, 1_500, 1_196, 0]);
-      expect(await upkeep().kept()).toEqual({ from: boundary, pruned: stretchRows + 100 });
+      expect(await maintenance().kept()).toEqual({ from: boundary, pruned: stretchRows + 100 });
       expect(await number("SELECT count(*) AS n FROM attestations")).toBe(total - stretchRows - 100);
       expect(await number("SELECT count(*) AS n FROM attestation_stretches")).toBe(1);
       expect(await attestations().find(rowOf(stretchRows + 99).verificationId)).toBeNull();
       expect((await answers()).teacher).toEqual([rare[2] as string]);
-      expect(await upkeep().verifiedBy(4)).toEqual(["agency"]);
-      expect(await upkeep().verifiedBy(900_002)).toEqual([]);
+      expect(await maintenance().verifiedBy(4)).toEqual(["agency"]);
+      expect(await maintenance().verifiedBy(900_002)).toEqual([]);
       expect((await createStatusStore(driver).attestations([0])).total).toBe(total - stretchRows - 100);
       // An earlier boundary, after a clock was set back, takes nothing back of what was said.
-      expect(await upkeep().prune(boundary - 5_000, 1_500)).toBe(0);
-      expect((await upkeep().kept()).from).toBe(boundary);
+      expect(await maintenance().prune(boundary - 5_000, 1_500)).toBe(0);
+      expect((await maintenance().kept()).from).toBe(boundary);
     }
 
     /** The newest one is never deleted, because the numbers go on after it. */
     async function keepsTheNewest(): Promise<void> {
-      while (await upkeep().build());
+      while (await maintenance().build());
       const newest = await number("SELECT max(id) AS n FROM attestations");
-      while ((await upkeep().prune(4_000_000_000_000, 5_000)) > 0);
+      while ((await maintenance().prune(4_000_000_000_000, 5_000)) > 0);
       expect(await number("SELECT min(id) AS n FROM attestations")).toBe(newest);
       await attestations().record(anAnsweredCall([anAttestation(30_000, { teacherId: 77 })]));
       expect(await number("SELECT max(id) AS n FROM attestations")).toBe(newest + 1);

@@ -9,9 +9,9 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallFilter } from "../../src/domain/calls.ts";
 import { uuidFrom } from "../../src/domain/clock.ts";
 import { configureLog } from "../../src/log.ts";
-import { callRow, openCallReader } from "../../src/store/call-file.ts";
 import { createCallLog, writeInThread } from "../../src/store/call-log.ts";
-import { type CallBatch, createCallWriter } from "../../src/store/call-writer.ts";
+import { callRow, openCallReader } from "../../src/store/call-log-file.ts";
+import { type CallBatch, createCallWriter } from "../../src/store/call-log-writer.ts";
 
 const dayMs = 86_400_000;
 const entry = new URL("../../cli/main.ts", import.meta.url);

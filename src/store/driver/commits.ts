@@ -16,7 +16,7 @@ export type Commit = {
   /** An act of its own statements. */
   (statements: readonly Statement[]): Promise<Row[][]>;
   /** An act that is planned together with the others of its kind in the same commit. */
-  together<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
+  inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
 };
 
 export type CommitLimits = {
@@ -86,7 +86,7 @@ export function createCommits(
     running = false;
   }
 
-  function together<T, R>(kind: ActKind<T, R>, item: T): Promise<R> {
+  function inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       if (queue.length >= maxQueued) {
         reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
@@ -101,7 +101,7 @@ export function createCommits(
     });
   }
 
-  return Object.assign((statements: readonly Statement[]) => together(inOrder, statements), { together });
+  return Object.assign((statements: readonly Statement[]) => inBatch(inOrder, statements), { inBatch });
 }
 
 async function commitGroup(driver: Driver, group: readonly Act[]): Promise<void> {

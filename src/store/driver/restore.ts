@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
-import { compareStandings, readStanding, type Standing, type Undone } from "../attestation-summary.ts";
+import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } from "../audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { openConnection } from "./connection.ts";
 import { storeError } from "./driver.ts";
@@ -75,7 +75,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     }
     if (options.holdWebhooks) await holdWebhooks(temporary);
     syncFile(temporary);
-    const restored = await withImmutable(temporary, readStanding);
+    const restored = await withImmutable(temporary, readAuditSummary);
     return await swap(temporary, { ...options, target, restored });
   } finally {
     rmSync(temporary, { force: true });
@@ -123,7 +123,7 @@ async function holdWebhooks(file: string): Promise<void> {
   }
 }
 
-type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: Standing };
+type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: AuditSummary };
 
 async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
   const aside = `${target}.replaced-${stamp}`;
@@ -136,13 +136,13 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
   }
   const old = await holdOld(target);
   try {
-    const before = old === null ? null : attempt(() => readStanding(old.all));
+    const before = old === null ? null : attempt(() => readAuditSummary(old.all));
     keepUnderOtherName(target, aside);
     if (old === null) setSideFilesAside(target, aside);
     syncFolderOf(target);
     renameSync(temporary, target);
     syncFolderOf(target);
-    return { replaced: aside, undone: before === null ? null : compareStandings(before, restored) };
+    return { replaced: aside, undone: before === null ? null : compareSummaries(before, restored) };
   } finally {
     old?.release();
   }

@@ -5,7 +5,7 @@ import { checkAccessLog, checkTempDirectory, checkTls } from "../../../cli/docto
 import { judgeSigning } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
-import { createCallWriter } from "../../../src/store/call-writer.ts";
+import { createCallWriter } from "../../../src/store/call-log-writer.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../certificates.ts";
 import { withTempDir, withTestOperator } from "../../harness.ts";

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { type CallFile, type CallLimits, callLimits, openCallFile } from "./call-file.ts";
+import { type CallFile, type CallLimits, callLimits, openCallFile } from "./call-log-file.ts";
 import { storeError } from "./driver/driver.ts";
 
 /** Calls to be written, as JSON, and how many could not be written since the last that were. */

@@ -1,6 +1,6 @@
-import type { AttestationStore } from "../../domain/attestations.ts";
-import { isTvsError } from "../../domain/errors.ts";
-import { type Driver, statement } from "./driver.ts";
+import type { AttestationStore } from "../domain/attestations.ts";
+import { isTvsError } from "../domain/errors.ts";
+import { type Driver, statement } from "./driver/driver.ts";
 
 /** Whether the disk still takes what an answer leaves behind. */
 export type EvidenceDisk = {

@@ -15,34 +15,34 @@ const queries = {
 
 const counted = ["attestations", "history", "events"] as const;
 
-export type StandingKind = keyof typeof queries;
+export type AuditedKind = keyof typeof queries;
 
 /** Keys, partners and credentials with their states, and how much evidence there is. */
-export type Standing = {
-  readonly states: ReadonlyMap<string, { kind: StandingKind; id: string; state: string }>;
+export type AuditSummary = {
+  readonly states: ReadonlyMap<string, { kind: AuditedKind; id: string; state: string }>;
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
 /** Something that another state of the database says otherwise; null where it is not there. */
-export type Difference = { kind: StandingKind; id: string; was: string | null; now: string | null };
-export type Undone = { readonly changes: readonly Difference[]; readonly lost: Standing["counts"] };
+export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
+export type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
 
 /** Reads what an operator must know about when a database is put back to an earlier state. */
-export function readStanding(all: ReadAll): Standing {
-  const states = new Map<string, { kind: StandingKind; id: string; state: string }>();
-  for (const [kind, sql] of Object.entries(queries) as [StandingKind, string][]) {
+export function readAuditSummary(all: ReadAll): AuditSummary {
+  const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
+  for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
     for (const row of all(sql)) {
       const id = text(row, "id");
       states.set(`${kind} ${id}`, { kind, id, state: text(row, "state") });
     }
   }
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
-  const counts = Object.fromEntries(counted.map((table) => [table, count(table)])) as Standing["counts"];
+  const counts = Object.fromEntries(counted.map((table) => [table, count(table)])) as AuditSummary["counts"];
   return { states, counts };
 }
 
 /** What `before` had and `after` has not, or has otherwise. */
-export function compareStandings(before: Standing, after: Standing): Undone {
+export function compareSummaries(before: AuditSummary, after: AuditSummary): Undone {
   const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
   const changes = names.flatMap((name) => {
     const [old, restored] = [before.states.get(name), after.states.get(name)];
@@ -51,5 +51,5 @@ export function compareStandings(before: Standing, after: Standing): Undone {
     return [{ kind: one.kind, id: one.id, was: old?.state ?? null, now: restored?.state ?? null }];
   });
   const lost = counted.map((table) => [table, Math.max(0, before.counts[table] - after.counts[table])]);
-  return { changes, lost: Object.fromEntries(lost) as Standing["counts"] };
+  return { changes, lost: Object.fromEntries(lost) as AuditSummary["counts"] };
 }
