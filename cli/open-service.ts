@@ -66,7 +66,7 @@ const probeMs = 1_000;
 
 /**
  * Opens everything that `serve` needs and keeps it fresh; where there is no register, one is made. The database is
- * claimed for this process.
+ * locked for this process.
  * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
  */
 export async function openService(
@@ -116,7 +116,7 @@ export async function openService(
  */
 async function takeOver(operator: Operator, { keepAttestations }: Config): Promise<void> {
   const { driver, stores, clock, settingsInForce, issuerTold } = operator;
-  await driver.claimService();
+  await driver.lockService();
   // What a killed service had in hand is sent now, and not when its leases would have ended.
   await stores.outbox.releaseAll(clock.now());
   await stores.settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });

@@ -101,7 +101,7 @@ export type QuotaDependencies = {
  * Token buckets of the clock's minute and of the UTC day, refilled whole when the window begins, so that
  * `Remaining` and `Reset` are exact. Only what was used is kept: a raised quota counts at once.
  *
- * One service owns a database (Driver.claimService), so memory is exact; what a restart needs is in
+ * One service owns a database (Driver.lockService), so memory is exact; what a restart needs is in
  * `stored`, because every answer leaves only after what it cost is durable. Each window is an account of its own:
  * neither a call that is answered after the turn of the minute nor a clock that is nudged back can take anything
  * out of another one.

@@ -133,10 +133,10 @@ for (const kind of driverKinds) {
     test("only one service at a time holds the database", async () => {
       const first = await database.open();
       const second = await database.open();
-      await first.claimService();
-      expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
+      await first.lockService();
+      expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
       await first.close();
-      await second.claimService();
+      await second.lockService();
       await second.close();
     });
 
@@ -144,7 +144,7 @@ for (const kind of driverKinds) {
       // A file is claimed by a lock of the operating system, which nobody can take over.
       if (driver.kind === "embedded") return;
       const service = await database.open();
-      await service.claimService();
+      await service.lockService();
       const sql = "UPDATE service_claim SET holder = 'elsewhere:1:x', expires_at = ?";
       await driver.batch([{ sql, args: [Date.now() + 60_000] }]);
       const ask = () => rejection(service.query("SELECT 1"));

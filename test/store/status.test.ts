@@ -150,7 +150,7 @@ for (const kind of driverKinds) {
     test("says whether a service holds the database", async () => {
       const service = await database.open();
       expect(await driver.serviceRunning()).toBe(false);
-      await service.claimService();
+      await service.lockService();
       expect(await driver.serviceRunning()).toBe(true);
       expect(await service.serviceRunning()).toBe(true);
       await service.close();

@@ -27,7 +27,7 @@ export type Statement = SqlStatement | RowsStatement;
  * The seam between the store's SQL and a database.
  *
  * There are two drivers: `embedded.ts` (libsql in this process) and `remote.ts` (a libSQL server).
- * `test/store/conformance.ts` says what both must do. No interactive transactions, on purpose: one act
+ * `test/store/conformance.test.ts` says what both must do. No interactive transactions, on purpose: one act
  * is one atomic batch, so that both drivers commit it in one round trip.
  */
 export type Driver = {
@@ -43,9 +43,9 @@ export type Driver = {
   readonly heldMs?: () => number;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
-  /** Claims the database for one `tvs serve`; released by `close()` or the end of the process. */
-  claimService(): Promise<void>;
-  /** Whether a `tvs serve` holds the claim now, this process included. */
+  /** Locks the database for one `tvs serve`; released by `close()` or the end of the process. */
+  lockService(): Promise<void>;
+  /** Whether a `tvs serve` holds that lock now, this process included. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };

@@ -8,18 +8,18 @@ import {
   storeError,
   type Value,
 } from "./driver.ts";
-import { createClaim, isDeadHere, ownProcessSpace } from "./service-lock.ts";
+import { createServiceLock, ownProcessSpace } from "./service-lock.ts";
 
 export type RemoteOptions = {
   /** `libsql://`, `http://` or `https://` address of a libSQL server. */
   readonly url: string;
   readonly token?: string;
   readonly timeoutMs?: number;
-  /** How often a claim is renewed. */
+  /** How often a service's lock is renewed. */
   readonly renewMs?: number;
-  /** How long a claim outlives the last sign of life of the service that holds it (claim.ts). */
-  readonly claimMs?: number;
-  /** Told, once, that another service has taken the claim over: this process never answers from the database again. */
+  /** How long a lock outlives the last sign of life of the service that holds it. */
+  readonly lockMs?: number;
+  /** Told, once, that another service has taken the lock over: this process never answers from the database again. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
   /** Where this process's id means something; found out when it is left out, null where that cannot be said. */
   readonly processSpace?: string | null;
@@ -37,7 +37,7 @@ export async function openRemote({
   token,
   timeoutMs = 5000,
   renewMs = 2_000,
-  claimMs,
+  lockMs,
   onLost,
   processSpace = ownProcessSpace(),
 }: RemoteOptions): Promise<Driver> {
@@ -66,15 +66,15 @@ export async function openRemote({
     }
   }
 
-  const claim = createClaim(batch, { renewMs, claimMs, processSpace, onLost });
+  const lock = createServiceLock({ batch, query }, { renewMs, lockMs, processSpace, onLost });
   return {
     kind: "remote",
     async query(sql, args) {
-      claim.requireHeld();
+      lock.requireHeld();
       return query(sql, args);
     },
     async batch(statements) {
-      claim.requireHeld();
+      lock.requireHeld();
       return batch(statements);
     },
     async copyTo() {
@@ -82,15 +82,10 @@ export async function openRemote({
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
       throw new TvsError("REFUSED", message);
     },
-    claimService: claim.take,
-    async serviceRunning() {
-      const [row] = await query("SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ?", [
-        Date.now(),
-      ]);
-      return row !== undefined && !isDeadHere(String(row.holder), processSpace);
-    },
+    lockService: lock.take,
+    serviceRunning: lock.isTaken,
     async close() {
-      await claim.release();
+      await lock.release();
       client.close();
     },
   };

@@ -16,9 +16,9 @@ import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } fr
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { openConnection } from "./connection.ts";
 import { storeError } from "./driver.ts";
-import { claim } from "./embedded.ts";
 import { codeOf, placeNew, syncFile, syncFolderOf } from "./files.ts";
 import { openNative } from "./native.ts";
+import { lockFile } from "./service-lock.ts";
 
 /** Under this name a restored database says that no webhook may leave until an operator lets them go. */
 export const holdWebhooksName = "hold_webhooks";
@@ -65,7 +65,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   // A service locks the file behind a link, and the link is to stay one.
   const isLink = lstatSync(options.target, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   const target = isLink ? realpathSync(options.target) : options.target;
-  const lock = await claim(`${target}.lock`);
+  const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
     removeLeftovers(target);
@@ -90,7 +90,7 @@ export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" 
   throw new TvsError("REFUSED", message);
 }
 
-/** Half-made copies of a restore that was killed; the claim says that no other restore is running. */
+/** Half-made copies of a restore that was killed; the lock says that no other restore is running. */
 function removeLeftovers(target: string): void {
   const prefix = `${basename(target)}.restoring-`;
   for (const name of readdirSync(dirname(target))) {

@@ -46,9 +46,9 @@ test("a database file is claimed under whichever name it is opened", () =>
     symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
     const second = await openEmbedded({ file: `${folder}/other.db` });
     try {
-      await first.claimService();
+      await first.lockService();
       expect(await second.serviceRunning()).toBe(true);
-      expect(await rejection(second.claimService())).toMatchObject({ code: "DATABASE_IN_USE" });
+      expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
     } finally {
       await second.close();
       await first.close();
@@ -59,7 +59,7 @@ test("a service whose lock was deleted is told so, because another one could sta
   withTempDir(async (folder) => {
     const lost = Promise.withResolvers<{ code: string; message: string }>();
     const service = await openEmbedded({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
-    await service.claimService();
+    await service.lockService();
     rmSync(`${folder}/tvs.db.lock`);
     expect(await lost.promise).toMatchObject({
       code: "STORE_UNAVAILABLE",

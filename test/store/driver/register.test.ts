@@ -49,7 +49,7 @@ for (const kind of driverKinds) {
     test("is not moved on to a newer schema under a service that does not know it", () =>
       withEmpty(kind, async (driver) => {
         await migrateTo(driver, schemaVersion - 1);
-        await driver.claimService();
+        await driver.lockService();
         expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "DATABASE_IN_USE" });
         expect(await readSchema(driver)).toBe(schemaVersion - 1);
       }));

@@ -152,7 +152,7 @@ describe("a restore", () => {
       withBackup(true, async ({ target, options, names }) => {
         const service = await openEmbedded({ file: target });
         expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-        await service.claimService();
+        await service.lockService();
         expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
         expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
         await service.close();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -10,7 +10,7 @@ import { noServer, startServer } from "../drivers.ts";
 /** The process id of somebody who has ended. */
 const deadPid = spawnSync("true").pid;
 
-describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
+describe.skipIf(noServer !== undefined)("the lock of a service on a libSQL server", () => {
   let server: Awaited<ReturnType<typeof startServer>>;
   let driver: Driver;
 
@@ -38,7 +38,7 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
     await one.close();
     return answer;
   };
-  /** Keeps a claim fresh, as its holder does, until something has come of `act`. */
+  /** Keeps a lock fresh, as its holder does, until something has come of `act`. */
   async function whileRenewed<T>(act: Promise<T>): Promise<T> {
     let going = true;
     const renewing = (async () => {
@@ -59,7 +59,7 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
     await hold("boot/1");
     expect(await running("boot/1")).toBe(false);
     const next = await openRemote({ url: server.url, processSpace: "boot/1" });
-    await next.claimService();
+    await next.lockService();
     await next.close();
   });
 
@@ -68,7 +68,7 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
       await hold("boot/1");
       expect(await running(space)).toBe(true);
       const next = await openRemote({ url: server.url, processSpace: space });
-      expect(await whileRenewed(rejection(next.claimService()))).toMatchObject({ code: "DATABASE_IN_USE" });
+      expect(await whileRenewed(rejection(next.lockService()))).toMatchObject({ code: "DATABASE_IN_USE" });
       await next.close();
       const [row] = await driver.query("SELECT holder FROM service_claim");
       expect(row?.holder).toContain(":some-uuid:");
@@ -78,15 +78,28 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
   test("that has ended by a clock of its own is refused all the same while it is renewed", async () => {
     await hold("boot/1", -3_600_000);
     const next = await openRemote({ url: server.url, processSpace: "boot/2" });
-    expect(await whileRenewed(rejection(next.claimService()))).toMatchObject({ code: "DATABASE_IN_USE" });
+    expect(await whileRenewed(rejection(next.lockService()))).toMatchObject({ code: "DATABASE_IN_USE" });
     await next.close();
+  });
+
+  test("is seen by a machine whose clock is hours ahead", async () => {
+    const service = await openRemote({ url: server.url, renewMs: 20 });
+    await driver.batch([{ sql: "DELETE FROM service_claim", args: [] }]);
+    await service.lockService();
+    try {
+      setSystemTime(new Date(Date.now() + 5 * 3_600_000));
+      expect(await driver.serviceRunning()).toBe(true);
+    } finally {
+      setSystemTime();
+      await service.close();
+    }
   });
 
   test("of a process that nobody here can see is taken over when it is not renewed any more", async () => {
     await hold("boot/1");
-    const next = await openRemote({ url: server.url, processSpace: "boot/2", claimMs: 600 });
+    const next = await openRemote({ url: server.url, processSpace: "boot/2", lockMs: 600 });
     const startedAt = performance.now();
-    await next.claimService();
+    await next.lockService();
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(600);
     await next.close();
   });
@@ -99,7 +112,7 @@ describe.skipIf(noServer !== undefined)("a claim on a libSQL server", () => {
       lost.resolve(error);
     };
     const service = await openRemote({ url: server.url, renewMs: 20, onLost });
-    await service.claimService();
+    await service.lockService();
     await hold("boot/1");
     expect(await lost.promise).toMatchObject({ code: "STORE_UNAVAILABLE" });
     await service.close();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type RowsTarget, type Statement, statement } from "../../../src/store/driver/driver.ts";
-import { createPacker, createUnpacker, packRows, unpackRows } from "../../../src/store/driver/wire.ts";
+import { createPacker, createUnpacker, packRows, unpackRows } from "../../../src/store/driver/writer.ts";
 
 const insert: RowsTarget = { table: "person", columns: ["id", "photo"], bytes: ["photo"] };
 
