@@ -28,8 +28,8 @@ import {
 import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
-import { type CallLog, createCallLog, writeInThread } from "../src/store/call-log.ts";
-import { createCallWriter } from "../src/store/call-log-writer.ts";
+import { type CallLog, createCallLog } from "../src/store/call-log.ts";
+import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { createEvidenceDisk, type EvidenceDisk } from "../src/store/evidence-disk.ts";
 import { signingThreads } from "./entry.ts";
 import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
@@ -199,7 +199,7 @@ function startJobs(operator: Operator, { service, work }: { service: Service; wo
 /** Opens the access log; a service that has no entry to start a thread from writes it in place. */
 function openCallLog(file: string, entry: URL | undefined): CallLog {
   if (entry === undefined) return createCallLog({ write: createCallWriter(file), end: async () => {} });
-  return createCallLog(writeInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
+  return createCallLog(writeCallsInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
 }
 
 function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {

@@ -1,4 +1,4 @@
-import { parentPort } from "node:worker_threads";
+import { parentPort, type Worker } from "node:worker_threads";
 import { type CallFile, type CallLimits, callLimits, openCallFile } from "./call-log-file.ts";
 import { storeError } from "./driver/driver.ts";
 
@@ -63,4 +63,38 @@ export async function runCallWriter({ file }: { file: string }): Promise<void> {
   port.on("message", (batch: CallBatch) => void write(batch).then((end) => port.postMessage(end)));
   // What is sent before the listener stands may be lost on Deno, so the other side waits for this.
   port.postMessage({ more: false, failure: null } satisfies CallBatchEnd);
+}
+
+/**
+ * Writes in a thread that runs {@link runCallWriter}: batches are answered in the order in which they were sent.
+ *
+ * The thread is only ended between two batches: in the middle of one it would take the whole process along.
+ */
+export function writeCallsInThread(worker: Worker): { write: WriteCalls; end(): Promise<unknown> } {
+  const waiting: ((end: CallBatchEnd) => void)[] = [];
+  const ready = new Promise<CallBatchEnd>((resolve) => waiting.push(resolve));
+  let gone: string | undefined;
+
+  function fail(detail: string): void {
+    gone ??= detail;
+    for (const resolve of waiting.splice(0)) resolve({ more: false, failure: gone });
+  }
+
+  worker.on("message", (end: CallBatchEnd) => waiting.shift()?.(end));
+  worker.on("error", (error) => fail(String(error)));
+  worker.on("exit", () => fail("the thread that writes the access log has ended"));
+  return {
+    async write(batch) {
+      await ready;
+      return new Promise((resolve) => {
+        if (gone !== undefined) return resolve({ more: false, failure: gone });
+        waiting.push(resolve);
+        worker.postMessage(batch);
+      });
+    },
+    async end() {
+      if (waiting.length === 0) await worker.terminate();
+      else worker.unref();
+    },
+  };
 }

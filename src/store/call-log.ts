@@ -1,8 +1,7 @@
-import type { Worker } from "node:worker_threads";
 import type { AccessLogFigures, Call, CallObserver } from "../domain/calls.ts";
 import { log } from "../log.ts";
 import { type CallRow, callRow } from "./call-log-file.ts";
-import type { CallBatch, CallBatchEnd, WriteCalls } from "./call-log-writer.ts";
+import type { CallBatch, WriteCalls } from "./call-log-writer.ts";
 
 /** The access log as the service sees it. */
 export type CallLog = {
@@ -20,7 +19,7 @@ const batchRows = 2_000;
 /** How long calls are gathered before they are written: more commits a second would cost the answers their caches. */
 const gatherMs = 200;
 /** How often old calls are looked for while nobody calls. */
-const upkeepMs = 60_000;
+const maintenanceMs = 60_000;
 /** How often a lasting loss is told of. */
 const tellMs = 60_000;
 /** How long the end of the service waits for the file. */
@@ -33,33 +32,20 @@ const closeMs = 2_000;
  * @param end ends the thread
  */
 export function createCallLog({ write, end }: { write: WriteCalls; end(): Promise<unknown> }): CallLog {
-  let waiting: CallRow[] = [];
+  const queue = createQueue(write);
   let underWay: Promise<void> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const counts = { written: 0, dropped: 0 };
-  /** Dropped calls that the file does not know of, and those that the log was told of. */
-  let unwritten = 0;
-  let told = { dropped: 0, at: 0 };
-  let failure: string | null = null;
-  /** Whether old calls are left to be deleted. */
-  let isMore = false;
   let isClosing = false;
 
   function observe(call: Call): void {
-    if (waiting.length >= maxWaiting) drop(1);
-    else waiting.push(callRow(call));
-    if (waiting.length === batchRows) flush();
+    queue.add(call);
+    if (queue.length() === batchRows) flush();
     else schedule();
-  }
-
-  function drop(calls: number): void {
-    counts.dropped += calls;
-    unwritten += calls;
   }
 
   function schedule(): void {
     if (timer !== undefined || underWay !== undefined || isClosing) return;
-    timer = setTimeout(flush, waiting.length < batchRows ? gatherMs : 0);
+    timer = setTimeout(flush, queue.length() < batchRows ? gatherMs : 0);
     timer.unref?.();
   }
 
@@ -68,58 +54,29 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
     timer = undefined;
     // What comes while it is closed is written by the end of it.
     if (isClosing) return;
-    underWay ??= send().finally(() => {
+    underWay ??= queue.send().finally(() => {
       underWay = undefined;
-      if (waiting.length > 0 || isMore) schedule();
+      if (queue.length() > 0 || queue.isMoreToDelete()) schedule();
     });
-  }
-
-  async function send(last: Pick<CallBatch, "close"> = {}): Promise<void> {
-    const rows = waiting.slice(0, batchRows);
-    waiting = waiting.slice(batchRows);
-    const dropped = unwritten;
-    const { more, failure: why }: CallBatchEnd = await write({
-      rows: JSON.stringify(rows),
-      dropped,
-      ...last,
-    });
-    if (why === null) {
-      counts.written += rows.length;
-      unwritten -= dropped;
-    } else drop(rows.length);
-    tell(why);
-    isMore = more;
-  }
-
-  /** Says a failure once, that it is over once, and a loss once a minute at most. */
-  function tell(why: string | null): void {
-    if (why !== null && failure === null)
-      log.error("the access log cannot be written; calls are dropped from it until it can", { detail: why });
-    if (why === null && failure !== null) log.info("the access log is written again", {});
-    failure = why;
-    const now = performance.now();
-    if (counts.dropped === told.dropped || (told.at !== 0 && now - told.at < tellMs)) return;
-    log.warn("calls are missing from the access log", { dropped: counts.dropped });
-    told = { dropped: counts.dropped, at: now };
   }
 
   async function writeRest(): Promise<void> {
     await underWay;
-    while (waiting.length > batchRows) await send();
-    await send({ close: true });
+    while (queue.length() > batchRows) await queue.send();
+    await queue.send({ close: true });
   }
 
-  const upkeep = setInterval(flush, upkeepMs);
-  upkeep.unref?.();
+  const maintenance = setInterval(flush, maintenanceMs);
+  maintenance.unref?.();
   // The file is there from the start on, and what is wrong with it is known then.
   flush();
 
   return {
     observe,
-    figures: () => ({ ...counts, failure }),
+    figures: queue.figures,
     async close() {
       isClosing = true;
-      clearInterval(upkeep);
+      clearInterval(maintenance);
       clearTimeout(timer);
       let timeUp: ReturnType<typeof setTimeout> | undefined;
       const patience = new Promise<void>((resolve) => {
@@ -127,44 +84,78 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
       });
       await Promise.race([writeRest(), patience]);
       clearTimeout(timeUp);
-      drop(waiting.length);
-      told.at = 0;
-      tell(failure);
+      queue.giveUp();
       await end();
     },
   };
 }
 
-/**
- * The other end of call-writer.ts: batches are answered in the order in which they were sent.
- *
- * The thread is only ended between two batches: in the middle of one it would take the whole process along.
- */
-export function writeInThread(worker: Worker): { write: WriteCalls; end(): Promise<unknown> } {
-  const waiting: ((end: CallBatchEnd) => void)[] = [];
-  const ready = new Promise<CallBatchEnd>((resolve) => waiting.push(resolve));
-  let gone: string | undefined;
+/** Calls that wait to be written, and the count of what became of the others. */
+function createQueue(write: WriteCalls) {
+  let waiting: CallRow[] = [];
+  const counts = { written: 0, dropped: 0 };
+  /** Dropped calls that the file does not know of. */
+  let unwritten = 0;
+  let isMore = false;
+  const reporter = createReporter();
 
-  function fail(detail: string): void {
-    gone ??= detail;
-    for (const resolve of waiting.splice(0)) resolve({ more: false, failure: gone });
+  function drop(calls: number): void {
+    counts.dropped += calls;
+    unwritten += calls;
   }
 
-  worker.on("message", (end: CallBatchEnd) => waiting.shift()?.(end));
-  worker.on("error", (error) => fail(String(error)));
-  worker.on("exit", () => fail("the thread that writes the access log has ended"));
   return {
-    async write(batch) {
-      await ready;
-      return new Promise((resolve) => {
-        if (gone !== undefined) return resolve({ more: false, failure: gone });
-        waiting.push(resolve);
-        worker.postMessage(batch);
-      });
+    length: () => waiting.length,
+    /** Whether old calls are left to be deleted. */
+    isMoreToDelete: () => isMore,
+    figures: () => ({ ...counts, failure: reporter.failure() }),
+    add(call: Call): void {
+      if (waiting.length >= maxWaiting) drop(1);
+      else waiting.push(callRow(call));
     },
-    async end() {
-      if (waiting.length === 0) await worker.terminate();
-      else worker.unref();
+    /** Hands the next batch over; it may be an empty one. */
+    async send(last: Pick<CallBatch, "close"> = {}): Promise<void> {
+      const rows = waiting.slice(0, batchRows);
+      waiting = waiting.slice(batchRows);
+      const dropped = unwritten;
+      const { more, failure } = await write({ rows: JSON.stringify(rows), dropped, ...last });
+      if (failure === null) {
+        counts.written += rows.length;
+        unwritten -= dropped;
+      } else drop(rows.length);
+      reporter.tell(failure, counts.dropped);
+      isMore = more;
+    },
+    /** Drops what still waits, and says so. */
+    giveUp(): void {
+      drop(waiting.length);
+      reporter.tellLast(counts.dropped);
+    },
+  };
+}
+
+/** What the service's log is told: a failure once, that it is over once, and a loss once a minute at most. */
+function createReporter() {
+  let failure: string | null = null;
+  let told = { dropped: 0, at: 0 };
+
+  function tell(why: string | null, dropped: number): void {
+    if (why !== null && failure === null)
+      log.error("the access log cannot be written; calls are dropped from it until it can", { detail: why });
+    if (why === null && failure !== null) log.info("the access log is written again", {});
+    failure = why;
+    const now = performance.now();
+    if (dropped === told.dropped || (told.at !== 0 && now - told.at < tellMs)) return;
+    log.warn("calls are missing from the access log", { dropped });
+    told = { dropped, at: now };
+  }
+
+  return {
+    tell,
+    failure: () => failure,
+    tellLast(dropped: number): void {
+      told.at = 0;
+      tell(failure, dropped);
     },
   };
 }

@@ -9,9 +9,9 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallFilter } from "../../src/domain/calls.ts";
 import { uuidFrom } from "../../src/domain/clock.ts";
 import { configureLog } from "../../src/log.ts";
-import { createCallLog, writeInThread } from "../../src/store/call-log.ts";
+import { createCallLog } from "../../src/store/call-log.ts";
 import { callRow, openCallReader } from "../../src/store/call-log-file.ts";
-import { type CallBatch, createCallWriter } from "../../src/store/call-log-writer.ts";
+import { type CallBatch, createCallWriter, writeCallsInThread } from "../../src/store/call-log-writer.ts";
 
 const dayMs = 86_400_000;
 const entry = new URL("../../cli/main.ts", import.meta.url);
@@ -189,7 +189,7 @@ describe("the access log", () => {
 
   test("is written by a thread of its own", async () => {
     const log = createCallLog(
-      writeInThread(new Worker(entry, { workerData: { role: "call-writer", file } })),
+      writeCallsInThread(new Worker(entry, { workerData: { role: "call-writer", file } })),
     );
     for (let n = 0; n < 2_500; n++) log.observe(aCall());
     await log.close();
@@ -258,7 +258,7 @@ describe("the access log", () => {
 
   test("drops and counts when its thread has died, and can still be closed", async () => {
     const log = createCallLog(
-      writeInThread(new Worker(entry, { workerData: { role: "none that there is" } })),
+      writeCallsInThread(new Worker(entry, { workerData: { role: "none that there is" } })),
     );
     log.observe(aCall());
     await until(() => log.figures().dropped === 1);
