@@ -216,7 +216,7 @@ async function environmentOf(settings: SettingsStore, { sandbox }: Config): Prom
  *   an earlier one happened to listen; null for a service that must have been told
  * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
  */
-export function settingsOf(
+function settingsOf(
   stored: ReadonlyMap<string, string>,
   config: Config,
   defaultIssuer?: string | null,

@@ -129,7 +129,7 @@ function readKeys(json: string): SoughtBy[] {
 }
 
 /** Ids from `first` to `last`, both included. */
-export type Segment = { readonly first: number; readonly last: number };
+type Segment = { readonly first: number; readonly last: number };
 
 /**
  * The segments of the log that may speak of someone: those whose filter does not exclude it, and what is too

@@ -78,8 +78,8 @@ const answeredCalls: ActKind<AnsweredCall, boolean> = {
   },
 };
 
-/** The evidence log. */
-export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
+/** Reads of the evidence log, by its index where it has one. */
+function createReader(driver: Driver) {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
@@ -119,6 +119,13 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
     }
     return found;
   }
+
+  return { select, selectAll, figures, newestOf };
+}
+
+/** The evidence log. */
+export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
+  const { select, selectAll, figures, newestOf } = createReader(driver);
 
   return {
     record: (call) => commit.inBatch(answeredCalls, call),

@@ -15,7 +15,7 @@ const queries = {
 
 const counted = ["attestations", "history", "events"] as const;
 
-export type AuditedKind = keyof typeof queries;
+type AuditedKind = keyof typeof queries;
 
 /** Keys, partners and credentials with their states, and how much evidence there is. */
 export type AuditSummary = {

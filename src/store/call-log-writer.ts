@@ -5,7 +5,7 @@ import { storeError } from "./driver/driver.ts";
 /** Calls to be written, as JSON, and how many could not be written since the last that were. */
 export type CallBatch = { readonly rows: string; readonly dropped: number; readonly close?: true };
 /** What became of a batch: whether there is more to prune, or why nothing was written. */
-export type CallBatchEnd = { readonly more: boolean; readonly failure: string | null };
+type CallBatchEnd = { readonly more: boolean; readonly failure: string | null };
 
 export type WriteCalls = (batch: CallBatch) => Promise<CallBatchEnd>;
 

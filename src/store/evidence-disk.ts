@@ -13,7 +13,7 @@ export type EvidenceDisk = {
 };
 
 /** It changes nothing, and yet a database that cannot be written refuses it. */
-const touch = "UPDATE revision SET value = value WHERE id = 1";
+const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
 /** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry 256 answers. */
 const roomBytes = 512 * 1024;
 /** No record has an id so short, and it is old enough to be pruned should the process end before it is taken back. */
@@ -54,7 +54,7 @@ export function createEvidenceDisk(driver: Driver): EvidenceDisk {
       },
     }),
     async probe() {
-      await driver.batch([statement(touch)]);
+      await driver.batch([statement(emptyWrite)]);
       if (refusal !== undefined) await tryForRoom();
       if (refusal !== undefined) throw refusal;
     },

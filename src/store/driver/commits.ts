@@ -2,7 +2,7 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 
 /** The statements of some acts, and how to read each act's result from the rows that they return. */
-export type Plan<R> = {
+type Plan<R> = {
   readonly statements: readonly Statement[];
   /** @param rows of every statement, in order. @returns a result for each act, in order */
   results(rows: readonly Row[][]): readonly R[];
@@ -19,7 +19,7 @@ export type Commit = {
   inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
 };
 
-export type CommitLimits = {
+type CommitLimits = {
   /** Acts in one commit. */
   readonly maxActs?: number;
   /** Acts waiting before further ones are refused. */

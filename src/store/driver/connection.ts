@@ -36,7 +36,7 @@ const maxParsedAhead = 64 * 1024;
 /** Rows in one statement of bound values: more of them are no quicker. */
 export const blockRows = 10;
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   /** How a new file is laid out, which has to be said before anything else. */
   readonly autoVacuum?: "INCREMENTAL";
   /** FULL where a commit is a promise; NORMAL where a power cut may take the newest rows along. */
@@ -74,9 +74,9 @@ export async function openConnection(
   return createConnection(db, lockWaitMs);
 }
 
-function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
+/** Statements that were prepared before, by their text: the only place from which the native driver is called. */
+function createStatements(db: Libsql.Database) {
   const prepared = new Map<string, Prepared>();
-  let heldMs = 0;
 
   function prepare(sql: string, valueCount: number): Prepared {
     const known = prepared.get(sql);
@@ -108,14 +108,24 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
     native.run(values);
   }
 
-  /** As bound values, a block of rows at a time: to take JSON apart costs SQLite three times as much. */
-  function insertRows(target: RowsTarget, rows: readonly Value[][]): Row[] {
-    const whole = rows.length - (rows.length % blockRows);
-    const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
-    for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
-    for (const row of rows.slice(whole)) insert(one, row);
-    return [];
-  }
+  return {
+    run,
+    /** As bound values, a block of rows at a time: to take JSON apart costs SQLite three times as much. */
+    insertRows(target: RowsTarget, rows: readonly Value[][]): Row[] {
+      const whole = rows.length - (rows.length % blockRows);
+      const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
+      for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
+      for (const row of rows.slice(whole)) insert(one, row);
+      return [];
+    },
+    /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
+    release: () => prepared.clear(),
+  };
+}
+
+function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
+  const { run, insertRows, release } = createStatements(db);
+  let heldMs = 0;
 
   /**
    * A statement as it will be run. A few rows are taken apart before the lock is taken, which keeps nobody waiting;
@@ -145,8 +155,7 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
       heldMs = performance.now() - lockedAt;
       return rows;
     } catch (error) {
-      // A statement that failed may still be open and would block this ROLLBACK; finalise them all.
-      prepared.clear();
+      release();
       rollBack(db);
       throw error;
     }
@@ -158,8 +167,7 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
     heldMs: () => heldMs,
     exec: (sql) => void db.exec(sql),
     close() {
-      // The file stays open, and its log locked, for as long as a statement is held.
-      prepared.clear();
+      release();
       db.close();
     },
   };

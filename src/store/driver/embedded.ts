@@ -7,7 +7,7 @@ import { explainOpenFailure } from "./native.ts";
 import { isFileLocked, lockFile } from "./service-lock.ts";
 import { type Writer, writeInThread } from "./writer.ts";
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   readonly file: string;
   /**
    * Starts a thread that runs {@link file://./writer.ts}'s loop. With it, every write happens off the

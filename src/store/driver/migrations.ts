@@ -110,7 +110,7 @@ function ownVersion(found: SchemaFound | null): number {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-export type SchemaFound = {
+type SchemaFound = {
   /** Number of the newest migration that it has. */
   readonly version: number;
   /** In words, how the schema differs from what the migrations up to that one make; null when it does not. */

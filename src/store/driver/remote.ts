@@ -10,7 +10,7 @@ import {
 } from "./driver.ts";
 import { createServiceLock, ownProcessSpace } from "./service-lock.ts";
 
-export type RemoteOptions = {
+type RemoteOptions = {
   /** `libsql://`, `http://` or `https://` address of a libSQL server. */
   readonly url: string;
   readonly token?: string;

@@ -33,7 +33,7 @@ type ServiceLock = {
   requireHeld(): void;
 };
 
-export type ServiceLockOptions = {
+type ServiceLockOptions = {
   /** How often a lock is renewed. */
   readonly renewMs: number;
   /** How long a lock outlives the last sign of life of the service that holds it. */
