@@ -9,8 +9,7 @@ import type {
   RetryOutcome,
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
-import type { Driver, Row, SqlStatement, Statement } from "./driver/driver.ts";
-import { statement } from "./driver/driver.ts";
+import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
@@ -47,9 +46,9 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
 /** Without the fresh ones, whose due_at is 0: they are due already and have their whole schedule. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
-const hasten = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
+const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
   WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending' AND lease IS NULL RETURNING id`;
-const bury = `UPDATE deliveries SET state = 'dead', lease = NULL, finished_at = ?1
+const markDead = `UPDATE deliveries SET state = 'dead', lease = NULL, finished_at = ?1
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?2 LIMIT ?3)
     AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE partner_id = ?2) RETURNING id`;
 
@@ -110,14 +109,14 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
           (row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1,
         );
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: hasten, args: [now, ids] }, bumpRevision]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpRevision]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;
         after = { dueAt: integer(last, "due_at"), id: integer(last, "id") };
       }
     },
-    markDead: (partnerId, at) => inChunks(bury, [at, partnerId]),
+    markDead: (partnerId, at) => inChunks(markDead, [at, partnerId]),
     async backlog(now) {
       return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
     },

@@ -28,7 +28,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
  * What is due of one endpoint, oldest first. Half of the room is for what was tried before, as far as there
  * is any: a stream of fresh deliveries must not keep a retry waiting for ever.
  */
-const claim = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
+const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
         AND due_at > 0 AND due_at <= ?4 AND id NOT IN (SELECT value FROM json_each(?5)) ORDER BY due_at LIMIT (?6 + 1) / 2)
@@ -78,19 +78,19 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
       return (await driver.query(open)).map(openEndpoint);
     },
     async lease(requests, lease) {
-      const rows = await commit(requests.map((request) => claimStatement(request, lease)));
+      const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flatMap((some, index) =>
-        some.map((row) => claimed(row, lease.token, requests[index]?.partnerId ?? "")),
+        some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
     async finish(attempt) {
       const rows = await commit(finishStatements(attempt));
       return rows[0]?.length === 1;
     },
-    async release(claims, now) {
-      if (claims.length === 0) return;
+    async release(leased, now) {
+      if (leased.length === 0) return;
       await commit(
-        claims.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
+        leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
     async releaseAll(now) {
@@ -99,8 +99,8 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
   };
 }
 
-function claimStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
-  return { sql: claim, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
+function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
+  return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
 function finishStatements(attempt: FinishedAttempt): Statement[] {
@@ -142,7 +142,7 @@ function openEndpoint(row: Row): OpenEndpoint {
   };
 }
 
-function claimed(row: Row, lease: string, partnerId: string): LeasedDelivery {
+function leasedDelivery(row: Row, lease: string, partnerId: string): LeasedDelivery {
   const attempts = integer(row, "attempts");
   return {
     id: integer(row, "id"),
