@@ -205,10 +205,18 @@ function isLines(text: string): boolean {
 }
 
 /**
- * Finds every envelope in a text.
+ * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
  *
  * @param input the text, or its bytes in UTF-8; a byte order mark is skipped
  * @returns the candidates in order, lazily; nothing for a blank input, an empty array or an empty batch
+ *
+ * @example
+ * ```ts
+ * for (const item of readEnvelopes(await file.text())) {
+ *   if ("refusal" in item) console.log(item.place, item.refusal.reason);
+ *   else console.log(item.place, (await verifyEnvelope(item.value, options)).verdict);
+ * }
+ * ```
  */
 export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeItem> {
   const decoded = typeof input === "string" ? input : decodeUtf8(input);

@@ -161,7 +161,7 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
 }
 
 /**
- * Builds the key set that `verifyEnvelope` needs, from a JWKS, a key history or both.
+ * Builds the key set that `verifyEnvelope` needs, from a JWKS (RFC 7517), a key history or both.
  *
  * A bad source does not throw: the set then carries the refusal that every envelope will get. With both given, the key
  * that signed the history must be in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. The history alone is enough, but then
@@ -169,7 +169,16 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
  * from the party that hands over the envelope.
  *
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
+ * @returns the set, vetted once for all envelopes
  * @throws TypeError when neither is given, or an anchor that pins nothing or is no thumbprint
+ *
+ * @example
+ * ```ts
+ * const address = "https://verify.example.org/v1/inter-agency/.well-known";
+ * const jwks = await (await fetch(`${address}/jwks.json`)).text();
+ * const keyHistory = await (await fetch(`${address}/key-history`)).text();
+ * const keys = await createKeySet({ jwks, keyHistory, issuer: "https://verify.example.org" });
+ * ```
  */
 export async function createKeySet(sources: KeySetSources): Promise<KeySet> {
   const { jwks, keyHistory, anchor } = sources;

@@ -214,13 +214,20 @@ function assertOptions(options: VerifyOptions): void {
 }
 
 /**
- * Verifies one envelope.
+ * Verifies one envelope (contract, SignedEnvelope; RFC 7515, RS256 alone).
  *
  * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
  * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)
- * @param options the key set, the expected issuer and audience, the time
- * @returns the verdict; a bad envelope never throws
+ * @param options the key set, the expected issuer and audience, the time, and a tolerance in seconds
+ * @returns the verdict, with every check that was made; a bad envelope never throws
  * @throws TypeError for a missing issuer or audience, an invalid date or a negative tolerance
+ *
+ * @example
+ * ```ts
+ * const verdict = await verifyEnvelope(text, { keys, issuer: "https://verify.example.org", audience: "exam-board" });
+ * if (!verdict.valid) throw new Error(verdict.reason ?? "");
+ * console.log(verdict.result?.status);
+ * ```
  */
 export async function verifyEnvelope(
   input: string | JsonValue,
@@ -240,10 +247,11 @@ export async function verifyEnvelope(
 }
 
 /**
- * The same as `verifyEnvelope`, with a synchronous implementation of RS256.
+ * The same as `verifyEnvelope`, with a synchronous implementation of RS256: no promise for each of a million envelopes.
  *
  * @param input as for `verifyEnvelope`
  * @param options the same, and `verifySignature`
+ * @returns the verdict; a `verifySignature` that throws makes it undecidable (`VERIFIER_FAILED`)
  * @throws TypeError as `verifyEnvelope` does
  */
 export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {

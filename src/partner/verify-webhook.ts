@@ -82,14 +82,22 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
 }
 
 /**
- * Verifies one delivery: the signature first, then the replay window.
+ * Verifies one delivery (contract, Events: signature rule): the signature first, then the replay window.
  *
  * A body that is no event of the contract does not make a good signature bad: the delivery is valid, and
  * `event` is null. Deliveries can repeat: remember `eventId` and act once.
  *
- * @param input the raw body, the header, the secret and, for tests, the time
+ * @param input the raw body, the header, the secret, the replay window in seconds and, for tests, the time
  * @returns the verdict; a bad delivery never throws
  * @throws TypeError when the secret is empty or `now` is no date
+ *
+ * @example
+ * ```ts
+ * const signature = request.headers.get("x-agency-signature") ?? "";
+ * const rawBody = new Uint8Array(await request.arrayBuffer()); // before anything parses it
+ * const { valid, event } = await verifyWebhook({ rawBody, signature, secret });
+ * return new Response(null, { status: valid ? 204 : 400 });
+ * ```
  */
 export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerification> {
   const { rawBody, signature, secret, now = new Date(), toleranceSeconds = contractToleranceSeconds } = input;
