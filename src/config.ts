@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Flags as the command line gave them, by their long name; one that was not given is absent or undefined. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-export type DatabaseAddress =
+type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
   | { readonly kind: "server"; readonly url: string; readonly token: string | undefined };
 

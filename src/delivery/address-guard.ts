@@ -13,10 +13,10 @@ import {
   specialIpv6Ranges,
 } from "./special-ranges.ts";
 
-export type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
+type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
 
 /** Why an endpoint cannot be used; also the error code of an attempt that failed for it. */
-export type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
+type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
 /** A refused endpoint: code `REFUSED`, with a message that says why and never repeats path or query. */
 export class EndpointRefused extends TvsError {
@@ -29,7 +29,7 @@ export class EndpointRefused extends TvsError {
   }
 }
 
-export type GuardOptions = {
+type GuardOptions = {
   /** `--allow-private-webhooks`: http and every address are allowed too. For the sandbox and tests. */
   readonly allowPrivate: boolean;
 };
@@ -37,7 +37,7 @@ export type GuardOptions = {
 /** Answers every address of a host name, as text. Rejects when there is none. */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
-export type ResolveOptions = GuardOptions & {
+type ResolveOptions = GuardOptions & {
   /** The system's resolver when left out. */
   readonly resolver?: Resolver;
   /** How long the resolver may take; 5 s when left out. */

@@ -23,7 +23,7 @@ export type AttemptDependencies = {
   readonly deadlineMs: number;
 };
 
-export type MakeAttempt = (
+type MakeAttempt = (
   delivery: LeasedDelivery,
   endpoint: OpenEndpoint,
   signal: AbortSignal,
@@ -106,7 +106,7 @@ function deliveryHeaders(
 }
 
 /** What the signature of a webhook delivery is made of (contract, Events: signature rule; decisions, Webhooks). */
-export type SignDeliveryInput = {
+type SignDeliveryInput = {
   /** The exact bytes of the request body; text is taken as UTF-8. */
   readonly body: string | Uint8Array;
   /** One secret, or two while a rotation lasts, the newest first. Each whole, `whsec_` included. */

@@ -16,7 +16,7 @@ export type QueueLimits = {
 const failuresUntilFailing = 3;
 
 /** One endpoint's queue. Each has its own, so that what is slow or dead stands in nobody else's way. */
-export type EndpointQueue = {
+type EndpointQueue = {
   endpoint: OpenEndpoint;
   /** False when nothing may be sent any more: disabled, removed or held. */
   isOpen: boolean;

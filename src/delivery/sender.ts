@@ -6,7 +6,7 @@ import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import { type Attempt, createEndpointQueues, type QueueLimits } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./outcome.ts";
 
-export type SenderLimits = QueueLimits & {
+type SenderLimits = QueueLimits & {
   /** How long a lease lasts; a dead process's deliveries are taken over after it. */
   readonly leaseMs: number;
   /** Over a whole exchange. */
@@ -17,7 +17,7 @@ export type SenderLimits = QueueLimits & {
   readonly drainMs: number;
 };
 
-export const senderLimits: SenderLimits = {
+const senderLimits: SenderLimits = {
   maxAttempts: 128,
   maxAttemptsPerEndpoint: 8,
   maxAttemptsFailing: 2,

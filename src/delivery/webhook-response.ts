@@ -13,7 +13,7 @@ export type WebhookResponse = {
   readonly isStale: boolean;
 };
 
-export type ResponseReading = {
+type ResponseReading = {
   readonly promise: Promise<WebhookResponse>;
   /** Settles the promise with this error and closes the connection. */
   readonly abort: (error: "TIMEOUT" | "ABORTED") => void;

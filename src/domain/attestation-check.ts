@@ -13,7 +13,7 @@ import { TvsError } from "./errors.ts";
  * `altered`: the verification is in the evidence log, but this is not what left the service. `malformed`: no
  * envelope that could be looked up. `undecided`: the input could not be read so far, or the log is not kept so long.
  */
-export type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
+type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
 
 export type AttestationCheck = {
   readonly verdict: CheckVerdict;

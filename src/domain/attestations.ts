@@ -43,7 +43,7 @@ export type AnsweredCall = {
   readonly idempotency: IdempotencyRecord | null;
 };
 
-export type AttestationFilter = {
+type AttestationFilter = {
   readonly partnerId?: string;
   /** Milliseconds since the epoch. */
   readonly since?: number;

@@ -32,7 +32,7 @@ export type CallFilter = {
 };
 
 /** Statuses from `first` to `last`, both included. */
-export type StatusRange = { readonly first: number; readonly last: number };
+type StatusRange = { readonly first: number; readonly last: number };
 
 /**
  * Reads what `--status` takes: one status such as `401`, or a class such as `4xx`.

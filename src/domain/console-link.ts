@@ -14,7 +14,7 @@ const consoleSetting = "console";
  * Where a running service has its console. `run` is made anew at each start and is part of every link, so that a link
  * which was used before a restart is not good again after it.
  */
-export type ConsolePlace = { readonly port: number; readonly run: string };
+type ConsolePlace = { readonly port: number; readonly run: string };
 
 export type LinkVerdict = "good" | "expired" | "unknown";
 

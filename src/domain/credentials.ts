@@ -86,7 +86,8 @@ export type Presented = {
 };
 
 export type Authenticated = {
-  readonly partner: Partner /** Key id or fingerprint, for the evidence log. */;
+  readonly partner: Partner;
+  /** Key id or fingerprint, for the evidence log. */
   readonly credential: string;
 };
 

@@ -206,7 +206,7 @@ function unknownDelivery(): TvsError {
 }
 
 /** True while a restore's hold is on: nothing is sent to any endpoint. */
-export async function webhooksAreHeld(settings: SettingsStore): Promise<boolean> {
+async function webhooksAreHeld(settings: SettingsStore): Promise<boolean> {
   return (await settings.read()).get(holdSetting) === "true";
 }
 

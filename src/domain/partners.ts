@@ -20,7 +20,7 @@ export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
 /** What a batch costs: one call, or one call an item. */
-export const batchCosts = ["call", "item"] as const;
+const batchCosts = ["call", "item"] as const;
 export type BatchCost = (typeof batchCosts)[number];
 
 /** An onboarded agency. `partnerId` becomes the envelope's `audience`. Times are milliseconds since the epoch. */
@@ -87,10 +87,7 @@ export type PartnerStore = {
   removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;
 };
 
-export type PartnerTerms = Pick<
-  Partner,
-  "name" | "scopes" | "purposes" | "perMinute" | "perDay" | "batchCost"
->;
+type PartnerTerms = Pick<Partner, "name" | "scopes" | "purposes" | "perMinute" | "perDay" | "batchCost">;
 export type PartnerChange = Partial<PartnerTerms>;
 
 /** The highest quota: far above what one machine can sign. */

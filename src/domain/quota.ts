@@ -91,7 +91,7 @@ export type Quota = {
   state(partner: Partner): QuotaState;
 };
 
-export type QuotaDependencies = {
+type QuotaDependencies = {
   readonly clock: Clock;
   readonly store: Pick<QuotaStore, "charge">;
   readonly stored: readonly QuotaWindow[];

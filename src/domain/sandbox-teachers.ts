@@ -1,5 +1,5 @@
 /** A made-up teacher that stands for one state. The sample extract begins with these. */
-export type SandboxTeacher = {
+type SandboxTeacher = {
   readonly shows: string;
   readonly regNo: string;
   readonly tId: number;

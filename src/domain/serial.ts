@@ -1,7 +1,7 @@
 /** Acts that must not meet: those that run in turn, and one that is done again and again. */
 
 /** Runs acts one after the other, each when the one before it has ended, however it ended. */
-export type Serial = <T>(act: () => Promise<T>) => Promise<T>;
+type Serial = <T>(act: () => Promise<T>) => Promise<T>;
 
 export function createSerial(): Serial {
   let last: Promise<unknown> = Promise.resolve();

@@ -58,7 +58,7 @@ export type IdempotentBody = {
   readonly body: unknown;
 };
 
-export type VerificationDependencies = {
+type VerificationDependencies = {
   readonly live: Live;
   readonly teachers: TeacherReader;
   readonly attestations: AttestationStore;

@@ -18,9 +18,6 @@ export const retryStepsMs: readonly number[] = [
   24 * hourMs,
 ];
 
-/** The first attempt and one after each step. */
-export const maxDeliveryAttempts = retryStepsMs.length + 1;
-
 /** An endpoint that has failed for so long, with no success in between, is disabled and its deliveries held. */
 export const endpointFailureLimitMs = 5 * 24 * hourMs;
 
@@ -28,7 +25,7 @@ export const endpointFailureLimitMs = 5 * 24 * hourMs;
 const maxJitterShare = 0.2;
 const maxRetryAfterSteps = 2;
 
-export type FailedAttempt = {
+type FailedAttempt = {
   /** The number of the attempt that just failed, the first being 1. */
   readonly attempt: number;
   /** What the answer's `Retry-After` asks for, or null. */

@@ -10,7 +10,7 @@ import { type Partner, type PartnerStore, parseList, requirePartner } from "./pa
 import type { Secrets } from "./secrets.ts";
 
 /** Which teachers an endpoint is told about: all, or only those that its partner has verified. */
-export const teacherChoices = ["all", "verified"] as const;
+const teacherChoices = ["all", "verified"] as const;
 export type TeacherChoice = (typeof teacherChoices)[number];
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
@@ -37,7 +37,7 @@ export type WebhookEndpoint = {
 };
 
 /** What `webhook set` stores; null leaves what an endpoint that exists already has, or takes the default. */
-export type EndpointTerms = {
+type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
   readonly events: readonly EventType[] | null;
@@ -78,14 +78,14 @@ export type WebhookDependencies = {
 };
 
 /** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
-export type EndpointCheck = (url: string) => Promise<unknown>;
+type EndpointCheck = (url: string) => Promise<unknown>;
 
-export const defaultSecretOverlapMs = 24 * 3_600_000;
-export const maxSecretOverlapMs = 7 * 24 * 3_600_000;
+const defaultSecretOverlapMs = 24 * 3_600_000;
+const maxSecretOverlapMs = 7 * 24 * 3_600_000;
 const secretLength = 43;
 
 /** The name under which a partner's webhook secrets are sealed. */
-export function secretName(partnerId: string): string {
+function secretName(partnerId: string): string {
   return `webhook:${partnerId}`;
 }
 

@@ -172,7 +172,7 @@ function findContradiction(result: JsonObject): string | null {
  * @param value the `result` claim
  * @returns one sentence, or null when it is a well-formed EligibilityResult (unknown members are ignored)
  */
-export function findResultProblem(value: JsonValue | undefined): string | null {
+function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
   if (broken !== undefined) return `The signed result's member ${broken} is missing or malformed.`;
@@ -180,6 +180,6 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
 }
 
 /** The claim under its contract type; only for a value without a problem. */
-export function asEligibilityResult(value: JsonValue | undefined): EligibilityResult {
+function asEligibilityResult(value: JsonValue | undefined): EligibilityResult {
   return value as unknown as EligibilityResult;
 }

@@ -143,7 +143,7 @@ function notUtf8(bytes: Uint8Array): Refusal {
 }
 
 /** Counts lines over several blocks of one input. */
-export type LineCounter = { line: number };
+type LineCounter = { line: number };
 
 /**
  * Reads the records in whole lines of bytes. Each line is decoded by itself, so that one invalid byte costs

@@ -10,7 +10,7 @@ import { hasSignatureLength, type VettedKey, verifyWithWebCrypto, vetRsaKey } fr
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type Passed, passed, skipped } from "./verification.ts";
 
-export const keyStates = ["pending", "active", "retired", "compromised"] as const;
+const keyStates = ["pending", "active", "retired", "compromised"] as const;
 export type KeyState = (typeof keyStates)[number];
 
 /** When a key was in use; times in milliseconds since the Unix epoch. */
@@ -152,7 +152,7 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
 }
 
 /** Whether a key was compromised, at the whole second of a signature. */
-export function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
+function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
 

@@ -79,7 +79,7 @@ function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
  * @param jwks its text, its bytes or its parsed value
  * @returns the RSA keys by key id, or the refusal of the whole set
  */
-export function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
+function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
   const document = readJwksDocument(jwks);
   if (document instanceof Refusal) return document;
   if (!isJsonObject(document) || !Array.isArray(document.keys)) return refuse("KEY_SET_UNREADABLE");

@@ -64,11 +64,7 @@ function differenceInObject(signed: JsonObject, outer: JsonValue | undefined, pa
  * @param path the name of the value itself
  * @returns the path of the first difference, or null when they are equal
  */
-export function firstDifference(
-  signed: JsonValue,
-  outer: JsonValue | undefined,
-  path: string,
-): string | null {
+function firstDifference(signed: JsonValue, outer: JsonValue | undefined, path: string): string | null {
   if (signed === outer) return null;
   if (Array.isArray(signed)) return differenceInList(signed, outer, path);
   return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;

@@ -11,7 +11,7 @@ export type Job = {
 };
 
 /** The bounded queue before an engine. */
-export type JobQueue<J> = {
+type JobQueue<J> = {
   /**
    * Hands a job over, or keeps it until there is room.
    * @throws TvsError OVERLOADED when too many wait already

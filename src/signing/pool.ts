@@ -8,7 +8,7 @@ import { createJobQueue, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
 import { keyNotLoaded, type StartSigningWorker, startThread, type Thread } from "./thread.ts";
 
-export type PoolOptions = {
+type PoolOptions = {
   readonly secrets: Secrets;
   readonly start: StartSigningWorker;
   /** Path of libcrypto; without it, where distributions put it. */

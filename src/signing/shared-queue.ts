@@ -47,7 +47,7 @@ export const slotCount = singleRoom + bulkRoom + 1;
 /** Fits the signing input of nearly every envelope, and the PKCS #8 of a 4096-bit key. */
 export const inputBytes = 4096;
 /** A signature of a 4096-bit key. */
-export const outputBytes = 512;
+const outputBytes = 512;
 
 /** A power of two that is not less than slotCount, so that no ring can overflow. */
 const ringSize = 128;

@@ -39,7 +39,7 @@ export type Thread = {
   terminate(): void;
 };
 
-export type ThreadOptions = {
+type ThreadOptions = {
   readonly start: StartSigningWorker;
   readonly library: string;
   /** There is room again. */
