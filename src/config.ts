@@ -87,7 +87,7 @@ const list = v.pipe(
       .filter((name) => name !== ""),
   ),
 );
-/** A wrong entry is told before anything is opened or made. */
+/** Lists of networks, checked before anything is opened or made. */
 const networks = v.pipe(
   list,
   v.rawCheck(({ dataset, addIssue }) => {
@@ -218,7 +218,7 @@ function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: bool
   return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
 }
 
-/** It is named after its database, because several may lie in one folder: a live one and a sandbox's. */
+/** The access log's file, named after its database: several may lie in one folder, a live one and a sandbox's. */
 function callsFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
   const beside = database.kind === "file" ? database.file : join(dataDir, fileName);
   return `${beside.replace(/\.db$/, "")}-calls.db`;
@@ -248,7 +248,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** As it is written, for that is what partners compare: a URL parser would pass over what it mends. */
+/** Whether a text is a web address as it is written, for so partners compare it: a URL parser would correct it silently. */
 function isHttpAddress(address: string): boolean {
   return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
 }

@@ -112,7 +112,7 @@ export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   return url;
 }
 
-/** What a lenient parser would mend or drop is refused instead: the URL shall mean what it says. */
+/** Whether a URL means what it says: what a lenient parser would correct or drop is refused. */
 function checkSpelling(text: string, allowPrivate: boolean): void {
   if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for

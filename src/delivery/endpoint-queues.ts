@@ -12,7 +12,7 @@ export type QueueLimits = {
   readonly maxHeld: number;
 };
 
-/** So many failures in a row, and an endpoint counts as failing until its next success. */
+/** Failures in a row after which an endpoint counts as failing, until its next success. */
 const failuresUntilFailing = 3;
 
 /** One endpoint's queue. Each has its own, so that what is slow or dead stands in nobody else's way. */

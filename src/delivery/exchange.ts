@@ -1,4 +1,4 @@
-/** One attempt of one delivery: an HTTP POST to an address that was checked (decisions, Webhooks). */
+/** The HTTP exchange of an attempt: a POST to an address that was checked (decisions, Webhooks). */
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP } from "node:net";
@@ -95,7 +95,7 @@ const refusedResponse: WebhookResponse = {
   isStale: false,
 };
 
-/** The guard has already said yes; this is for a caller that forgot it. A name would be resolved again. */
+/** The address guard's rule once more, for a caller that forgot to ask it. A name would be resolved again. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
   if (isIP(address) === 0) return true;
   return !allowPrivate && (url.protocol !== "https:" || !classifyAddress(address).public);

@@ -40,7 +40,7 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly clock: Clock;
   readonly random?: () => number;
   readonly limits?: Partial<SenderLimits>;
-  /** Told of what only the service's operator can mend: the database, the master key. */
+  /** Told of what only the service's operator can put right: the database, the master key. */
   readonly onError?: (error: unknown) => void;
 };
 

@@ -5,7 +5,7 @@ const windowMs = 60_000;
 /** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
 const rows = 4;
 const countersPerRow = 1 << 18;
-/** Keys whose places are kept; then that begins anew. */
+/** Keys whose places are remembered; beyond it all are forgotten. */
 const maxKnown = 16_384;
 
 export type AddressDecision = {
@@ -26,9 +26,9 @@ export type AddressLimit = {
   readonly personalLookup: Count;
 };
 
-/** A wider block holds more customers than one, and fewer than all of its addresses. */
+/** How much more a wider block may do: it holds more customers than one, and fewer than all of its addresses. */
 const widerFactor = 16;
-/** Names can be harvested by numbers that are guessed: of these look-ups an address has a third. */
+/** The part of the limit that look-ups of a person have: names can be harvested by numbers that are guessed. */
 const personalPart = 3;
 
 /**

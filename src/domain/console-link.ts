@@ -7,7 +7,7 @@ import { equalBytes, type Secrets } from "./secrets.ts";
 /** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
 
-/** Under this name a service with a console tells the commands where it is. */
+/** The setting by which a service tells the commands where its console is. */
 const consoleSetting = "console";
 
 /**

@@ -162,7 +162,7 @@ export type FinishedAttempt = {
   readonly isGone: boolean;
 };
 
-/** Under this name a restored database says that no webhook may leave; see `tvs restore --hold-webhooks`. */
+/** The setting of a restored database that no webhook may leave; see `tvs restore --hold-webhooks`. */
 const holdSetting = "hold_webhooks";
 
 /**

@@ -127,7 +127,7 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
   };
 }
 
-/** Under this name it is remembered whether somebody chose the issuer. */
+/** The setting that tells whether somebody chose the issuer. */
 export const issuerToldName = "issuer_told";
 
 /**

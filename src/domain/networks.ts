@@ -64,7 +64,7 @@ export function issuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | n
   return /^https:/i.test(issuer) ? null : "http";
 }
 
-/** As the URL standard writes it: an IPv4 address in four parts, an IPv6 one in brackets, a name in lower case. */
+/** The host of an address as the URL standard writes it: an IPv4 address in four parts, an IPv6 one in brackets, a name in lower case. */
 function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).hostname.replace(/\.$/, "") : "";
 }

@@ -12,7 +12,7 @@ const minDays = 90;
 /** Rows in one commit: a millisecond or two. */
 const chunkRows = 200;
 
-/** By which name the setting is remembered; its value is what {@link parseRetention} reads. */
+/** The setting's name; its value is what {@link parseRetention} reads. */
 export const retentionSetting = "keep_attestations";
 export const keepForever = "forever";
 
@@ -62,7 +62,7 @@ export function mayBePruned({ from }: KeptLog, id: string): boolean {
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
-/** What is to be said wherever the log's older end would have been asked. */
+/** The sentence for wherever the log's older end would have been asked. */
 export function describeKeptLog({ from, retention }: KeptLog): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;

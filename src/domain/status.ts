@@ -39,7 +39,7 @@ export type StatusStore = {
   sizeBytes(): Promise<number | null>;
 };
 
-/** Up to so many teachers all are counted, beyond it a sample of about `sampleSize` is. */
+/** The most teachers that are all counted; beyond it a sample of about `sampleSize` is. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;

@@ -21,7 +21,7 @@ export const maxJsonDepth = 32;
 /** Some forty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
 export const maxJsonValues = 2_000_000;
 
-/** Whatever stands in so short a text, parsing it does no harm. */
+/** The longest text that does no harm when it is parsed, whatever stands in it. */
 const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

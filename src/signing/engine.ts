@@ -10,7 +10,7 @@ export type LoadedSigner = Signer & {
   load(ring: KeyRing): Promise<void>;
 };
 
-/** One way to sign. */
+/** One implementation of signing. */
 export type Engine = LoadedSigner & {
   readonly name: "openssl" | "webcrypto";
   /** In words, for the operator: `OpenSSL 3.0.13, 2 threads`. */

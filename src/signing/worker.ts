@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { platform, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
-import { knownInput, knownKey, knownSignature, median } from "./known-answer.ts";
+import { knownInput, knownKey, proveSigning } from "./known-answer.ts";
 import { type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
 import {
   kind,
@@ -15,12 +15,11 @@ import {
 
 /** What a signing thread is started with. */
 export type SigningWorkerData = { readonly memory: SharedArrayBuffer; readonly library: string };
-/** What it says once: that it can sign, and how fast, or why it cannot. */
+/** Its first message: that it can sign, and how fast, or why it cannot. */
 export type SigningWorkerGreeting =
   | { readonly version: string; readonly signatureMs: number }
   | { readonly failure: string };
 
-const trialCount = 9;
 /** Enough that the scheduler lets the event loop in, and far from the background. */
 const niceness = 5;
 /** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
@@ -39,7 +38,7 @@ export async function runSigningWorker({ memory, library }: SigningWorkerData): 
   let libcrypto: Libcrypto;
   try {
     libcrypto = await openLibcrypto(library);
-    say({ version: libcrypto.version, signatureMs: tryOut(libcrypto) });
+    say({ version: libcrypto.version, signatureMs: await tryOut(libcrypto) });
   } catch (error) {
     say({ failure: error instanceof Error ? error.message : String(error) });
     return;
@@ -66,23 +65,18 @@ function standBack(): void {
  * @returns how long one signature takes, in milliseconds
  * @throws Error when the signature is not the known one
  */
-function tryOut(libcrypto: Libcrypto): number {
+async function tryOut(libcrypto: Libcrypto): Promise<number> {
   const input = new Uint8Array(Buffer.from(knownInput));
   const output = new Uint8Array(256);
   const place = libcrypto.place(input, output);
   const key = libcrypto.loadKey(knownKey());
   if (key === null) throw new Error("OpenSSL does not read the test key");
-  const durations: number[] = [];
-  for (let i = 0; i < trialCount; i++) {
-    const startedAt = performance.now();
+  const signatureMs = await proveSigning("OpenSSL", () => {
     const length = place.sign(key, input.length, { hashed: false });
-    durations.push(performance.now() - startedAt);
-    if (Buffer.from(output).toString("base64url", 0, length) !== knownSignature) {
-      throw new Error("OpenSSL gave a wrong signature in the known-answer test");
-    }
-  }
+    return Buffer.from(output).toString("base64url", 0, length);
+  });
   key.free();
-  return median(durations);
+  return signatureMs;
 }
 
 /** Takes one job after the other, and sleeps without using the processor when there is none. */
@@ -137,7 +131,7 @@ function work(shared: SharedQueue, libcrypto: Libcrypto, signal: () => void): vo
   act.freeAll();
 }
 
-/** What a slot can ask for. */
+/** The operations that a slot can ask for. */
 function createActs(shared: SharedQueue, libcrypto: Libcrypto) {
   const keys = new Map<number, LoadedKey>();
   // The addresses of the slots are worked out once; the arrays are kept, as their addresses must stay good.
