@@ -24,12 +24,12 @@ type EndpointQueue = {
   mayHaveDue: boolean;
   failures: number;
   underWay: number;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingDelivery[];
   /** Ids leased and not yet finished or given back. */
   readonly held: Set<number>;
 };
 
-type Waiting = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
+type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
 /** An attempt under way; `isProbe` when it goes to a failing endpoint. */
 export type Attempt = {
   readonly queue: EndpointQueue;
@@ -137,7 +137,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
         const queue = order[place] as EndpointQueue;
         if (!mayStart(queue)) continue;
         turn = (place + 1) % order.length;
-        const { delivery } = queue.waiting.shift() as Waiting;
+        const { delivery } = queue.waiting.shift() as WaitingDelivery;
         const isProbe = isFailing(queue);
         queue.underWay++;
         underWay++;

@@ -26,7 +26,7 @@ export type AttestationCheck = {
   readonly record: Attestation | null;
 };
 
-type Candidate = {
+type PresentedEnvelope = {
   readonly jws: string;
   readonly outer: OuterMembers | Refusal | null;
   readonly ids: string[];
@@ -49,14 +49,14 @@ export async function checkAttestation(
   mayBePruned: (verificationId: string) => boolean = () => false,
 ): Promise<AttestationCheck> {
   if ("refusal" in item) return unread(item.refusal);
-  const candidate = readCandidate(item.value);
-  if (candidate instanceof Refusal) return unread(candidate);
-  for (const id of candidate.ids) {
+  const presented = readPresented(item.value);
+  if (presented instanceof Refusal) return unread(presented);
+  for (const id of presented.ids) {
     const record = await find(id);
-    if (record !== null) return compare(candidate, record);
+    if (record !== null) return compare(presented, record);
   }
-  const verificationId = candidate.ids[0] ?? null;
-  if (candidate.ids.some(mayBePruned)) return judged("undecided", "NO_LONGER_KEPT", { verificationId });
+  const verificationId = presented.ids[0] ?? null;
+  if (presented.ids.some(mayBePruned)) return judged("undecided", "NO_LONGER_KEPT", { verificationId });
   return judged("unknown", "NOT_KNOWN", { verificationId });
 }
 
@@ -74,7 +74,7 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
 }
 
 /** The signed id counts before the outer one, which anybody can edit. */
-function readCandidate(value: JsonValue): Candidate | Refusal {
+function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
   const notOne = findNoEnvelope(value);
   if (notOne !== null) return notOne;
   if (typeof value === "string") return { jws: value, outer: null, ids: idsOf([signedId(value)]) };
@@ -95,7 +95,7 @@ function signedId(jws: string): JsonValue | undefined {
   return payload instanceof Refusal ? undefined : payload.sub;
 }
 
-function compare({ jws, outer }: Candidate, record: Attestation): AttestationCheck {
+function compare({ jws, outer }: PresentedEnvelope, record: Attestation): AttestationCheck {
   const { verificationId } = record;
   if (record.jws !== jws) return judged("altered", "SIGNATURE_DIFFERS", { verificationId, record });
   const difference =

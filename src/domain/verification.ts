@@ -77,15 +77,15 @@ const batchWidth = 32;
 const maxAttempts = 3;
 
 /** One call of a partner, and what it asks. */
-type PartnerCall = {
+type VerificationCall = {
   readonly caller: Caller;
   readonly operation: AttestedOperation;
   readonly questions: readonly Question[];
   readonly idempotency: IdempotentBody | undefined;
 };
 
-/** The teacher that a question names, or nobody. */
-type Subject = { readonly key: TeacherKey; readonly teacher: Teacher | null };
+/** A question, and the teacher that it names, or nobody. */
+type Subject = { readonly question: Question; readonly key: TeacherKey; readonly teacher: Teacher | null };
 
 /** A signed envelope, and the evidence of it. */
 type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation };
@@ -97,11 +97,10 @@ type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation }
  * register was asked and had nobody (decisions, HTTP details).
  */
 export function createVerification(dependencies: VerificationDependencies): Verification {
-  const { live, attestations, idempotency, clock, signer, teachers, blindIndex } = dependencies;
-  const bulkSigner: Signer = { sign: (kid, input) => signer.sign(kid, input, { bulk: true }) };
+  const { live, attestations, idempotency } = dependencies;
 
   /** Idempotency comes first: a replay costs no work. */
-  async function respond(call: PartnerCall): Promise<Answer> {
+  async function respond(call: VerificationCall): Promise<Answer> {
     if (call.idempotency === undefined) return { ...(await perform(call, null)), replayed: false };
     const { partnerId } = call.caller.partner;
     const request = { partnerId, endpoint: call.operation, ...call.idempotency };
@@ -110,7 +109,7 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   }
 
   /** Pays for the work, does it, and commits the evidence, what it cost and the answer to be replayed. */
-  async function perform(call: PartnerCall, reservation: Reservation | null): Promise<StoredAnswer> {
+  async function perform(call: VerificationCall, reservation: Reservation | null): Promise<StoredAnswer> {
     const { quota } = call.caller;
     quota.takeWork(costOf(call));
     const charges = quota.takeCharges();
@@ -135,67 +134,15 @@ export function createVerification(dependencies: VerificationDependencies): Veri
    * The envelopes of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the
    * signer a moment before it replaces the snapshot that names it.
    */
-  async function attestUnlessRotated(call: PartnerCall, snapshot: Snapshot): Promise<Attested[] | null> {
+  async function attestUnlessRotated(call: VerificationCall, snapshot: Snapshot): Promise<Attested[] | null> {
     try {
-      return await attestAll(call, snapshot);
+      return await attestAll(dependencies, call, snapshot);
     } catch (error) {
       if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
       const { kid } = snapshot.keys.active;
       if ((await live.refresh()).keys.active.kid === kid) throw error;
       return null;
     }
-  }
-
-  async function attestAll(call: PartnerCall, snapshot: Snapshot): Promise<Attested[]> {
-    const at = Math.floor(clock.now() / 1000);
-    const subjects = await findSubjects(call);
-    const options = { call, snapshot, at };
-    return pMap(call.questions, (question, i) => attest(question, subjects[i] as Subject, options), {
-      concurrency: batchWidth,
-    });
-  }
-
-  async function findSubjects({ operation, questions }: PartnerCall): Promise<Subject[]> {
-    const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
-    const found =
-      operation === "batch"
-        ? await teachers.findEach(keys)
-        : await Promise.all(keys.map((key) => teachers.find(key)));
-    return keys.map((key, place) => ({ key, teacher: found[place] ?? null }));
-  }
-
-  async function attest(
-    question: Question,
-    { key, teacher }: Subject,
-    { call, snapshot, at }: { call: PartnerCall; snapshot: Snapshot; at: number },
-  ): Promise<Attested> {
-    const { caller, operation } = call;
-    const { policy, issuer } = snapshot.settings;
-    const today = snapshot.calendar.dateAt(at * 1000);
-    const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
-    const audience = caller.partner.partnerId;
-    const verificationId = uuidv7();
-    const claims = { verificationId, issuer, audience, issuedAt: at, result };
-    const { kid } = snapshot.keys.active;
-    const envelope = await sealEnvelope(claims, kid, operation === "batch" ? bulkSigner : signer);
-    const row: Attestation = {
-      verificationId,
-      partnerId: audience,
-      issuedAt: at,
-      kid: envelope.kid,
-      endpoint: operation,
-      purpose: question.purpose,
-      policyVersion: policy.version,
-      teacherId: teacher?.id ?? null,
-      ...askedFor(key, teacher, blindIndex),
-      status: result.status,
-      eligible: result.eligible,
-      context: contextForEvidence(question.context),
-      credential: caller.credential,
-      requestId: caller.requestId,
-      jws: envelope.jws,
-    };
-    return { envelope, row };
   }
 
   return {
@@ -206,8 +153,70 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   };
 }
 
+async function attestAll(
+  dependencies: VerificationDependencies,
+  call: VerificationCall,
+  snapshot: Snapshot,
+): Promise<Attested[]> {
+  const at = Math.floor(dependencies.clock.now() / 1000);
+  const subjects = await findSubjects(dependencies, call);
+  const act = (subject: Subject) => attest(dependencies, subject, { call, snapshot, at });
+  return pMap(subjects, act, { concurrency: batchWidth });
+}
+
+async function findSubjects(
+  { teachers, blindIndex }: VerificationDependencies,
+  { operation, questions }: VerificationCall,
+): Promise<Subject[]> {
+  const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
+  const found =
+    operation === "batch"
+      ? await teachers.findEach(keys)
+      : await Promise.all(keys.map((key) => teachers.find(key)));
+  return questions.map((question, place) => {
+    return { question, key: keys[place] as TeacherKey, teacher: found[place] ?? null };
+  });
+}
+
+/** Judges one subject and signs the verdict. Single checks are signed before what a batch asks for. */
+async function attest(
+  { blindIndex, signer }: VerificationDependencies,
+  { question, key, teacher }: Subject,
+  { call, snapshot, at }: { call: VerificationCall; snapshot: Snapshot; at: number },
+): Promise<Attested> {
+  const { caller, operation } = call;
+  const { policy, issuer } = snapshot.settings;
+  const today = snapshot.calendar.dateAt(at * 1000);
+  const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
+  const audience = caller.partner.partnerId;
+  const verificationId = uuidv7();
+  const claims = { verificationId, issuer, audience, issuedAt: at, result };
+  const bulk = operation === "batch";
+  const envelope = await sealEnvelope(claims, snapshot.keys.active.kid, {
+    sign: (kid, input) => signer.sign(kid, input, { bulk }),
+  });
+  const row: Attestation = {
+    verificationId,
+    partnerId: audience,
+    issuedAt: at,
+    kid: envelope.kid,
+    endpoint: operation,
+    purpose: question.purpose,
+    policyVersion: policy.version,
+    teacherId: teacher?.id ?? null,
+    ...askedFor(key, teacher, blindIndex),
+    status: result.status,
+    eligible: result.eligible,
+    context: contextForEvidence(question.context),
+    credential: caller.credential,
+    requestId: caller.requestId,
+    jws: envelope.jws,
+  };
+  return { envelope, row };
+}
+
 /** How many calls the work counts as. */
-function costOf({ caller, operation, questions }: PartnerCall): number {
+function costOf({ caller, operation, questions }: VerificationCall): number {
   return operation === "batch" && caller.partner.batchCost === "item" ? questions.length : 1;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The ring buffers that the main thread and one signing thread share. Messages between threads cost more than the
- * rest of a job, so a job is written into a slot, and its number into a ring that only one side writes and only the
- * other reads. Each thread has its own: one that dies takes no lock and no half-taken job with it.
+ * The ring buffers that the main thread and one signing thread share, so that no message is sent for
+ * each job: a job is written into a slot, and its number into a ring that only one side writes and only the other
+ * reads. Each thread has its own: one that dies takes no lock and no half-taken job with it.
  *
  * What it gains over postMessage was measured once, on Bun 1.4 and a busy machine of two cores: 288 to 304 µs of
  * processor time a signature (RSA 2048, 1 to 64 in flight) against 297 to 329 µs, 3 to 10 %. What it also gives: the
