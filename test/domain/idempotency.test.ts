@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import canonicalize from "canonicalize";
 import {
   canonicalJson,
   createIdempotency,
@@ -196,6 +197,57 @@ describe("the key", () => {
     }));
 });
 
+const names = [
+  "a",
+  "b",
+  "B",
+  "",
+  "é",
+  "e\u0301",
+  "10",
+  "9",
+  "__proto__",
+  "constructor",
+  "\u{1F600}",
+  "\uffff",
+  '"',
+  "\\",
+];
+const scalars = [
+  null,
+  true,
+  false,
+  0,
+  -0,
+  1.5,
+  1e21,
+  1e-7,
+  5e-324,
+  2 ** 53,
+  "",
+  "\u2028",
+  "\u0000",
+  "\u{1F600}",
+  "<",
+  "/",
+];
+
+function oneOf<T>(list: readonly T[]): T {
+  return list[Math.floor(Math.random() * list.length)] as T;
+}
+
+/** Made-up JSON; its members have no order of their own. */
+function anyJson(depth: number): unknown {
+  const kind = Math.random();
+  if (depth > 4 || kind < 0.4)
+    return kind < 0.1 ? (Math.random() - 0.5) * 10 ** (Math.random() * 40 - 20) : oneOf(scalars);
+  const parts = Array.from({ length: Math.floor(Math.random() * 5) }, () => anyJson(depth + 1));
+  if (kind < 0.6) return parts;
+  const object = Object.create(null) as Record<string, unknown>;
+  for (const part of parts) object[oneOf(names)] = part;
+  return object;
+}
+
 describe("the fingerprint of a body", () => {
   const same = (a: unknown, b: unknown) => canonicalJson(a) === canonicalJson(b);
 
@@ -227,6 +279,15 @@ describe("the fingerprint of a body", () => {
     ["quotes in a name", { 'a":1,"b': 2 }, { a: 1, b: 2 }],
   ])("tells apart: %s", (_what, a, b) => {
     expect(same(a, b)).toBe(false);
+  });
+
+  test("is RFC 8785 for whatever JSON its implementation takes", () => {
+    for (let i = 0; i < 3_000; i++) {
+      const text = JSON.stringify(anyJson(0));
+      const value = JSON.parse(text);
+      const expected = canonicalize(value);
+      if (canonicalJson(value) !== expected) throw new Error(`not canonical: ${text}`);
+    }
   });
 
   test("of strange values is text all the same", () => {
