@@ -1,4 +1,5 @@
 import type { Signer } from "../domain/envelopes.ts";
+import { TvsError } from "../domain/errors.ts";
 import type { KeyRing } from "../domain/keys.ts";
 
 /** A signer whose keys follow the ring. */
@@ -18,3 +19,8 @@ export type Engine = LoadedSigner & {
   /** Forgets the keys and ends what it started. */
   close(): Promise<void>;
 };
+
+/** The answer for a kid that is not in the ring, or has just left it. */
+export function keyNotLoaded(): TvsError {
+  return new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
+}

@@ -3,10 +3,10 @@ import { TvsError } from "../domain/errors.ts";
 import { pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
-import type { Engine } from "./engine.ts";
+import { type Engine, keyNotLoaded } from "./engine.ts";
 import { createJobQueue, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
-import { keyNotLoaded, type StartSigningWorker, startThread, type Thread } from "./thread.ts";
+import { type StartSigningWorker, startThread, type Thread } from "./thread.ts";
 
 type PoolOptions = {
   readonly secrets: Secrets;

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
+import { keyNotLoaded } from "./engine.ts";
 import type { Job } from "./job-queue.ts";
 import {
   bulkRoom,
@@ -238,9 +239,4 @@ function createThread(
 function refusal(state: number): TvsError {
   if (state === status.noKey) return keyNotLoaded();
   return new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again");
-}
-
-/** The answer for a kid that is not in the ring, or has just left it. */
-export function keyNotLoaded(): TvsError {
-  return new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 }

@@ -2,10 +2,9 @@ import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
 import { privateKeyOf, signingAlgorithm } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import type { Engine } from "./engine.ts";
+import { type Engine, keyNotLoaded } from "./engine.ts";
 import { createJobQueue, type Job } from "./job-queue.ts";
 import { knownInput, knownKey, proveSigning } from "./known-answer.ts";
-import { keyNotLoaded } from "./thread.ts";
 
 /** Single checks that the runtime is given at a time, a core. */
 const singlesPerCore = 32;
