@@ -24,12 +24,12 @@ export const families: readonly Pick<Family<never>, "name" | "type" | "help">[] 
   ...stateFamilies,
 ];
 
-/** Scrapes come every 15 seconds as a rule: one that came and went between two of them is still seen. */
+/** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */
 const lagWindowMs = 16_000;
 
 /**
- * Makes the text when it is asked for. Nothing of the library is touched by a request: its own counters cost a
- * string and a hash each time, so here it only writes down what plain counters hold.
+ * The exposition, whose text is made when it is asked for. Nothing of the library is touched by a request: its own
+ * counters cost a string and a hash each time, so here it only writes down what plain counters hold.
  */
 export function createExposition(sources: ExpositionSources): Exposition {
   const registry = new Registry();

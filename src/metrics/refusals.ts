@@ -37,7 +37,7 @@ type Counted = {
 /** `minutes` is a ring: the place of a minute is the number of the minute, modulo its length. */
 type Counts = { total: number; minute: number; minutes: Uint32Array };
 
-/** Counts in memory what partners are refused, since the start and of late. */
+/** Counters in memory of what partners are refused, since the start and of late. */
 export function createRefusals(clock: { now(): number }): Refusals {
   const callers = new Map<string, Counted>();
 

@@ -1,9 +1,9 @@
 import { bucketCount, bucketOf } from "./latency.ts";
 
-/** Which of the three kinds of traffic a route is. */
+/** The kinds of traffic that are told apart. */
 export type Traffic = "public" | "partner" | "other";
 
-/** What the table of routes says of a route; one without `traffic` is counted as `other`, as unknown addresses are. */
+/** A row of the table of routes; one without `traffic` is counted as `other`, as unknown addresses are. */
 type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
 
 /** Routes that are counted together: the pattern, never the path, in which partners put numbers. */
@@ -33,7 +33,7 @@ function methodOf(method: string): number {
 const lowestStatus = 100;
 const statusCount = 500;
 
-/** What the HTTP layer calls once for each answer. */
+/** The counter that the HTTP layer calls once for each answer. */
 type RequestObserver = {
   /**
    * Counts an answer. It costs a lookup, a logarithm and three additions, because every request pays for it; for the

@@ -4,7 +4,7 @@ import { type KeyRing, rotationOf } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import type { Family, Sample } from "./families.ts";
 
-/** What is read when a scrape comes: the process, the keys, and what the database says. */
+/** Sources that are read when a scrape comes: the process, the keys, and what the database says. */
 export type StateSources = {
   readonly readings: Readings | null;
   readonly storeAnswers: boolean;
@@ -201,7 +201,7 @@ function readMaxFds(): number | null {
   return soft === undefined ? null : Number(soft);
 }
 
-/** Only Linux has these files. */
+/** The figure, or null: only Linux has these files. */
 function attempt(read: () => number | null): number | null {
   try {
     return read();

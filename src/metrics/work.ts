@@ -5,7 +5,7 @@ import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/public-lookup.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 
-/** What answers about teachers: the public look-up and the partner operations. */
+/** The operations that answer about teachers: the public look-up and the partner operations. */
 type AnswerOperation = AttestedOperation | "public-lookup";
 export const answerOperations: readonly AnswerOperation[] = [
   "public-lookup",
@@ -79,9 +79,9 @@ export function createWorkCounters(): WorkCounters {
   };
 }
 
-/**
- * Ports of the domain with a count taken beside them: the composition root puts them around the real ones.
- */
+// Ports of the domain with a count taken beside them: the composition root puts them around the real ones.
+
+/** A signer whose signatures are counted, made and under way. */
 export function countedSigner(signer: Signer, work: WorkCounters): Signer {
   const made = () => work.signingEnded(false);
   const failed = () => work.signingEnded(true);
@@ -95,7 +95,7 @@ export function countedSigner(signer: Signer, work: WorkCounters): Signer {
   };
 }
 
-/** An answer counts when its evidence is stored, which is when it may leave. */
+/** An evidence log whose answers are counted when they are stored, which is when they may leave. */
 export function countedAttestations(store: AttestationStore, work: WorkCounters): AttestationStore {
   return {
     ...store,
@@ -107,6 +107,7 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
   };
 }
 
+/** A public look-up whose answers are counted. */
 export function countedPublicLookup(lookup: PublicLookup, work: WorkCounters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);
@@ -115,6 +116,7 @@ export function countedPublicLookup(lookup: PublicLookup, work: WorkCounters): P
   };
 }
 
+/** An outbox whose attempts are counted, those of which the lease was still held. */
 export function countedOutbox(outbox: Outbox, work: WorkCounters): Outbox {
   return {
     ...outbox,

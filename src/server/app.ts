@@ -21,8 +21,8 @@ import type { AppOptions, Service } from "./service.ts";
 /** The whole HTTP surface, as Hono's app, and the fast path for the calls of it that need no page. */
 export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
 
-/** What the handlers of the table are given. */
-type Site = {
+/** What the handlers of the table need. */
+type Dependencies = {
   readonly service: Service;
   readonly limit: PublicLimit;
   readonly forwardsCertificates: PeerTest;
@@ -31,10 +31,10 @@ type Site = {
 /** The pages and documents that the table's rows name. */
 export type Pages = ReturnType<typeof createPages>;
 
-/** What every response has, then the routes, then the one place for failures. */
+/** The app over a service: what every response has, the table's routes, and the one place for failures. */
 export function createApp(service: Service, options: AppOptions): App {
-  const site = createSite(service, options);
-  const pages = createPages(site, options);
+  const dependencies = createDependencies(service, options);
+  const pages = createPages(dependencies, options);
   const hono = new Hono<AppEnv>();
   hono.onError(problemResponse);
   hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
@@ -54,7 +54,7 @@ export function createApp(service: Service, options: AppOptions): App {
     if ("page" in route) {
       hono.on(method, at, route.page(pages));
     } else {
-      const handler = handlerOf(route, site);
+      const handler = handlerOf(route, dependencies);
       hono.on(method, at, routed(handler));
       fast.push({ method, path, routerPath: at, asksCredential: "scope" in route, handler });
     }
@@ -63,7 +63,7 @@ export function createApp(service: Service, options: AppOptions): App {
   return { hono, fastPath: createFastPath(fast, service.onCall) };
 }
 
-function createSite(service: Service, options: AppOptions): Site {
+function createDependencies(service: Service, options: AppOptions): Dependencies {
   const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
   const sourceOf: SourceOf = (call) =>
     findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
@@ -74,7 +74,7 @@ function createSite(service: Service, options: AppOptions): Site {
   };
 }
 
-function createPages({ service, limit }: Site, { demo }: AppOptions) {
+function createPages({ service, limit }: Dependencies, { demo }: AppOptions) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
@@ -86,13 +86,13 @@ function createPages({ service, limit }: Site, { demo }: AppOptions) {
   };
 }
 
-function handlerOf(route: PartnerRoute | PublicRoute, site: Site): Handler {
-  if ("scope" in route) return forPartners(route, site);
-  const handler: Handler = (call) => route.handler(call, site);
+function handlerOf(route: PartnerRoute | PublicRoute, dependencies: Dependencies): Handler {
+  if ("scope" in route) return forPartners(route, dependencies);
+  const handler: Handler = (call) => route.handler(call, dependencies);
   return route.cors ? openToAll(handler) : handler;
 }
 
-/** The same on both paths: Hono's own CORS knows nothing of the fast one. */
+/** A handler whose answers any site's script may read, on both paths: Hono's CORS knows nothing of the fast one. */
 function openToAll(handler: Handler): Handler {
   return async (call) => {
     const reply = await handler(call).catch((error) => problemReply(error, call));
@@ -103,7 +103,10 @@ function openToAll(handler: Handler): Handler {
 
 const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
 
-/** The pattern of the route that a request matched. An address without a route has none, and its path may hold anything. */
+/**
+ * The pattern of the route that a request matched. An address without a route has none, and its path may hold
+ * anything.
+ */
 function patternOf(c: Context<AppEnv>): string {
   return patterns.get(routePath(c, -1)) ?? "other";
 }

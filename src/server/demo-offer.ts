@@ -9,8 +9,8 @@ export type Demo = { readonly partnerId: string; readonly apiKey: string };
 export type DemoOffer = (c: Context<AppEnv>) => Demo | null;
 
 /**
- * The key opens made-up data only, and the terminal shows it anyway; still it is shown to nobody but a browser on the
- * same machine that asked for this machine by name.
+ * The rule by which the sandbox's key is offered. It opens made-up data only, and the terminal shows it anyway; still
+ * it is shown to nobody but a browser on the same machine that asked for this machine by name.
  * @param demo absent on a live service
  */
 export function createDemoOffer(demo: Demo | undefined): DemoOffer {

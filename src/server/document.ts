@@ -18,7 +18,7 @@ export function publicDocument(body: string, type: string): PublicDocument {
   return { body, type, etag: `"${digest}"` };
 }
 
-/** For large documents that stay the same: compressed once, beside the event loop. */
+/** A large document that stays the same: compressed once, beside the event loop. */
 export async function compressedDocument(body: string, type: string): Promise<PublicDocument> {
   const gzipped = new Uint8Array(await promisify(gzip)(body));
   return { ...publicDocument(body, type), gzipped };

@@ -1,4 +1,4 @@
-/** What is looked at of a request; Hono's contexts fit. */
+/** What is looked at of a request, to see whether it was made on this machine; Hono's contexts fit. */
 type Asked = {
   readonly env: { readonly remoteAddress: string };
   readonly req: { header(name: string): string | undefined };

@@ -1,4 +1,7 @@
-/** The partner operations (contract, Partner endpoints), each from its call's parts to the question asked of the domain. */
+/**
+ * The partner operations (contract, Partner endpoints), each from its call's parts to the question asked of the
+ * domain.
+ */
 import { TvsError } from "../domain/errors.ts";
 import type { Partner } from "../domain/partners.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";

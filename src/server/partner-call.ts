@@ -18,7 +18,7 @@ import { problemReply } from "./problem.ts";
 import type { PartnerRoute } from "./routes.ts";
 import type { Service } from "./service.ts";
 
-/** What a partner operation is given beside the call: who calls, and what answers. */
+/** A partner's authenticated call: who calls what, and what answers. */
 export type PartnerCall = {
   readonly caller: Caller;
   /** What the evidence log calls it. */
@@ -30,7 +30,7 @@ export type PartnerCall = {
 export type PartnerHandler = (call: HttpCall, asked: PartnerCall) => Promise<Answer>;
 
 /**
- * What every partner operation does before its own work, in the order that is decided: credential (401), scope
+ * A partner operation with all that comes before its own work, in the order that is decided: credential (401), scope
  * (403), minute quota (429); the work begins with the body (413, 400). Nobody's body is read before we know who
  * it is.
  * @param forwardsCertificates whether the peer's `Client-Cert` is believed

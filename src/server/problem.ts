@@ -3,7 +3,7 @@ import { QuotaExceeded } from "../domain/quota.ts";
 import { log } from "../log.ts";
 import { type CallTrace, type Handler, type HttpCall, jsonReply, type Reply } from "./http/http-call.ts";
 
-/** The one place where a failure gets its HTTP status. What is not named here is 500. */
+/** The HTTP status of each failure, said here alone. What is not named is 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   REQUEST_INVALID: 400,
   CREDENTIAL_REQUIRED: 401,
@@ -49,7 +49,7 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
   return jsonReply(status, { statusCode: status, message: publicMessage(known, status) }, headers);
 }
 
-/** What the operator must fix is no business of the caller's. */
+/** The words for the caller: what the operator must fix is none of his business. */
 function publicMessage(error: TvsError, status: number): string {
   if (status === 500) return "internal error";
   return error.code.startsWith("STORE_")

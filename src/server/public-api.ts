@@ -48,10 +48,10 @@ type CallerLimit = {
   term(term: string): AddressDecision | null;
 };
 
-/** Counts public look-ups against the address that they come from. */
+/** The limit of the address that a public look-up comes from. */
 export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
 
-/** One budget for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
+/** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
 export function createPublicLimit({
   clock,
   sourceOf,

@@ -12,7 +12,7 @@ import * as partner from "./partner-api.ts";
 import type { PartnerHandler } from "./partner-call.ts";
 import { type PublicHandler, publicLookup } from "./public-api.ts";
 
-type Place = {
+type RouteBase = {
   readonly method: "GET" | "POST";
   /** As the OpenAPI document, the metrics and the log write it. */
   readonly path: string;
@@ -25,17 +25,17 @@ type Place = {
 };
 
 /** A call for partners: its scope says who may make it, and what the evidence log calls it. */
-export type PartnerRoute = Place & {
+export type PartnerRoute = RouteBase & {
   readonly scope: Scope;
   readonly handler: PartnerHandler;
   readonly operation: Operation;
 };
 
 /** A call for everybody. */
-export type PublicRoute = Place & { readonly handler: PublicHandler; readonly operation: Operation };
+export type PublicRoute = RouteBase & { readonly handler: PublicHandler; readonly operation: Operation };
 
 /** A page or a document: Hono answers it, and the fast path never takes it. */
-type PageRoute = Place & {
+type PageRoute = RouteBase & {
   readonly page: (pages: Pages) => PageHandler;
   /** Only what machines read has one. */
   readonly operation?: Operation;

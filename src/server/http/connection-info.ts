@@ -15,7 +15,7 @@ export type ConnectionInfo = {
   readonly clientCertificate: PresentedCertificate | null;
 };
 
-/** One answer for a connection's whole life: the address is gone from a socket whose peer has left. */
+/** The facts of each connection, kept for its life: the address is gone from a socket whose peer has left. */
 const known = new WeakMap<object, ConnectionInfo>();
 
 /** The facts about a connection, read once. */
@@ -33,8 +33,8 @@ export function connectionInfo(socket: Socket | TLSSocket): ConnectionInfo {
 }
 
 /**
- * A resumed session (TLS ticket) gives the certificate of the handshake it continues, on Bun and on Deno alike:
- * only who held the private key then can hold the session's secret now.
+ * The client's certificate. A resumed session (TLS ticket) gives the certificate of the handshake it continues, on
+ * Bun and on Deno alike: only who held the private key then can hold the session's secret now.
  */
 function peerCertificate(socket: TLSSocket): PresentedCertificate | null {
   // An empty object stands for "no certificate", null for a socket that is gone.

@@ -132,7 +132,10 @@ function isIdle(connection: Connection): boolean {
   return connection.openRequests.size === 0 && connection.socket.bytesRead === connection.consumedBytes;
 }
 
-/** Only the last answer says so: an earlier one with `Connection: close` would cut off the requests behind it. */
+/**
+ * Says in the last answer that the connection ends: an earlier one with `Connection: close` would cut off the requests
+ * behind it.
+ */
 function announceClose(connection: Connection): void {
   const outgoings = [...connection.openRequests].map(({ outgoing }) => outgoing);
   const last = outgoings.pop();
@@ -143,8 +146,9 @@ function announceClose(connection: Connection): void {
 }
 
 /**
- * A refusal is an answer, and answers come in the order of the requests: it may be written only in the place of the
- * first that is open. Requests before the broken one are answered, and then the connection ends without a word.
+ * Refuses what arrives. A refusal is an answer, and answers come in the order of the requests: it may be written only
+ * in the place of the first that is open. Requests before the broken one are answered, and then the connection ends
+ * without a word.
  */
 function refuseConnection(connection: Connection, statusCode: RefusalStatus): void {
   const openRequests = [...connection.openRequests];
@@ -154,7 +158,7 @@ function refuseConnection(connection: Connection, statusCode: RefusalStatus): vo
   else refuseSocket(connection.socket, statusCode);
 }
 
-/** An answer that nobody reads would hold its bytes and its place among the connections for ever. */
+/** Ends who takes no answer: it would hold its bytes and its place among the connections for ever. */
 function endSlowReader(connection: Connection, nowMs: number, limits: ListenLimits): void {
   for (const openRequest of connection.openRequests) {
     const { writableEnded, writableNeedDrain } = openRequest.outgoing;
@@ -165,7 +169,7 @@ function endSlowReader(connection: Connection, nowMs: number, limits: ListenLimi
   }
 }
 
-/** The request's deadlines, absolute from its first byte: a client that drips bytes gains nothing. */
+/** Enforces the request's deadlines, absolute from its first byte: a client that drips bytes gains nothing. */
 function enforceDeadlines(connection: Connection, nowMs: number, limits: ListenLimits): void {
   const { socket, openRequests } = connection;
   if (isIdle(connection) && connection.requestSinceMs === null) {

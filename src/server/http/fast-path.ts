@@ -35,7 +35,7 @@ type FastRoute = {
   readonly handler: Handler;
 };
 
-/** Takes a request, or returns false and leaves it untouched. */
+/** The fast path: it takes a request, or returns false and leaves it untouched. */
 export type FastPath = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 /** Characters of a plain authority (RFC 3986, 3.2): the Hono path finds out what is wrong with others. */
@@ -49,7 +49,10 @@ const plainPath = /^(?:[\w/~-]|%2F)+$/i;
 
 const credential = ["authorization"];
 
-/** @param observe told of each call that was answered here */
+/**
+ * The fast path over the routes whose handlers need no page.
+ * @param observe told of each call that was answered here
+ */
 export function createFastPath(routes: readonly FastRoute[], observe?: CallObserver): FastPath {
   const find = createFinder(routes);
   return (incoming, outgoing) => {
@@ -70,7 +73,7 @@ export function createFastPath(routes: readonly FastRoute[], observe?: CallObser
 /** A route, and the variable parts of the path that it was found for, decoded. */
 type Found = { readonly route: FastRoute; readonly pathPart: (name: string) => string };
 
-/** Hono's own router over the same paths finds the same routes. */
+/** Finds routes with Hono's own router over the same paths, so that both paths find the same ones. */
 function createFinder(routes: readonly FastRoute[]): (method: string, path: string) => Found | null {
   const router = new RegExpRouter<FastRoute>();
   for (const route of routes) router.add(route.method, route.routerPath, route);
@@ -129,7 +132,10 @@ function createCall(
   };
 }
 
-/** What is asked for by one name is one text; only `Set-Cookie`, which no handler reads, comes as a list. */
+/**
+ * A header's or parameter's text. What is asked for by one name is one text; only `Set-Cookie`, which no handler
+ * reads, comes as a list.
+ */
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }

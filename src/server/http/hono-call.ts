@@ -53,7 +53,7 @@ export function honoCall(c: Context<AppEnv>): HttpCall {
   };
 }
 
-/** What cannot be decoded reaches a handler as it is, and would be attested as a number that nobody has. */
+/** A part of the path. What cannot be decoded would be handed on as it is, and attested as a number that nobody has. */
 function decodablePart(c: Context<AppEnv>, name: string): string {
   try {
     decodeURIComponent(new URL(c.req.url).pathname);
@@ -81,7 +81,7 @@ export async function readBody(c: Context<AppEnv>, maxBytes = maxBodyBytes): Pro
   }
 }
 
-/** Nobody says how long a body in pieces is, so it is counted while it arrives. */
+/** Reads a body in pieces: nobody says how long it is, so it is counted while it arrives. */
 async function readAtMost(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;

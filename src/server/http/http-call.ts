@@ -8,7 +8,7 @@ import type { ConnectionInfo } from "./connection-info.ts";
 export const maxBodyBytes = 256 * 1024;
 
 /**
- * What a handler needs to know of a request, whichever way it came: through Hono's routes (hono-call.ts) or straight
+ * What a handler needs to know of a request, whichever path it took: through Hono's routes (hono-call.ts) or straight
  * from the socket (fast-path.ts).
  */
 export type HttpCall = {
@@ -21,7 +21,10 @@ export type HttpCall = {
   query(name: string): string | undefined;
   /** A variable part of the path, decoded. @throws TvsError REQUEST_INVALID for what is no percent-encoded UTF-8 */
   pathPart(name: string): string;
-  /** Reads the body, once. @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes}, REQUEST_INVALID where it breaks off */
+  /**
+   * Reads the body, once.
+   * @throws TvsError BODY_TOO_LARGE beyond {@link maxBodyBytes}, REQUEST_INVALID where it breaks off
+   */
   body(): Promise<Uint8Array>;
 };
 
@@ -43,13 +46,16 @@ export type Reply = {
   readonly body: string;
 };
 
-/** @param headers becomes the answer's own */
+/**
+ * An answer in JSON.
+ * @param headers becomes the answer's own
+ */
 export function jsonReply(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
   headers["Content-Type"] = "application/json";
   return { status, headers, body: JSON.stringify(value) };
 }
 
-/** Contract, X-RateLimit headers. */
+/** Sets the quota's headers (contract, X-RateLimit headers). */
 export function setRateLimitHeaders(headers: Record<string, string>, state: QuotaState): void {
   headers["X-RateLimit-Limit"] = String(state.limit);
   headers["X-RateLimit-Remaining"] = String(state.remaining);
@@ -57,14 +63,17 @@ export function setRateLimitHeaders(headers: Record<string, string>, state: Quot
 }
 
 /**
- * What becomes known of a call while it is answered, and is told to who counts and keeps calls when it is. One object
+ * The trace of a call: what becomes known of it while it is answered, for who counts and keeps calls. One object
  * from the arrival to the access log, because every call pays for each further one.
  */
 export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 
-/** @param route the pattern that the request's path matched, never the path */
+/**
+ * The trace of a call that has just come.
+ * @param route the pattern that the request's path matched, never the path
+ */
 export function beginTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
@@ -81,6 +90,7 @@ export function beginTrace(method: string, route: string): CallTrace {
   };
 }
 
+/** Completes a trace when its call is answered, and hands it to who observes calls. */
 export function endTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
   trace.ms = performance.now() - trace.ms;
   trace.status = status;

@@ -12,7 +12,7 @@ import { sendRefusal, strictTransport } from "./refusal.ts";
 import type { RequestListener } from "./request-listener.ts";
 import { createTlsServers, type TlsCredentials } from "./tls.ts";
 
-/** What one client may cost. Every queue and every wait of the listener has a bound here. */
+/** Limits on what one client may cost. Every queue and every wait of the listener has a bound here. */
 export type ListenLimits = {
   /** A request's head, from its first byte (or from the connection's start) to the empty line. */
   readonly headersTimeoutMs: number;
@@ -63,7 +63,7 @@ export type HttpServer = {
 
 const onBun = "Bun" in globalThis;
 
-/** Plain HTTP. */
+/** A server for plain HTTP. */
 export function createPlainServer(listener: RequestListener, limits: ListenLimits): HttpServer {
   // Bun reads plain HTTP natively, at twice the speed of its node:net sockets, and does not count a socket's bytes:
   // there its own notion of "idle", which is exact, has to serve.
@@ -79,7 +79,7 @@ export function createPlainServer(listener: RequestListener, limits: ListenLimit
 }
 
 /**
- * HTTPS that asks for a client certificate.
+ * A server for HTTPS that asks for a client certificate.
  *
  * @throws ListenError (`TLS_INVALID`)
  */
@@ -142,7 +142,7 @@ function prepare(
   return parts;
 }
 
-/** What the HTTP parser could not read, and what Deno's and Bun's own deadlines cut off. */
+/** Refuses what the HTTP parser could not read, and what Deno's and Bun's own deadlines cut off. */
 function refuseBrokenRequest(code: string, socket: Socket, connections: Connections): void {
   if (code === "ECONNRESET") socket.destroy();
   else if (code === "HPE_HEADER_OVERFLOW") connections.refuse(socket, 431);

@@ -53,7 +53,8 @@ export type Listener = {
  * Opens the service's sockets.
  *
  * @param fetch answers each request; its second argument is a {@link ConnectionInfo} (Hono: the bindings, `c.env`)
- * @throws ListenError for the reason `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`, `LISTEN_FAILED`
+ * @throws ListenError for the reason `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`,
+ * `LISTEN_FAILED`
  */
 export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
   const { host, port, tls } = options;
@@ -84,8 +85,8 @@ function sweepAll(servers: readonly HttpServer[]): void {
 }
 
 /**
- * Bun reports a name without an address as a busy port, so names are resolved first; to IPv4 where there is a
- * choice, as `localhost` is commonly understood.
+ * The address of a host. Bun reports a name without an address as a busy port, so names are resolved first; to IPv4
+ * where there is a choice, as `localhost` is commonly understood.
  */
 async function resolveHost(at: { host: string; port: number }): Promise<string> {
   try {

@@ -5,7 +5,7 @@ import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
 import type { FastPath } from "./fast-path.ts";
 import { refusal, sendRefusal } from "./refusal.ts";
 
-/** What answers requests: `app.fetch` of Hono fits. */
+/** A fetch handler; `app.fetch` of Hono fits. */
 export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
 
 export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Promise<void>;
@@ -42,7 +42,7 @@ export function createRequestListener(
   };
 }
 
-/** The headers that say for whom a request is and where it ends. */
+/** Headers that say for whom a request is and where it ends. */
 const decisive = ["host", "content-length", "transfer-encoding"];
 
 /**

@@ -40,9 +40,9 @@ type TlsServers = {
 };
 
 /**
- * Bun's node:https does not give the client's certificate to the request, its node:tls does. There the TLS server
- * hands each socket to an HTTP server that does not listen, which also means that no time limit of that HTTP
- * server applies: they are enforced in connections.ts.
+ * The servers for HTTPS. Bun's node:https does not give the client's certificate to the request, its node:tls does.
+ * There the TLS server hands each socket to an HTTP server that does not listen, which also means that no time limit
+ * of that HTTP server applies: they are enforced in connections.ts.
  *
  * @throws ListenError (`TLS_INVALID`)
  */
@@ -68,7 +68,7 @@ export function createTlsServers(options: TlsServerOptions): TlsServers {
   return { server, http, destroyHandshakes };
 }
 
-/** A runtime that is given a wrong pair may say so at the first handshake only, or in words of its own. */
+/** Checks the pair: a runtime may say what is wrong with it at the first handshake only, or in words of its own. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
   let fits = false;
   try {
@@ -86,7 +86,7 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-/** Failed and timed-out handshakes are ended here; Bun leaves the latter open otherwise. */
+/** Ends failed and timed-out handshakes, of which Bun leaves the latter open. @returns ends those under way */
 function trackHandshakes(server: Server): () => void {
   const pending = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {

@@ -106,7 +106,7 @@ export type Operation = {
 
 export type ResponsesByStatus = Readonly<Record<number, ResponseName>>;
 
-/** What any address can answer. */
+/** Responses that any address can give. */
 const everywhere = { 404: "NotFound", 405: "MethodNotAllowed", 500: "InternalError" } as const;
 
 /** The operations of the service by path and method (contract, Endpoints), those of the table of routes. */
@@ -121,7 +121,7 @@ function paths(): OpenApiDocument["paths"] {
 
 function describe(route: Route, operation: Operation): Json {
   const { id, tag, summary, description, body, responses: own } = operation;
-  const answers = Object.entries({ ...everywhere, ...own }) as [string, ResponseName][];
+  const all = Object.entries({ ...everywhere, ...own }) as [string, ResponseName][];
   return {
     tags: [tags[tag]],
     operationId: id,
@@ -138,7 +138,7 @@ function describe(route: Route, operation: Operation): Json {
       "scope" in route
         ? [{ mutualTLS: [route.scope] }, { bearerKey: [route.scope] }, { headerKey: [route.scope] }]
         : [],
-    responses: Object.fromEntries(answers.map(([status, name]) => [status, responseRef(name)])),
+    responses: Object.fromEntries(all.map(([status, name]) => [status, responseRef(name)])),
   };
 }
 

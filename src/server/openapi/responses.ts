@@ -59,14 +59,15 @@ function headerRefs(names: readonly HeaderName[]): Json {
   return Object.fromEntries(sorted.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-type Answer = {
+/** A response whose body is JSON. */
+type JsonResponse = {
   description: string;
   schema: SchemaName;
   headers: readonly HeaderName[];
   examples?: Readonly<Record<string, ExampleName>>;
 };
 
-function answer({ description, schema, headers: names, examples: shown = {} }: Answer): Json {
+function jsonResponse({ description, schema, headers: names, examples: shown = {} }: JsonResponse): Json {
   const refs = Object.entries(shown).map(([name, of]) => [name, { $ref: `#/components/examples/${of}` }]);
   return {
     description,
@@ -139,32 +140,32 @@ export const namedExamples = {
 
 type ExampleName = keyof typeof namedExamples;
 
-/** Every answer that several operations give, by the name under which they refer to it. */
+/** Every response, by the name under which operations refer to it. */
 export const responses = {
-  PublicLookup: answer({
+  PublicLookup: jsonResponse({
     description: "The look-up was made. Nobody matched when `found` is false.",
     schema: "PublicLookup",
     headers: ["Cache-Control"],
     examples: { found: "PublicFound", notFound: "PublicNotFound" },
   }),
-  Envelope: answer({
+  Envelope: jsonResponse({
     description: "The check was made and its result signed. Nobody matched when `result.found` is false.",
     schema: "SignedEnvelope",
     headers: ["X-Verification-Id", "X-Signature-Kid", ...rateLimit, "Cache-Control"],
     examples: { found: "EnvelopeFound", notFound: "EnvelopeNotFound" },
   }),
-  IdempotentEnvelope: answer({
+  IdempotentEnvelope: jsonResponse({
     description: "The check was made and its result signed. Nobody matched when `result.found` is false.",
     schema: "SignedEnvelope",
     headers: ["X-Verification-Id", "X-Signature-Kid", ...rateLimit, "Idempotent-Replayed", "Cache-Control"],
     examples: { found: "EnvelopeFound", notFound: "EnvelopeNotFound" },
   }),
-  Batch: answer({
+  Batch: jsonResponse({
     description: "Every item was answered and signed, in the order of the items.",
     schema: "BatchResponse",
     headers: [...rateLimit, "Idempotent-Replayed", "Cache-Control"],
   }),
-  Jwks: answer({ description: "The key set.", schema: "Jwks", headers: ["ETag", "Cache-Control"] }),
+  Jwks: jsonResponse({ description: "The key set.", schema: "Jwks", headers: ["ETag", "Cache-Control"] }),
   KeyHistory: {
     description:
       "The signed key history. It is signed with a key out of itself: take it from here, and check that its signer is in the key set.",
@@ -180,13 +181,13 @@ export const responses = {
     description: "The document is still the one that `If-None-Match` names. No body.",
     headers: headerRefs(["ETag", "Cache-Control"]),
   },
-  Healthy: answer({
+  Healthy: jsonResponse({
     description: "Database and signer answer.",
     schema: "Health",
     headers: ["Cache-Control"],
     examples: { ok: "HealthOk" },
   }),
-  Unhealthy: answer({
+  Unhealthy: jsonResponse({
     description:
       "Database or signer does not answer, or the disk refuses attestations; `status` is `unavailable`.",
     schema: "Health",
@@ -200,7 +201,7 @@ export const responses = {
     examples.errors.badRequest.message,
     rateLimit,
   ),
-  Unauthorized: answer({
+  Unauthorized: jsonResponse({
     description:
       "No valid credential. The message says what can be seen without looking the credential up. Unknown, revoked " +
       "and expired keys, unknown certificates and disabled partners are not told apart.",
@@ -248,7 +249,7 @@ export const responses = {
     "this Idempotency-Key was used with a different body",
     rateLimit,
   ),
-  QuotaExceeded: answer({
+  QuotaExceeded: jsonResponse({
     description: "The minute or the day is spent; the message says which. Wait `retryAfterSeconds`.",
     schema: "RateLimitError",
     headers: [...rateLimit, "Retry-After", "Cache-Control"],
