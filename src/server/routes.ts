@@ -26,6 +26,7 @@ type RouteBase = {
 
 /** A call for partners: its scope says who may make it, and what the evidence log calls it. */
 export type PartnerRoute = RouteBase & {
+  readonly traffic: "partner";
   readonly scope: Scope;
   readonly handler: PartnerHandler;
   readonly operation: Operation;

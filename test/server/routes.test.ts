@@ -51,6 +51,8 @@ describe("the table of routes", () => {
     const open = routes.filter(({ cors }) => cors);
     expect(open.filter((route) => route.method !== "GET" || "scope" in route)).toEqual([]);
     expect(open.length).toBeGreaterThan(0);
+    const told = routes.filter(({ operation }) => operation?.description.includes("(CORS)"));
+    expect(told).toEqual(open);
   });
 
   test("says which methods an address has to who asks with another one", async () => {

@@ -81,12 +81,15 @@ function jsonResponse({ description, schema, headers: names, examples: shown = {
   };
 }
 
-function failure(
-  statusCode: number,
-  description: string,
-  message: string,
-  names: readonly HeaderName[],
-): Json {
+/** A response to a call that failed, in the shape of every error. */
+type Failure = {
+  readonly statusCode: number;
+  readonly description: string;
+  readonly message: string;
+  readonly headers: readonly HeaderName[];
+};
+
+function failure({ statusCode, description, message, headers: names }: Failure): Json {
   return {
     description,
     headers: headerRefs(["Cache-Control", ...names]),
@@ -95,17 +98,23 @@ function failure(
 }
 
 function internalError(names: readonly HeaderName[]): Json {
-  return failure(500, "A fault of the service. Nothing was signed or stored.", "internal error", names);
+  return failure({
+    statusCode: 500,
+    description: "A fault of the service. Nothing was signed or stored.",
+    message: "internal error",
+    headers: names,
+  });
 }
 
 function unavailable(names: readonly HeaderName[]): Json {
-  return failure(
-    503,
-    "A passing failure: nobody was looked up, or nothing could be signed. Nothing was stored; it is safe to try " +
+  return failure({
+    statusCode: 503,
+    description:
+      "A passing failure: nobody was looked up, or nothing could be signed. Nothing was stored; it is safe to try " +
       "again, starting after 1 second and at most 3 times.",
-    "the service cannot answer at the moment; try again",
-    [...names, "Retry-After"],
-  );
+    message: "the service cannot answer at the moment; try again",
+    headers: [...names, "Retry-After"],
+  });
 }
 
 function unauthorized(why: keyof typeof refusedCredentials) {
@@ -194,13 +203,19 @@ export const responses = {
     headers: ["Retry-After", "Cache-Control"],
     examples: { unavailable: "HealthUnavailable" },
   }),
-  PublicInvalid: failure(400, "`searchTerm` is missing or empty.", "searchTerm is required", []),
-  Invalid: failure(
-    400,
-    "Malformed: a member is missing or wrong. The message names the first such member, never its value.",
-    examples.errors.badRequest.message,
-    rateLimit,
-  ),
+  PublicInvalid: failure({
+    statusCode: 400,
+    description: "`searchTerm` is missing or empty.",
+    message: "searchTerm is required",
+    headers: [],
+  }),
+  Invalid: failure({
+    statusCode: 400,
+    description:
+      "Malformed: a member is missing or wrong. The message names the first such member, never its value.",
+    message: examples.errors.badRequest.message,
+    headers: rateLimit,
+  }),
   Unauthorized: jsonResponse({
     description:
       "No valid credential. The message says what can be seen without looking the credential up. Unknown, revoked " +
@@ -216,39 +231,50 @@ export const responses = {
       unknown: "UnknownCredential",
     },
   }),
-  ScopeMissing: failure(
-    403,
-    "The partner lacks the scope of this endpoint.",
-    "this credential lacks the scope lookup_by_nin",
-    rateLimit,
-  ),
-  Forbidden: failure(
-    403,
-    "The partner lacks the scope of this endpoint, or a purpose is not among those it is allowed. One such item " +
+  ScopeMissing: failure({
+    statusCode: 403,
+    description: "The partner lacks the scope of this endpoint.",
+    message: "this credential lacks the scope lookup_by_nin",
+    headers: rateLimit,
+  }),
+  Forbidden: failure({
+    statusCode: 403,
+    description:
+      "The partner lacks the scope of this endpoint, or a purpose is not among those it is allowed. One such item " +
       "refuses a whole batch.",
-    "the purpose EMPLOYER_BACKGROUND_CHECK is not allowed for this partner",
-    rateLimit,
-  ),
-  NotFound: failure(
-    404,
-    "There is nothing at this address. A teacher who is not found is never a 404.",
-    "there is nothing at this address",
-    [],
-  ),
-  MethodNotAllowed: failure(405, "The address has other methods.", "DELETE is not allowed here", ["Allow"]),
-  KeyInUse: failure(
-    409,
-    "The first call with this `Idempotency-Key` is still running after 2 seconds.",
-    "a call with this Idempotency-Key is still running; try again",
-    [...rateLimit, "Retry-After"],
-  ),
-  TooLarge: failure(413, "The body is above 256 KiB.", "the body must be at most 262144 bytes", rateLimit),
-  KeyReused: failure(
-    422,
-    "The `Idempotency-Key` was used with a different body.",
-    "this Idempotency-Key was used with a different body",
-    rateLimit,
-  ),
+    message: "the purpose EMPLOYER_BACKGROUND_CHECK is not allowed for this partner",
+    headers: rateLimit,
+  }),
+  NotFound: failure({
+    statusCode: 404,
+    description: "There is nothing at this address. A teacher who is not found is never a 404.",
+    message: "there is nothing at this address",
+    headers: [],
+  }),
+  MethodNotAllowed: failure({
+    statusCode: 405,
+    description: "The address has other methods.",
+    message: "DELETE is not allowed here",
+    headers: ["Allow"],
+  }),
+  KeyInUse: failure({
+    statusCode: 409,
+    description: "The first call with this `Idempotency-Key` is still running after 2 seconds.",
+    message: "a call with this Idempotency-Key is still running; try again",
+    headers: [...rateLimit, "Retry-After"],
+  }),
+  TooLarge: failure({
+    statusCode: 413,
+    description: "The body is above 256 KiB.",
+    message: "the body must be at most 262144 bytes",
+    headers: rateLimit,
+  }),
+  KeyReused: failure({
+    statusCode: 422,
+    description: "The `Idempotency-Key` was used with a different body.",
+    message: "this Idempotency-Key was used with a different body",
+    headers: rateLimit,
+  }),
   QuotaExceeded: jsonResponse({
     description: "The minute or the day is spent; the message says which. Wait `retryAfterSeconds`.",
     schema: "RateLimitError",
