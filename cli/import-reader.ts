@@ -4,7 +4,7 @@ import { parentPort, Worker } from "node:worker_threads";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type ErrorCode, isTvsError, TvsError } from "../src/domain/errors.ts";
 import { readPatch, type WrittenPatch, writtenPatch } from "../src/domain/import/patch.ts";
-import { type FilePiece, type ReadRow, readPieces } from "../src/domain/import/pieces.ts";
+import { type FilePiece, type ReadRow, readPieces } from "../src/domain/import/read.ts";
 
 const readBytes = 256 * 1024;
 /** Pieces that may be under way: enough that neither side waits for the other, and few megabytes. */

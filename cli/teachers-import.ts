@@ -8,6 +8,8 @@ import {
   type Loss,
   maxLostPercent,
 } from "../src/domain/import/import.ts";
+import type { ImportResult, Loss } from "../src/domain/import/report.ts";
+import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";

@@ -1,8 +1,8 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ImportIssue } from "../domain/import/codes.ts";
-import { isRejection } from "../domain/import/codes.ts";
 import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import/patch.ts";
+import type { ImportIssue } from "../domain/import/report.ts";
+import { isRejection } from "../domain/import/report.ts";
 import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import/store.ts";
 import { type Bloom, createBloom } from "./bloom.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";

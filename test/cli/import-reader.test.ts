@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readInThread } from "../../cli/import-reader.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { type FilePiece, type ReadRow, readPieces } from "../../src/domain/import/pieces.ts";
+import { type FilePiece, type ReadRow, readPieces } from "../../src/domain/import/read.ts";
 import { csv, row, rows } from "../domain/import/import-world.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";

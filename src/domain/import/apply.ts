@@ -6,9 +6,9 @@ import { planWrite, type TeacherStore } from "../teacher-store.ts";
 import type { StoredTeacher } from "../teachers.ts";
 import { createPace, type Pace } from "./batch-size.ts";
 import { duplicateIssue, findKnown, findTaken } from "./check.ts";
-import type { ImportIssue } from "./codes.ts";
-import { applyPatch, changedFields, type RowEffect } from "./content.ts";
 import type { ImportFormat } from "./fields.ts";
+import { applyPatch, changedFields, type RowEffect } from "./patch.ts";
+import type { ImportIssue } from "./report.ts";
 import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
 
 /** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */

@@ -2,12 +2,18 @@ import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { Holdings, TeacherStore } from "../teacher-store.ts";
 import type { StoredTeacher } from "../teachers.ts";
-import { type ImportIssue, isRejection, type RejectionCode } from "./codes.ts";
-import { applyPatch, changedFields, checkContent, losesRevocation, type RowEffect } from "./content.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
-import { hexOf } from "./patch.ts";
-import type { FilePiece, ReadRow } from "./pieces.ts";
-import type { TeacherPatch } from "./rows.ts";
+import {
+  applyPatch,
+  changedFields,
+  checkContent,
+  hexOf,
+  losesRevocation,
+  type RowEffect,
+  type TeacherPatch,
+} from "./patch.ts";
+import type { FilePiece, ReadRow } from "./read.ts";
+import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import type { Duplicate, ImportCounts, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */

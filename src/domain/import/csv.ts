@@ -1,5 +1,13 @@
-import { columnOfField, type ImportField, importFields, type RawRow, requiredFields } from "./fields.ts";
-import { maxRowLength, type RowSource, UnreadableError } from "./source.ts";
+import {
+  columnOfField,
+  type ImportField,
+  importFields,
+  maxRowLength,
+  type RawRow,
+  type RowSource,
+  requiredFields,
+  UnreadableError,
+} from "./fields.ts";
 
 type CsvRecord = { readonly line: number; readonly cells: readonly string[] };
 type Header = { readonly fields: readonly (ImportField | null)[] };

@@ -1,26 +1,30 @@
-/** The fields of an extract: as members of NDJSON, and as columns of a CSV file (decisions, Import). */
-export const columnOfField = {
-  regNo: "reg_no",
-  tId: "t_id",
-  name: "name",
-  nin: "nin",
-  ninVerified: "nin_verified",
-  email: "email",
-  phone: "phone",
-  state: "state",
-  category: "category",
-  source: "source",
-  active: "active",
-  certificateStatus: "certificate_status",
-  certificateIssueDate: "certificate_issue_date",
-  licenseIssueDate: "license_issue_date",
-  licenseExpiryDate: "license_expiry_date",
-  licenseRevokedOn: "license_revoked_on",
-  licenseRevokedReason: "license_revoked_reason",
-  photoUrl: "photo_url",
-} as const;
+import { type TeacherContent, teacherFields } from "../teachers.ts";
 
-export type ImportField = keyof typeof columnOfField;
+type Fields = typeof teacherFields;
+
+/** A field of an extract: as the record names it, or what a blind index is made from. */
+export type ImportField = {
+  [F in keyof Fields]: Fields[F] extends { csv: string }
+    ? Fields[F] extends { kind: "bytes" }
+      ? Fields[F]["csv"]
+      : F
+    : never;
+}[keyof Fields];
+
+const listed = Object.entries(teacherFields).flatMap(([recordField, { kind, csv }]) =>
+  csv === null ? [] : [{ field: kind === "bytes" ? csv : recordField, recordField, csv }],
+);
+
+/** The columns of an extract in CSV by field, which in NDJSON is the member. */
+export const columnOfField = Object.fromEntries(listed.map(({ field, csv }) => [field, csv])) as Readonly<
+  Record<ImportField, string>
+>;
+
+/** The field of the record that a field of an extract sets. */
+export const recordFieldOf = Object.fromEntries(
+  listed.map(({ field, recordField }) => [field, recordField]),
+) as Readonly<Record<ImportField, keyof TeacherContent>>;
+
 export const importFields = Object.keys(columnOfField) as readonly ImportField[];
 
 /** Without these there is no record; a file without one of their columns is not an extract. */
@@ -57,4 +61,26 @@ export type RawRow = {
 /** A field's name as the file's reader knows it. */
 export function fieldLabel(field: ImportField | "profile", format: ImportFormat): string {
   return format === "csv" && field !== "profile" ? columnOfField[field] : field;
+}
+
+/** What the readers of both formats are given. */
+export type RowSource = {
+  /** The file's text in pieces, without a byte order mark. */
+  readonly text: AsyncIterable<string>;
+  /** Told once of each column or member that is not known. */
+  readonly onUnknown: (label: string) => void;
+};
+
+/** A row longer than this is no teacher: an unclosed quote swallows the rest of a file. */
+export const maxRowLength = 1024 * 1024;
+
+/** A fault of the file itself, at a physical line. */
+export class UnreadableError extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.name = "UnreadableError";
+    this.line = line;
+  }
 }

@@ -1,11 +1,10 @@
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
-import type { Holdings, TeacherStore } from "../teacher-store.ts";
+import type { TeacherStore } from "../teacher-store.ts";
 import { applyStaged } from "./apply.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
-import type { ImportInput } from "./file.ts";
-import { type FilePiece, readPieces } from "./pieces.ts";
-import { reportText } from "./report.ts";
+import { type FilePiece, type ImportInput, readPieces } from "./read.ts";
+import { type ImportResult, type Loss, reportText } from "./report.ts";
 import type { ImportRun, ImportStore, Staging } from "./store.ts";
 
 /**
@@ -52,30 +51,6 @@ export type ImportOptions = {
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
 };
 
-export type ImportResult = {
-  readonly file: string;
-  /** Of the file's bytes, in hex. */
-  readonly sha256: string;
-  /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
-  readonly rows: number;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly rejected: number;
-  readonly warnings: number;
-  readonly events: number;
-  readonly dryRun?: true;
-  /** Present when nothing was applied, because of --strict or the brake. */
-  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
-  /** Present when a run that was killed went on after this row. */
-  readonly resumedAfterRow?: number;
-  /** An import of another file, or with other options, that was left unfinished and is given up now. */
-  readonly abandoned?: { readonly file: string; readonly row: number };
-};
-
-/** Of which kind of holdings too many would be lost: how many, and how many there are. */
-export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
-
 /**
  * Imports an extract into the register: checks all of it, then applies what stands.
  *
@@ -92,7 +67,7 @@ export async function importRegister(
   const staging = await dependencies.imports.openStaging();
   try {
     const result = await runImport(input, { ...dependencies, staging }, options);
-    await options.writeReport?.(reportText(result, staging));
+    await options.writeReport?.(reportText(result, staging.issues));
     return result;
   } finally {
     await staging.close();

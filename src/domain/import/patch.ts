@@ -1,16 +1,138 @@
 import { Buffer } from "node:buffer";
-import type { TeacherPatch } from "./rows.ts";
+import type { CalendarDate } from "../clock.ts";
+import { contentFields, type StoredTeacher, type TeacherContent, teacherFields } from "../teachers.ts";
+import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
+import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 
-const indexes = ["ninIndex", "emailIndex", "phoneIndex"] as const;
+/** What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number. */
+export type TeacherPatch = Partial<TeacherContent> & Pick<TeacherContent, "regNo">;
+
+const plainFields = contentFields.filter((field) => !["bytes", "json"].includes(teacherFields[field].kind));
+const jsonFields = contentFields.filter((field) => teacherFields[field].kind === "json");
+const indexFields = contentFields.filter(
+  (field): field is IndexField => teacherFields[field].kind === "bytes",
+);
+
+type IndexField = {
+  [F in keyof TeacherContent]: (typeof teacherFields)[F]["kind"] extends "bytes" ? F : never;
+}[keyof TeacherContent];
+
+/** What is known of a newcomer before the row: nothing. */
+const newTeacher: Partial<TeacherContent> = {
+  ...Object.fromEntries(
+    contentFields.flatMap((field) => (teacherFields[field].nullable ? [[field, null]] : [])),
+  ),
+  ninVerified: false,
+  active: true,
+};
+
+/**
+ * The record after a row. A NIN that changed is not verified, unless the row says so itself. A revocation that the
+ * operator made stays as the command set it, unless revocations are to be lifted.
+ */
+export function applyPatch(
+  before: StoredTeacher | null,
+  patch: TeacherPatch,
+  { liftRevocations }: { liftRevocations: boolean },
+): TeacherContent {
+  const content = { ...(before === null ? newTeacher : contentOf(before)), ...patch } as TeacherContent;
+  const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
+  const ninVerified = ninChanged && patch.ninVerified === undefined ? false : content.ninVerified;
+  return { ...content, ninVerified, ...revocationAfter(before, content, liftRevocations) };
+}
+
+type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
+
+/** A revocation is whoever's who set its date last. */
+function revocationAfter(
+  before: StoredTeacher | null,
+  { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
+  liftRevocations: boolean,
+): Revocation {
+  if (before?.licenseRevokedBy === "operator" && !liftRevocations) {
+    const { licenseRevokedOn: on, licenseRevokedReason: reason } = before;
+    return { licenseRevokedOn: on, licenseRevokedReason: reason, licenseRevokedBy: "operator" };
+  }
+  if (licenseRevokedOn === null) return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy: null };
+  const isKnown = before !== null && before.licenseRevokedOn === licenseRevokedOn;
+  const licenseRevokedBy = isKnown ? before.licenseRevokedBy : "extract";
+  return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy };
+}
+
+function contentOf(teacher: StoredTeacher): TeacherContent {
+  const {
+    id: _id,
+    version: _version,
+    announcedStatus: _announced,
+    updatedAt: _updated,
+    ...content
+  } = teacher;
+  return content;
+}
+
+/** The fields in which a record would change; none means that the row leaves it as it is. */
+export function changedFields(before: StoredTeacher, content: TeacherContent): (keyof TeacherContent)[] {
+  const changed: (keyof TeacherContent)[] = plainFields.filter((field) => before[field] !== content[field]);
+  for (const field of indexFields) if (!sameBytes(before[field], content[field])) changed.push(field);
+  for (const field of jsonFields)
+    if (JSON.stringify(before[field]) !== JSON.stringify(content[field])) changed.push(field);
+  return changed;
+}
+
+function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
+
+/** A row with the record that it names, as it is and as the row would make it. */
+export type RowEffect = {
+  readonly patch: TeacherPatch;
+  readonly before: StoredTeacher | null;
+  readonly content: TeacherContent;
+};
+
+/** What is to be said about the record that a row would make. */
+export function checkContent(
+  row: Pick<RawRow, "line" | "format">,
+  { patch, before, content, today }: RowEffect & { today: CalendarDate },
+): ImportIssue[] {
+  const { licenseIssueDate: issued, licenseExpiryDate: expires, licenseRevokedOn: revoked } = content;
+  const issues: ImportIssue[] = [];
+  const add = (field: ImportField, code: RejectionCode | WarningCode) =>
+    issues.push({ line: row.line, field: fieldLabel(field, row.format), code });
+  if (issued !== null && expires !== null && expires < issued)
+    add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
+  if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
+  if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
+  if (losesRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
+  const kept = keptFrom(patch, content);
+  if (kept !== undefined) add(kept, "REVOCATION_KEPT");
+  if (before !== null && !before.active && content.active) add("active", "REACTIVATED");
+  return issues;
+}
+
+/** What the row says of a revocation and the record does not take over. */
+function keptFrom(
+  patch: TeacherPatch,
+  content: TeacherContent,
+): "licenseRevokedOn" | "licenseRevokedReason" | undefined {
+  const fields = ["licenseRevokedOn", "licenseRevokedReason"] as const;
+  return fields.find((field) => patch[field] !== undefined && patch[field] !== content[field]);
+}
+
+/** Whether the record's revocation would be gone; a date that is moved, into the future too, revokes all the same. */
+export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
+  return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
+}
 
 /** A patch on its way through JSON: its blind indexes are hex. */
 export type WrittenPatch = Readonly<Record<string, unknown>>;
 
 export function writtenPatch(patch: TeacherPatch): WrittenPatch {
   const written: Record<string, unknown> = { ...patch };
-  for (const index of indexes) {
-    const bytes = patch[index];
-    if (bytes !== undefined) written[index] = hexOf(bytes);
+  for (const field of indexFields) {
+    const bytes = patch[field];
+    if (bytes !== undefined) written[field] = hexOf(bytes);
   }
   return written;
 }
@@ -18,9 +140,9 @@ export function writtenPatch(patch: TeacherPatch): WrittenPatch {
 /** The patch as it was. @param written is taken over and changed */
 export function readPatch(written: WrittenPatch): TeacherPatch {
   const patch = written as Record<string, unknown>;
-  for (const index of indexes) {
-    const hex = patch[index];
-    if (typeof hex === "string") patch[index] = new Uint8Array(Buffer.from(hex, "hex"));
+  for (const field of indexFields) {
+    const hex = patch[field];
+    if (typeof hex === "string") patch[field] = new Uint8Array(Buffer.from(hex, "hex"));
   }
   return patch as TeacherPatch;
 }

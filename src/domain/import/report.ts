@@ -1,6 +1,101 @@
-import { rejectionCodes, warningCodes } from "./codes.ts";
-import type { ImportResult } from "./import.ts";
-import type { Staging } from "./store.ts";
+import type { Holdings } from "../teacher-store.ts";
+
+/**
+ * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
+ * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
+ */
+export const rejectionCodes = {
+  COLUMN_COUNT:
+    "the row has more or fewer cells than the header; look for a comma that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
+  ROWS_IN_A_CELL:
+    "the cell runs over several lines and holds the end of one row and the beginning of another: look for a quote that is missing",
+  JSON_INVALID:
+    "the line is no JSON object of at most a mebibyte; look for one that was cut short, and write one object a line",
+  JSON_TOO_DEEP: "the JSON is nested deeper than any teacher's",
+  DUPLICATE_MEMBER: "the JSON object names a member twice; which value was meant cannot be known",
+  VALUE_TYPE_INVALID: "the JSON value has the wrong type; numbers with leading zeros must be strings",
+  TEXT_INVALID:
+    "the text has control characters or characters that cannot be seen, or was damaged by a wrong character set",
+  TEXT_TOO_LONG: "the text is longer than the register keeps",
+  PERSONAL_DATA:
+    "the text holds what looks like a NIN, an e-mail address or a phone number, which is never stored",
+  SPREADSHEET_DAMAGE:
+    "a spreadsheet has changed the value: shortened a number, turned a date into one, or failed; export the column as text",
+  REG_NO_INVALID: "a registration number has four segments separated by slashes",
+  T_ID_INVALID: "a teacher id is a whole number above zero",
+  NAME_MISSING: "a teacher needs a name",
+  NIN_INVALID: "a NIN is exactly 11 digits",
+  SOURCE_INVALID: "the source is new_system or legacy",
+  CERTIFICATE_STATUS_INVALID: "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD",
+  BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no",
+  DATE_INVALID: "a date is written YYYY-MM-DD and must exist",
+  EXPIRY_BEFORE_ISSUE: "the licence ends before it begins",
+  PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
+  DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
+  DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
+  DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
+  CHANGED_MEANWHILE:
+    "the record was changed while the import was under way; look at it, and import the row again if it stands",
+} as const;
+
+/** Remarks: the row is applied. */
+export const warningCodes = {
+  UNKNOWN_COLUMN: "the column is not known and was left out",
+  EMAIL_INVALID: "the e-mail address cannot be read; the teacher has none on file now",
+  PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
+  PHOTO_URL_INVALID: "a photo needs an https address without personal data; the teacher has none on file now",
+  LICENSE_WITHOUT_EXPIRY: "a licence without an expiry date does not count as one",
+  REVOCATION_CLEARED: "an empty cell has taken back a revocation",
+  REVOCATION_KEPT:
+    "the operator's command has revoked the licence; what the row says of it was left out, the rest was applied; only tvs teachers reinstate or --lift-revocations lifts it",
+  REACTIVATED: "the row has put a deactivated teacher back; look whether that is meant",
+  REVOKED_IN_FUTURE: "the date of the revocation is in the future; the licence is revoked from now on",
+} as const;
+
+export type RejectionCode = keyof typeof rejectionCodes;
+export type WarningCode = keyof typeof warningCodes;
+
+/** One line of the report. `line` is the physical line on which the row begins, the header being 1. */
+export type ImportIssue = {
+  readonly line: number;
+  /** The column, as the file names it; null when the whole row is meant. */
+  readonly field: string | null;
+  readonly code: RejectionCode | WarningCode;
+};
+
+export function isRejection(issue: ImportIssue): boolean {
+  return issue.code in rejectionCodes;
+}
+
+export type ImportResult = {
+  readonly file: string;
+  /** Of the file's bytes, in hex. */
+  readonly sha256: string;
+  /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
+  readonly rows: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly events: number;
+  readonly dryRun?: true;
+  /** Present when nothing was applied, because of --strict or the brake. */
+  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
+  /** Present when a run that was killed went on after this row. */
+  readonly resumedAfterRow?: number;
+  /** An import of another file, or with other options, that was left unfinished and is given up now. */
+  readonly abandoned?: { readonly file: string; readonly row: number };
+};
+
+/** Of which kind of holdings too many would be lost: how many, and how many there are. */
+export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
+
+/** Reads a page of the rejections or of the warnings, in the order in which they were added. */
+export type IssuePages = (
+  kind: "rejected" | "warnings",
+  page: { after: number; limit: number },
+) => Promise<(ImportIssue & { id: number })[]>;
 
 const pageRows = 1000;
 
@@ -8,13 +103,13 @@ const pageRows = 1000;
  * The report of an import as JSON text, in pieces: `{file, sha256, …counts, rejected: [{line, field,
  * code}], warnings: [{line, field, code}], codes}`. It holds no value of the file.
  */
-export async function* reportText(result: ImportResult, staging: Staging): AsyncGenerator<string> {
+export async function* reportText(result: ImportResult, issues: IssuePages): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, ...head } = result;
   const seen = new Set<string>();
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
   for (const kind of ["rejected", "warnings"] as const) {
     yield `  "${kind}": [`;
-    yield* issueLines(staging, kind, seen);
+    yield* issueLines(issues, kind, seen);
     yield "],\n";
   }
   const codes = Object.entries({ ...rejectionCodes, ...warningCodes }).filter(([code]) => seen.has(code));
@@ -22,13 +117,13 @@ export async function* reportText(result: ImportResult, staging: Staging): Async
 }
 
 async function* issueLines(
-  staging: Staging,
+  issues: IssuePages,
   kind: "rejected" | "warnings",
   seen: Set<string>,
 ): AsyncGenerator<string> {
   let after = 0;
   for (;;) {
-    const page = await staging.issues(kind, { after, limit: pageRows });
+    const page = await issues(kind, { after, limit: pageRows });
     if (page.length === 0) break;
     const lines = page.map(({ line, field, code }) => {
       seen.add(code);

@@ -1,9 +1,16 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { digitsOf } from "../personal-data.ts";
-import { canonicalRegNo, type TeacherContent } from "../teachers.ts";
-import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./codes.ts";
-import { fieldLabel, type ImportField, importFields, type RawRow, requiredFields } from "./fields.ts";
-import { readProfile } from "./profile.ts";
+import type { TeacherContent } from "../teachers.ts";
+import {
+  fieldLabel,
+  type ImportField,
+  importFields,
+  type RawRow,
+  recordFieldOf,
+  requiredFields,
+} from "./fields.ts";
+import type { TeacherPatch } from "./patch.ts";
+import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
 import {
   isFailedFormula,
   type Read,
@@ -14,21 +21,43 @@ import {
   readNin,
   readPhone,
   readPhotoUrl,
+  readProfile,
+  readRegNo,
   readSource,
   readText,
   readTId,
 } from "./values.ts";
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Draft = Partial<Mutable<TeacherContent>>;
-
-/** What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number. */
-export type TeacherPatch = Partial<TeacherContent> & Pick<TeacherContent, "regNo">;
+/** A patch that is still being read. */
+type OpenPatch = { -readonly [F in keyof TeacherContent]?: TeacherContent[F] };
 
 /** A row that was read: what it sets, or null when it is rejected, and what is to be said about it. */
 export type CheckedRow = { readonly patch: TeacherPatch | null; readonly issues: readonly ImportIssue[] };
 
-const maxLengths = { name: 200, state: 100, category: 100, licenseRevokedReason: 500 } as const;
+type CellReader = (cell: string, blindIndex: BlindIndex) => Read<unknown>;
+
+/** How the text of each field is read. What is undefined leaves the field of the record as it is. */
+const cellReaders: Readonly<Record<ImportField, CellReader>> = {
+  regNo: readRegNo,
+  tId: readTId,
+  name: (cell) => (cell === "" ? { code: "NAME_MISSING" } : readText(cell, 200)),
+  nin: (cell, blindIndex) => indexed(readNin(cell), blindIndex.nin),
+  ninVerified: (cell) => (cell === "" ? { value: false } : readBoolean(cell)),
+  email: (cell, blindIndex) => indexed(readEmail(cell), blindIndex.email),
+  phone: (cell, blindIndex) => indexed(readPhone(cell), blindIndex.phone),
+  state: (cell) => readText(cell, 100),
+  category: (cell) => readText(cell, 100),
+  source: readSource,
+  // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
+  active: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)),
+  certificateStatus: readCertificateStatus,
+  certificateIssueDate: readDate,
+  licenseIssueDate: readDate,
+  licenseExpiryDate: readDate,
+  licenseRevokedOn: readDate,
+  licenseRevokedReason: (cell) => readText(cell, 500),
+  photoUrl: readPhotoUrl,
+};
 
 /** An absent member of NDJSON; in CSV the header is looked at once, for the whole file. */
 const missing = {
@@ -38,12 +67,8 @@ const missing = {
   certificateStatus: "CERTIFICATE_STATUS_INVALID",
 } as const;
 
-/** What becomes of a convenience that cannot be read: it is left out, and the row is applied. */
-const leftOut: Readonly<Partial<Record<ImportField, Draft>>> = {
-  email: { emailIndex: null },
-  phone: { phoneIndex: null },
-  photoUrl: { photoUrl: null },
-};
+/** Conveniences: of one that cannot be read the record has none afterwards, and the row is applied. */
+const conveniences: ReadonlySet<ImportField> = new Set(["email", "phone", "photoUrl"]);
 
 /**
  * Checks one row by itself, every field of it, so that an operator can mend all faults at once.
@@ -59,16 +84,14 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     return { patch: null, issues };
   }
   const { cells } = row;
-  const patch: Draft = {};
+  const patch: OpenPatch = {};
   for (const field of importFields) {
     const cell = cells[field];
     if (cell === undefined) continue;
     const read = readCell(field, cell, blindIndex);
-    if ("value" in read) Object.assign(patch, read.value);
-    else {
-      add(field, read.code);
-      Object.assign(patch, leftOut[field]);
-    }
+    if ("code" in read) add(field, read.code);
+    const value = "value" in read ? read.value : conveniences.has(field) ? null : undefined;
+    if (value !== undefined) Object.assign(patch, { [recordFieldOf[field]]: value });
   }
   for (const field of requiredFields) if (cells[field] === undefined) add(field, missing[field]);
   const profile = row.profile === undefined ? null : readProfile(row.profile);
@@ -78,48 +101,10 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   return { patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
 }
 
-/** What a cell sets, or why it cannot be read. */
-function readCell(field: ImportField, cell: string, blindIndex: BlindIndex): Read<Draft> {
-  if (isFailedFormula(cell) && leftOut[field] === undefined) return { code: "SPREADSHEET_DAMAGE" };
-  switch (field) {
-    case "regNo": {
-      const regNo = canonicalRegNo(cell);
-      // Whoever searches for a term with an @ looks for an address.
-      if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
-      return regNo === null ? { code: "REG_NO_INVALID" } : { value: { regNo } };
-    }
-    case "name":
-      return cell === "" ? { code: "NAME_MISSING" } : setting(field, readText(cell, maxLengths.name));
-    case "state":
-    case "category":
-    case "licenseRevokedReason":
-      return setting(field, readText(cell, maxLengths[field]));
-    case "tId":
-      return setting(field, readTId(cell));
-    case "source":
-      return setting(field, readSource(cell));
-    case "certificateStatus":
-      return setting(field, readCertificateStatus(cell));
-    case "photoUrl":
-      return setting(field, readPhotoUrl(cell));
-    case "nin":
-      return setting("ninIndex", indexed(readNin(cell), blindIndex.nin));
-    case "email":
-      return setting("emailIndex", indexed(readEmail(cell), blindIndex.email));
-    case "phone":
-      return setting("phoneIndex", indexed(readPhone(cell), blindIndex.phone));
-    case "ninVerified":
-      return cell === "" ? { value: { ninVerified: false } } : setting(field, readBoolean(cell));
-    case "active":
-      // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
-      return cell === "" ? { value: {} } : setting(field, readBoolean(cell));
-    default:
-      return setting(field, readDate(cell));
-  }
-}
-
-function setting(field: keyof TeacherContent, read: Read<unknown>): Read<Draft> {
-  return "value" in read ? { value: { [field]: read.value } } : read;
+/** What a cell says, or why it cannot be read. */
+function readCell(field: ImportField, cell: string, blindIndex: BlindIndex): Read<unknown> {
+  if (isFailedFormula(cell) && !conveniences.has(field)) return { code: "SPREADSHEET_DAMAGE" };
+  return cellReaders[field](cell, blindIndex);
 }
 
 function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<Uint8Array | null> {
@@ -128,7 +113,7 @@ function indexed(read: Read<string | null>, index: (value: string) => Uint8Array
 
 /** A NIN, an address or a number of the same row must not stand in a column that is stored as it is. */
 function refuseOwnData(
-  patch: Draft,
+  patch: OpenPatch,
   { nin = "", email = "", phone = "" }: RawRow["cells"],
   add: (field: ImportField, code: RejectionCode | WarningCode) => void,
 ): void {

@@ -1,8 +1,8 @@
 import type { TeacherWrite } from "../teacher-store.ts";
 import type { TeacherContent } from "../teachers.ts";
 import type { Company } from "./batch-size.ts";
-import type { ImportIssue } from "./codes.ts";
-import type { TeacherPatch } from "./rows.ts";
+import type { TeacherPatch } from "./patch.ts";
+import type { ImportIssue, IssuePages } from "./report.ts";
 
 /** A checked row on its way into the staging area; `patch` is null when the row would change nothing. */
 export type ClaimedRow = {
@@ -35,11 +35,7 @@ export type Staging = {
   pending(afterSeq: number, limit: number): Promise<PendingRow[]>;
   /** How many rows that change nothing lie behind the one. */
   countUnchanged(afterSeq: number): Promise<number>;
-  /** A page of the rejections or of the warnings, in the order in which they were added. */
-  issues(
-    kind: "rejected" | "warnings",
-    page: { after: number; limit: number },
-  ): Promise<(ImportIssue & { id: number })[]>;
+  readonly issues: IssuePages;
   close(): Promise<void>;
 };
 

@@ -1,10 +1,11 @@
+import * as v from "valibot";
 import { type CertificateStatus, certificateStatuses, type Source, sources } from "../../partner/contract.ts";
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../search-term.ts";
-import { maxTId } from "../teachers.ts";
-import type { RejectionCode, WarningCode } from "./codes.ts";
+import { canonicalRegNo, maxTId, type Teacher } from "../teachers.ts";
+import type { RejectionCode, WarningCode } from "./report.ts";
 
 /** A cell's value, or why it is none. */
 export type Read<T> = { readonly value: T } | { readonly code: RejectionCode | WarningCode };
@@ -32,6 +33,13 @@ export function readText(cell: string, maxLength: number): Read<string | null> {
   if (!plainText.test(text) && hasHiddenCharacter(text)) return { code: "TEXT_INVALID" };
   if (text.length > maxLength) return { code: "TEXT_TOO_LONG" };
   return holdsPersonalData(text) ? { code: "PERSONAL_DATA" } : { value: text };
+}
+
+export function readRegNo(cell: string): Read<string> {
+  const regNo = canonicalRegNo(cell);
+  // Whoever searches for a term with an @ looks for an address.
+  if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
+  return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
 
 export function readTId(cell: string): Read<number | null> {
@@ -115,4 +123,55 @@ export function readPhotoUrl(cell: string): Read<string | null> {
   return usable && url.href.length <= maxUrlLength && !url.href.includes("@")
     ? { value: url.href }
     : { code: "PHOTO_URL_INVALID" };
+}
+
+const maxEntries = 100;
+const maxTextLength = 200;
+
+/** Text of the profile obeys the rules of every other text: one line, undamaged, nothing personal. */
+const line = v.pipe(
+  v.string(),
+  v.trim(),
+  v.nonEmpty(),
+  v.check((text) => "value" in readText(text, maxTextLength)),
+);
+const optionalLine = v.optional(v.nullable(line), null);
+/** A year, a month or a day: that is how precisely people remember where they worked. */
+const moment = v.pipe(
+  v.string(),
+  v.check(
+    (text) =>
+      /^\d{4}$/.test(text) ||
+      (/^\d{4}-\d{2}$/.test(text) && isCalendarDate(`${text}-01`)) ||
+      isCalendarDate(text),
+  ),
+);
+const optionalMoment = v.optional(v.nullable(moment), null);
+const year = v.pipe(v.number(), v.integer(), v.minValue(1900), v.maxValue(2100));
+
+const schema = v.object({
+  qualifications: v.optional(
+    v.pipe(
+      v.array(v.object({ title: line, institution: optionalLine, year: v.optional(v.nullable(year), null) })),
+      v.maxLength(maxEntries),
+    ),
+    [],
+  ),
+  employment: v.optional(
+    v.pipe(
+      v.array(v.object({ employer: line, role: optionalLine, from: optionalMoment, to: optionalMoment })),
+      v.maxLength(maxEntries),
+    ),
+    [],
+  ),
+});
+
+/**
+ * Reads a profile: `{qualifications: [{title, institution, year}], employment: [{employer, role, from, to}]}`.
+ * Unknown members are dropped; null clears the profile.
+ */
+export function readProfile(value: unknown): Read<Teacher["profile"]> {
+  if (value === null) return { value: null };
+  const parsed = v.safeParse(schema, value);
+  return parsed.success ? { value: parsed.output } : { code: "PROFILE_INVALID" };
 }
