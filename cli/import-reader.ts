@@ -4,7 +4,8 @@ import { parentPort, Worker } from "node:worker_threads";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type ErrorCode, isTvsError, TvsError } from "../src/domain/errors.ts";
 import { readPatch, type WrittenPatch, writtenPatch } from "../src/domain/import/patch.ts";
-import { type FilePiece, type ReadRow, readPieces } from "../src/domain/import/read.ts";
+import { type FilePiece, readPieces } from "../src/domain/import/read.ts";
+import type { CheckedRow } from "../src/domain/import/rows.ts";
 
 const readBytes = 256 * 1024;
 /** Pieces that may be under way: enough that neither side waits for the other, and few megabytes. */
@@ -21,7 +22,7 @@ export type ImportReaderData = {
 type Message =
   | { readonly piece: Omit<FilePiece, "rows">; readonly rows: string }
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
-type WrittenRow = [line: number, patch: WrittenPatch | null, issues: ReadRow["issues"]];
+type WrittenRow = [line: number, patch: WrittenPatch | null, issues: CheckedRow["issues"]];
 
 /** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
 export async function runImportReader({ file, name, blindIndexKey }: ImportReaderData): Promise<void> {
@@ -91,11 +92,11 @@ function readError({ code, message }: { code: ErrorCode | null; message: string 
   return code === null ? new Error(message) : new TvsError(code, message);
 }
 
-function writtenRow({ line, patch, issues }: ReadRow): WrittenRow {
+function writtenRow({ line, patch, issues }: CheckedRow): WrittenRow {
   return [line, patch === null ? null : writtenPatch(patch), issues];
 }
 
-function readRow([line, patch, issues]: WrittenRow): ReadRow {
+function readRow([line, patch, issues]: WrittenRow): CheckedRow {
   return { line, patch: patch === null ? null : readPatch(patch), issues };
 }
 

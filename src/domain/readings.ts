@@ -1,28 +1,9 @@
 import type { Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
+import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
-
-/** A run of an import. Times are milliseconds since the epoch. */
-export type ImportRecord = {
-  readonly file: string;
-  readonly startedAt: number;
-  readonly finishedAt: number | null;
-  /** When another import took its place before it was finished. */
-  readonly abandonedAt: number | null;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly rejected: number;
-  readonly warnings: number;
-  readonly events: number;
-};
-
-export type ImportHistory = {
-  /** Newest first. */
-  latest(limit: number): Promise<ImportRecord[]>;
-};
 
 /** A partner's use of its quotas, in the windows that are open now. */
 export type QuotaReading = {

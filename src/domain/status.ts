@@ -2,23 +2,11 @@ import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
+import type { ImportRecord } from "./import/store.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
-
-/** The last run of an import. Times are milliseconds since the epoch. */
-export type ImportFigures = {
-  readonly file: string;
-  readonly startedAt: number;
-  readonly finishedAt: number | null;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly rejected: number;
-  readonly warnings: number;
-  readonly events: number;
-};
 
 /** Counts that cost the same however much is stored: every one reads a bounded number of rows. */
 export type StatusStore = {
@@ -33,7 +21,7 @@ export type StatusStore = {
   ): Promise<{ total: number; since: number[]; newestAt: number | null }>;
   idempotencyRecords(): Promise<number>;
   events(): Promise<number>;
-  lastImport(): Promise<ImportFigures | null>;
+  lastImport(): Promise<ImportRecord | null>;
   schemaVersion(): Promise<number>;
   /** Null where the database does not say. */
   sizeBytes(): Promise<number | null>;
@@ -105,9 +93,16 @@ function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
   return { kid, since: isoTime(since), ageSeconds: Math.max(0, Math.floor((now - since) / 1000)) };
 }
 
-function describeImport({ startedAt, finishedAt, ...counts }: ImportFigures) {
+function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord) {
+  const { inserted, updated, unchanged, rejected, warnings, events } = record;
   return {
-    ...counts,
+    file,
+    inserted,
+    updated,
+    unchanged,
+    rejected,
+    warnings,
+    events,
     startedAt: isoTime(startedAt),
     finishedAt: finishedAt === null ? null : isoTime(finishedAt),
   };

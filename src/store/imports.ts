@@ -1,8 +1,10 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { Company } from "../domain/import/batch-size.ts";
+import type { Contention } from "../domain/import/batch-size.ts";
 import type {
   CommitOutcome,
+  ImportHistory,
   ImportProgress,
+  ImportRecord,
   ImportRun,
   ImportStore,
   ImportWrite,
@@ -17,13 +19,23 @@ import { openStaging } from "./staging.ts";
  * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. Beside somebody who
  * writes, nobody's commit is to be held up by emptying the log (0): it is done between commits, see below.
  */
-const checkpointPages: Readonly<Record<Company, number>> = { none: 64_000, quiet: 4_000, writing: 0 };
+const checkpointPages: Readonly<Record<Contention, number>> = { none: 64_000, low: 4_000, high: 0 };
 /** A new row alters some five pages; a service empties the log itself at a thousand. */
 const rowsBetweenCheckpoints = 100;
 const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
 const bulkCacheKib = 64_000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
+
+/** The imports that were run, for whoever shows them. */
+export function createImportHistory(driver: Driver): ImportHistory {
+  return {
+    async latest(limit) {
+      const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
+      return rows.map(importRecord);
+    },
+  };
+}
 
 const unfinishedRun = `SELECT * FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL
   ORDER BY id DESC LIMIT 1`;
@@ -56,8 +68,8 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
   async function isSuperseded(run: ImportRun): Promise<boolean> {
     const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
     if (row === undefined) return true;
-    const open = integerOrNull(row, "abandoned_at") === null && integerOrNull(row, "finished_at") === null;
-    return !open || integer(row, "applied") !== run.applied;
+    const { applied, abandonedAt, finishedAt } = importRecord(row);
+    return abandonedAt !== null || finishedAt !== null || applied !== run.applied;
   }
 
   /** Only another connection's commit moves this number. A libSQL server does not tell it. */
@@ -131,7 +143,7 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     commit,
     async unfinished() {
       const [row] = await driver.query(unfinishedRun);
-      return row === undefined ? null : importRun(row);
+      return row === undefined ? null : importRecord(row);
     },
     async begin({ file, sha256, options, at }) {
       const giveUp = "UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL";
@@ -143,19 +155,19 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       ]);
       const row = rows[1]?.[0];
       if (row === undefined) throw new TypeError("the import was not recorded");
-      return importRun(row);
+      return importRecord(row);
     },
     async finish(run, { rejected, warnings, at }) {
       const sql =
         "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
       await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
     },
-    async tune(company) {
+    async tune(contention) {
       if (!embedded) return;
-      emptiesLog = company === "writing";
-      if (company !== null) {
+      emptiesLog = contention === "high";
+      if (contention !== null) {
         const rows = await driver.batch([
-          ...tuning(checkpointPages[company], bulkCacheKib),
+          ...tuning(checkpointPages[contention], bulkCacheKib),
           statement("PRAGMA data_version"),
         ]);
         // Who writes between this and the first commit is noticed by it.
@@ -178,16 +190,21 @@ function tuning(pages: number, kib: number): Statement[] {
   return [statement(`PRAGMA wal_autocheckpoint = ${pages}`), statement(`PRAGMA cache_size = -${kib}`)];
 }
 
-function importRun(row: Row): ImportRun {
+function importRecord(row: Row): ImportRecord {
   return {
     id: integer(row, "id"),
     file: text(row, "file"),
     sha256: text(row, "sha256"),
     options: text(row, "options"),
+    startedAt: integer(row, "started_at"),
+    finishedAt: integerOrNull(row, "finished_at"),
+    abandonedAt: integerOrNull(row, "abandoned_at"),
     applied: integer(row, "applied"),
     inserted: integer(row, "inserted"),
     updated: integer(row, "updated"),
     unchanged: integer(row, "unchanged"),
+    rejected: integer(row, "rejected"),
+    warnings: integer(row, "warnings"),
     events: integer(row, "events"),
   };
 }

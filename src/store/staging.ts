@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import/patch.ts";
 import type { ImportIssue } from "../domain/import/report.ts";
 import { isRejection } from "../domain/import/report.ts";
-import type { ClaimedRow, Duplicate, PendingRow, Staging } from "../domain/import/store.ts";
+import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
 import { type Bloom, createBloom } from "./bloom.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
@@ -13,15 +13,15 @@ const cacheKib = 8_000;
 const bloomMegabytes = 32;
 
 const schema = [
-  // Rows lie here by the chunk, as two texts that SQLite need not look into: what the changing ones set, and what
-  // each row of the chunk claims.
+  // Rows lie here by the chunk, as two texts that SQLite need not look into: what the changing ones set, and by
+  // what each row of the chunk names its teacher.
   `CREATE TABLE chunks (
     last_seq INTEGER PRIMARY KEY,
     rows TEXT NOT NULL,
-    claims TEXT NOT NULL
+    identities TEXT NOT NULL
   ) STRICT`,
   // Empty until an identifier may have come twice: the random order of the NINs alone would cost more than the rest.
-  `CREATE TABLE claims (
+  `CREATE TABLE identities (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
     t_id INTEGER UNIQUE,
@@ -37,11 +37,11 @@ const schema = [
   "CREATE INDEX issues_by_kind ON issues (rejected, id)",
 ];
 
-const claimed = "value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3)";
-const addClaims = `INSERT OR IGNORE INTO claims (seq, reg_no, t_id, nin) SELECT ${claimed} FROM json_each(?)`;
-const addEarlierClaims = `INSERT INTO claims (seq, reg_no, t_id, nin)
-  SELECT ${claimed} FROM chunks CROSS JOIN json_each(chunks.claims)`;
-const addChunk = "INSERT INTO chunks (last_seq, rows, claims) VALUES (?, ?, ?)";
+const identity = "value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3)";
+const addIdentities = `INSERT OR IGNORE INTO identities (seq, reg_no, t_id, nin) SELECT ${identity} FROM json_each(?)`;
+const addEarlierIdentities = `INSERT INTO identities (seq, reg_no, t_id, nin)
+  SELECT ${identity} FROM chunks CROSS JOIN json_each(chunks.identities)`;
+const addChunk = "INSERT INTO chunks (last_seq, rows, identities) VALUES (?, ?, ?)";
 const addIssues = `INSERT INTO issues (rejected, line, field, code)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`;
 
@@ -80,7 +80,7 @@ export async function openStaging(folder: string): Promise<Staging> {
 function createStaging(connection: Connection): Staging {
   /** Given back when the first rows are taken out: all are in by then. */
   let seen: Bloom | null = createBloom(bloomMegabytes);
-  let areClaimsKept = false;
+  let areIdentitiesKept = false;
   /** Rows since the last one that changes something. */
   let unchanged = 0;
 
@@ -93,7 +93,7 @@ function createStaging(connection: Connection): Staging {
   }
 
   /** Every identifier is added, whatever is known of the others. */
-  function mayBeClaimed({ regNo, tId, ninIndex }: ClaimedRow): boolean {
+  function mayBeTaken({ regNo, tId, ninIndex }: StagedRow): boolean {
     if (seen === null) throw new TypeError("rows were staged after the first were taken out");
     const number = seen.addText(regNo);
     const id = tId !== null && seen.addNumber(tId);
@@ -101,13 +101,13 @@ function createStaging(connection: Connection): Staging {
     return number || id || nin;
   }
 
-  function claim(rows: readonly ClaimedRow[]): Duplicate[] {
+  function takeIdentities(rows: readonly StagedRow[]): Duplicate[] {
     let maybe = false;
-    for (const row of rows) maybe = mayBeClaimed(row) || maybe;
-    if (!maybe && !areClaimsKept) return [];
-    if (!areClaimsKept) run(addEarlierClaims);
-    areClaimsKept = true;
-    return claimAll(rows, run);
+    for (const row of rows) maybe = mayBeTaken(row) || maybe;
+    if (!maybe && !areIdentitiesKept) return [];
+    if (!areIdentitiesKept) run(addEarlierIdentities);
+    areIdentitiesKept = true;
+    return takeAll(rows, run);
   }
 
   /** The last chunk that was read: beside a busy service it is taken out in many small parts. */
@@ -118,7 +118,7 @@ function createStaging(connection: Connection): Staging {
     const sql = "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
     const [chunk] = run(sql, [seq]);
     if (chunk === undefined) return null;
-    const rows = (JSON.parse(text(chunk, "rows")) as StagedRow[]).map(pendingRow);
+    const rows = (JSON.parse(text(chunk, "rows")) as WrittenRow[]).map(pendingRow);
     read = { lastSeq: integer(chunk, "last_seq"), afterSeq: seq, rows };
     return read;
   }
@@ -126,10 +126,10 @@ function createStaging(connection: Connection): Staging {
   function countUnchanged(afterSeq: number, beforeSeq: number): number {
     let count = 0;
     for (let last = afterSeq; last < beforeSeq - 1; ) {
-      const sql = "SELECT last_seq, claims FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
+      const sql = "SELECT last_seq, identities FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
       const [chunk] = run(sql, [last]);
       if (chunk === undefined) break;
-      for (const [seq, , , , changes] of JSON.parse(text(chunk, "claims")) as WrittenClaim[])
+      for (const [seq, , , , changes] of JSON.parse(text(chunk, "identities")) as WrittenIdentity[])
         if (seq > afterSeq && seq < beforeSeq && changes === 0) count++;
       last = integer(chunk, "last_seq");
     }
@@ -138,21 +138,21 @@ function createStaging(connection: Connection): Staging {
 
   return {
     async add(rows) {
-      const duplicates = claim(rows);
+      const duplicates = takeIdentities(rows);
       const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
-      const staged: StagedRow[] = [];
-      const claims: WrittenClaim[] = [];
+      const staged: WrittenRow[] = [];
+      const identities: WrittenIdentity[] = [];
       for (const row of rows) {
         if (refused.has(row.seq)) continue;
-        claims.push(writtenClaim(row));
+        identities.push(writtenIdentity(row));
         if (row.patch === null) unchanged++;
         else {
           staged.push([row.seq, row.line, row.isNew ? 1 : 0, unchanged, writtenPatch(row.patch)]);
           unchanged = 0;
         }
       }
-      const lastSeq = claims.at(-1)?.[0];
-      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(staged), JSON.stringify(claims)]);
+      const lastSeq = identities.at(-1)?.[0];
+      if (lastSeq !== undefined) run(addChunk, [lastSeq, JSON.stringify(staged), JSON.stringify(identities)]);
       return duplicates;
     },
     async addIssues(issues) {
@@ -199,29 +199,29 @@ function countChanges(run: Run): number {
   return row === undefined ? 0 : integer(row, "n");
 }
 
-/** Claims for all rows, in their order; what stayed out is found by what is there. */
-function claimAll(rows: readonly ClaimedRow[], run: Run): Duplicate[] {
-  run(addClaims, [JSON.stringify(rows.map(writtenClaim))]);
+/** Takes the identities of all rows, in their order; what stayed out is found by what is there. */
+function takeAll(rows: readonly StagedRow[], run: Run): Duplicate[] {
+  run(addIdentities, [JSON.stringify(rows.map(writtenIdentity))]);
   if (countChanges(run) === rows.length) return [];
   return rows
-    .filter((row) => run("SELECT 1 FROM claims WHERE seq = ?", [row.seq]).length === 0)
-    .map((row) => ({ seq: row.seq, of: claimTaken(row, run) }));
+    .filter((row) => run("SELECT 1 FROM identities WHERE seq = ?", [row.seq]).length === 0)
+    .map((row) => ({ seq: row.seq, of: identityTaken(row, run) }));
 }
 
-/** Which of its claims kept a row out; the registration number first, because the others follow from it. */
-function claimTaken(row: ClaimedRow, run: Run): Duplicate["of"] {
-  if (run("SELECT 1 FROM claims WHERE reg_no = ?", [row.regNo]).length > 0) return "regNo";
-  if (row.tId !== null && run("SELECT 1 FROM claims WHERE t_id = ?", [row.tId]).length > 0) return "tId";
+/** Which of its identifiers kept a row out; the registration number first, because the others follow from it. */
+function identityTaken(row: StagedRow, run: Run): Duplicate["of"] {
+  if (run("SELECT 1 FROM identities WHERE reg_no = ?", [row.regNo]).length > 0) return "regNo";
+  if (row.tId !== null && run("SELECT 1 FROM identities WHERE t_id = ?", [row.tId]).length > 0) return "tId";
   return "nin";
 }
 
-type WrittenClaim = [seq: number, regNo: string, tId: number | null, nin: string | null, changes: 0 | 1];
-type StagedRow = [seq: number, line: number, isNew: 0 | 1, unchangedBefore: number, patch: WrittenPatch];
+type WrittenIdentity = [seq: number, regNo: string, tId: number | null, nin: string | null, changes: 0 | 1];
+type WrittenRow = [seq: number, line: number, isNew: 0 | 1, unchangedBefore: number, patch: WrittenPatch];
 
-function writtenClaim({ seq, regNo, tId, ninIndex, patch }: ClaimedRow): WrittenClaim {
+function writtenIdentity({ seq, regNo, tId, ninIndex, patch }: StagedRow): WrittenIdentity {
   return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
 }
 
-function pendingRow([seq, line, isNew, unchangedBefore, patch]: StagedRow): PendingRow {
+function pendingRow([seq, line, isNew, unchangedBefore, patch]: WrittenRow): PendingRow {
   return { seq, line, isNew: isNew === 1, unchangedBefore, patch: readPatch(patch) };
 }

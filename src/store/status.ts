@@ -1,8 +1,9 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { ImportFigures, LicenseCounts, StatusStore } from "../domain/status.ts";
+import type { LicenseCounts, StatusStore } from "../domain/status.ts";
 import { lastIdBefore } from "./attestations.ts";
-import type { Driver, Row, Value } from "./driver/driver.ts";
-import { integer, integerOrNull, text } from "./driver/rows.ts";
+import type { Driver, Value } from "./driver/driver.ts";
+import { integer, text } from "./driver/rows.ts";
+import { createImportHistory } from "./imports.ts";
 import { licenseStatusOn } from "./teacher-columns.ts";
 
 const sampledStatuses = `WITH RECURSIVE sample (id) AS (
@@ -48,8 +49,8 @@ export function createStatusStore(driver: Driver): StatusStore {
       figure("(SELECT max(rowid) FROM idempotency) - (SELECT min(rowid) FROM idempotency) + 1"),
     events: () => figure("SELECT max(id) FROM events"),
     async lastImport() {
-      const [row] = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT 1");
-      return row === undefined ? null : importFigures(row);
+      const [last = null] = await createImportHistory(driver).latest(1);
+      return last;
     },
     schemaVersion: () => figure("SELECT max(version) FROM schema_migrations"),
     async sizeBytes() {
@@ -61,19 +62,5 @@ export function createStatusStore(driver: Driver): StatusStore {
         throw error;
       }
     },
-  };
-}
-
-function importFigures(row: Row): ImportFigures {
-  return {
-    file: text(row, "file"),
-    startedAt: integer(row, "started_at"),
-    finishedAt: integerOrNull(row, "finished_at"),
-    inserted: integer(row, "inserted"),
-    updated: integer(row, "updated"),
-    unchanged: integer(row, "unchanged"),
-    rejected: integer(row, "rejected"),
-    warnings: integer(row, "warnings"),
-    events: integer(row, "events"),
   };
 }

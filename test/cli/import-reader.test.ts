@@ -5,7 +5,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readInThread } from "../../cli/import-reader.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { type FilePiece, type ReadRow, readPieces } from "../../src/domain/import/read.ts";
+import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
+import type { CheckedRow } from "../../src/domain/import/rows.ts";
 import { csv, row, rows } from "../domain/import/import-world.ts";
 import { withTempDir } from "../harness.ts";
 import { rejection } from "../rejection.ts";
@@ -46,7 +47,7 @@ const files: [string, string | Buffer][] = [
 ];
 
 type Read = {
-  rows: ReadRow[];
+  rows: CheckedRow[];
   unknown: string[];
   bytes: number;
   format: string | undefined;

@@ -114,8 +114,8 @@ for (const kind of driverKinds) {
       if (driver.kind !== "embedded") return;
       // A store of its own: what other tests wrote is others' writing too.
       const fresh = createImportStore(driver, folder);
-      const run = await fresh.begin({ file: "pace", sha256: "pace", options: "{}", at: 1 });
-      await fresh.tune("quiet");
+      const run = await fresh.begin({ file: "held", sha256: "held", options: "{}", at: 1 });
+      await fresh.tune("low");
       const other = await database.open();
       try {
         const first = await fresh.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
@@ -135,7 +135,7 @@ for (const kind of driverKinds) {
       if (driver.kind !== "embedded") return;
       const fresh = createImportStore(driver, folder);
       const run = await fresh.begin({ file: "first", sha256: "first", options: "{}", at: 1 });
-      await fresh.tune("quiet");
+      await fresh.tune("low");
       const other = await database.open();
       await other.batch([statement("UPDATE revision SET value = value + 1")]);
       await other.close();
@@ -146,7 +146,7 @@ for (const kind of driverKinds) {
     test("the log of a database that others write to is emptied between commits", async () => {
       if (driver.kind !== "embedded") return;
       const run = await begin("log");
-      await imports.tune("writing");
+      await imports.tune("high");
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
       await imports.commit(run, many, { ...run, applied: 200, inserted: 200 });
       // The file alone, without its log.

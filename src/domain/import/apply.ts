@@ -4,7 +4,7 @@ import { TvsError } from "../errors.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teacher-store.ts";
 import type { StoredTeacher } from "../teachers.ts";
-import { createPace, type Pace } from "./batch-size.ts";
+import { type BatchSize, createBatchSize } from "./batch-size.ts";
 import { duplicateIssue, findKnown, findTaken } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { applyPatch, changedFields, type RowEffect } from "./patch.ts";
@@ -30,8 +30,12 @@ export type ApplyDependencies = {
   readonly onRow: (seq: number) => void;
 };
 
-type Context = ApplyDependencies & { readonly pace: Pace; readonly rejections: ImportIssue[] };
-type Plan = { readonly writes: ImportWrite[]; readonly refused: ImportIssue[]; readonly unchanged: number };
+type Context = ApplyDependencies & { readonly batchSize: BatchSize; readonly rejections: ImportIssue[] };
+type ChunkPlan = {
+  readonly writes: ImportWrite[];
+  readonly refused: ImportIssue[];
+  readonly unchanged: number;
+};
 
 /**
  * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
@@ -46,24 +50,24 @@ export async function applyStaged(
   dependencies: ApplyDependencies,
 ): Promise<{ run: ImportRun; rejections: ImportIssue[] }> {
   const { imports, staging, maxChunkRows } = dependencies;
-  const context: Context = { ...dependencies, pace: createPace(maxChunkRows), rejections: [] };
+  const context: Context = { ...dependencies, batchSize: createBatchSize(maxChunkRows), rejections: [] };
   let written: Promise<ImportRun> = Promise.resolve(run);
-  let company = context.pace.company();
-  await imports.tune(company);
+  let contention = context.batchSize.contention();
+  await imports.tune(contention);
   try {
     for (let seq = run.applied; ; ) {
-      const rows = await staging.pending(seq, context.pace.rows());
+      const rows = await staging.pending(seq, context.batchSize.rows());
       if (rows.length === 0) break;
       seq = rows.at(-1)?.seq ?? seq;
       // Planned while the chunk before is written: no two rows of a file are about the same teacher.
       const plan = await planRows(rows, { ...context, recheck: false });
       const before = await written;
-      if (company !== context.pace.company()) {
-        company = context.pace.company();
-        await imports.tune(company);
+      if (contention !== context.batchSize.contention()) {
+        contention = context.batchSize.contention();
+        await imports.tune(contention);
       }
       written = applyRows(before, { rows, plan }, context);
-      // Whoever awaits it gets the failure; until then it must not end the process.
+      // A failure reaches the next await; until then it must not end the process as an unhandled rejection.
       written.catch(() => {});
     }
     return { run: await skipUnchanged(await written, lastSeq, context), rejections: context.rejections };
@@ -90,7 +94,7 @@ async function skipUnchanged(
 /** Applies rows in one commit, planning them anew when records have moved on; at last one by one. */
 async function applyRows(
   run: ImportRun,
-  { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: Plan },
+  { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: ChunkPlan },
   context: Context,
 ): Promise<ImportRun> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -116,7 +120,7 @@ async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Cont
   const refused = rows.map(
     (row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }),
   );
-  const plan: Plan = { writes: [], refused, unchanged: 0 };
+  const plan: ChunkPlan = { writes: [], refused, unchanged: 0 };
   const next = progressAfter(run, rows, plan);
   if (!(await commit({ run, next, plan, rows: rows.length }, context))) throw supersededError(run.applied);
   await context.staging.addIssues(refused);
@@ -125,15 +129,15 @@ async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Cont
 }
 
 async function commit(
-  { run, next, plan, rows }: { run: ImportRun; next: ImportRun; plan: Plan; rows: number },
-  { imports, pace }: Context,
+  { run, next, plan, rows }: { run: ImportRun; next: ImportRun; plan: ChunkPlan; rows: number },
+  { imports, batchSize }: Context,
 ): Promise<boolean> {
-  const restMs = pace.notBefore() - performance.now();
+  const restMs = batchSize.notBefore() - performance.now();
   if (restMs > 0) await wait(restMs);
   const startedAt = performance.now();
   const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);
   const at = performance.now();
-  pace.committed({ rows, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
+  batchSize.committed({ rows, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
   if (outcome === "superseded") throw supersededError(run.applied);
   return outcome === "applied";
 }
@@ -142,7 +146,10 @@ function supersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
-async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }): Promise<Plan> {
+async function planRows(
+  rows: readonly PendingRow[],
+  context: Context & { recheck: boolean },
+): Promise<ChunkPlan> {
   const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
   const known = await findCurrent(rows, context);
   const planned = rows.map((row) => {
@@ -215,7 +222,11 @@ function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): Stored
   return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
 }
 
-function progressAfter(run: ImportRun, rows: readonly PendingRow[], { writes, unchanged }: Plan): ImportRun {
+function progressAfter(
+  run: ImportRun,
+  rows: readonly PendingRow[],
+  { writes, unchanged }: ChunkPlan,
+): ImportRun {
   const inserted = writes.filter((write) => write.replaces === null).length;
   const progress: ImportProgress = {
     applied: rows.at(-1)?.seq ?? run.applied,

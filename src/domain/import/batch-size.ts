@@ -1,11 +1,11 @@
-/** Who else uses the database: nobody, a service that does not write just now, or somebody who writes. */
-export type Company = "none" | "quiet" | "writing";
+/** Contention for the write lock: nobody else is there, a service that does not write just now, or somebody who does. */
+export type Contention = "none" | "low" | "high";
 
 /**
- * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages of the blind indexes are
- * written once for many rows; but whoever else wants to write waits meanwhile.
+ * How long a commit should hold the write lock. A big one is cheaper by the row, because the random pages of the blind
+ * indexes are written once for many rows; but whoever else wants to write waits meanwhile.
  */
-const targetMs: Readonly<Record<Company, number>> = { none: 2_000, quiet: 30, writing: 5 };
+const targetMs: Readonly<Record<Contention, number>> = { none: 2_000, low: 30, high: 5 };
 /** Beside somebody who writes, the lock stays free for so many times as long as it was held. */
 const restFactor = 2;
 /** Somebody who wrote within this time is taken to be at work. */
@@ -14,10 +14,10 @@ const atWorkMs = 5_000;
 const firstRows = 20;
 const minRows = 10;
 
-/** How many rows the next commit takes, and when it may begin. Times are monotonic, in milliseconds. */
-export type Pace = {
+/** The batch size of an import: how many rows the next commit takes, and when it may begin. Times are monotonic, in milliseconds. */
+export type BatchSize = {
   rows(): number;
-  company(): Company;
+  contention(): Contention;
   /** @param commit `tookMs` is how long it kept others from writing */
   committed(commit: {
     rows: number;
@@ -30,23 +30,23 @@ export type Pace = {
   notBefore(): number;
 };
 
-export function createPace(maxRows: number): Pace {
+export function createBatchSize(maxRows: number): BatchSize {
   let rows = Math.min(firstRows, maxRows);
-  let company: Company = "quiet";
+  let contention: Contention = "low";
   let othersSeenAt = Number.NEGATIVE_INFINITY;
   let restUntil = Number.NEGATIVE_INFINITY;
 
   return {
     rows: () => rows,
-    company: () => company,
+    contention: () => contention,
     notBefore: () => restUntil,
     committed({ rows: written, tookMs, at, othersWrote, serviceRuns }) {
       if (othersWrote) othersSeenAt = at;
       const atWork = at - othersSeenAt < atWorkMs;
-      company = atWork ? "writing" : serviceRuns ? "quiet" : "none";
+      contention = atWork ? "high" : serviceRuns ? "low" : "none";
       restUntil = atWork ? at + tookMs * restFactor : at;
       // At most twice as many as before: one fast commit is no proof.
-      const fitting = (written * targetMs[company]) / Math.max(tookMs, 0.1);
+      const fitting = (written * targetMs[contention]) / Math.max(tookMs, 0.1);
       rows = Math.floor(Math.min(maxRows, Math.max(minRows, Math.min(written * 2, fitting))));
     },
   };

@@ -12,8 +12,9 @@ import {
   type RowEffect,
   type TeacherPatch,
 } from "./patch.ts";
-import type { FilePiece, ReadRow } from "./read.ts";
+import type { FilePiece } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
+import type { CheckedRow } from "./rows.ts";
 import type { Duplicate, ImportCounts, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
@@ -68,38 +69,38 @@ export async function checkFile(
   };
   const unknown: ImportIssue[] = [];
   let sha256 = "";
-  let waiting: ReadRow[] = [];
+  let unchecked: CheckedRow[] = [];
   for await (const piece of pieces) {
     onBytes(piece.bytes);
     tally.format = piece.format;
     for (const label of piece.unknown) unknown.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
     sha256 = piece.sha256 ?? sha256;
-    waiting = waiting.length === 0 ? [...piece.rows] : [...waiting, ...piece.rows];
-    for (; waiting.length >= chunkRows; waiting = waiting.slice(chunkRows)) {
-      await checkChunk(waiting.slice(0, chunkRows), unknown.splice(0), { ...dependencies, tally });
+    unchecked = unchecked.length === 0 ? [...piece.rows] : [...unchecked, ...piece.rows];
+    for (; unchecked.length >= chunkRows; unchecked = unchecked.slice(chunkRows)) {
+      await checkChunk(unchecked.slice(0, chunkRows), unknown.splice(0), { ...dependencies, tally });
     }
   }
-  await checkChunk(waiting, unknown.splice(0), { ...dependencies, tally });
+  await checkChunk(unchecked, unknown.splice(0), { ...dependencies, tally });
   return { ...tally, sha256, holdings: await teachers.countHoldings(today) };
 }
 
-type Candidate = RowEffect & {
+type ComparedRow = RowEffect & {
   readonly seq: number;
   readonly line: number;
   readonly issues: readonly ImportIssue[];
 };
 
 async function checkChunk(
-  rows: readonly ReadRow[],
+  rows: readonly CheckedRow[],
   remarks: readonly ImportIssue[],
   dependencies: CheckDependencies & { tally: Tally },
 ): Promise<void> {
   const { staging, tally } = dependencies;
   const issues: ImportIssue[] = [...remarks];
-  const candidates = await compareWithRegister(rows, issues, dependencies);
-  const claimed = candidates.map((candidate) => ({ candidate, changes: changes(candidate) }));
+  const compared = await compareWithRegister(rows, issues, dependencies);
+  const staged = compared.map((row) => ({ row, changes: changes(row) }));
   const duplicates = await staging.add(
-    claimed.map(({ candidate: { seq, line, before, content, patch }, changes }) => ({
+    staged.map(({ row: { seq, line, before, content, patch }, changes }) => ({
       seq,
       line,
       regNo: content.regNo,
@@ -110,13 +111,13 @@ async function checkChunk(
     })),
   );
   const refused = new Map(duplicates.map((duplicate) => [duplicate.seq, duplicate]));
-  for (const { candidate, changes } of claimed) {
-    const duplicate = refused.get(candidate.seq);
+  for (const { row, changes } of staged) {
+    const duplicate = refused.get(row.seq);
     if (duplicate !== undefined)
-      issues.push(duplicateIssue({ line: candidate.line, format: tally.format }, duplicate.of));
+      issues.push(duplicateIssue({ line: row.line, format: tally.format }, duplicate.of));
     else {
-      issues.push(...candidate.issues);
-      count(candidate, changes, dependencies);
+      issues.push(...row.issues);
+      count(row, changes, dependencies);
     }
   }
   const rejections = issues.filter(isRejection);
@@ -125,16 +126,16 @@ async function checkChunk(
   await staging.addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-function changes({ before, content }: Candidate): boolean {
+function changes({ before, content }: ComparedRow): boolean {
   return before === null || changedFields(before, content).length > 0;
 }
 
 /** The rows that stand so far; for the others the reasons are added to `issues`. */
 async function compareWithRegister(
-  rows: readonly ReadRow[],
+  rows: readonly CheckedRow[],
   issues: ImportIssue[],
   { teachers, today, liftRevocations, tally }: CheckDependencies & { tally: Tally },
-): Promise<Candidate[]> {
+): Promise<ComparedRow[]> {
   const { format } = tally;
   const read: { seq: number; line: number; patch: TeacherPatch; issues: readonly ImportIssue[] }[] = [];
   for (const { line, patch, issues: found } of rows) {
@@ -151,18 +152,18 @@ async function compareWithRegister(
         teachers,
         read.map(({ patch }) => patch.regNo),
       );
-  const candidates = read.map((one): Candidate => {
+  const compared = read.map((one): ComparedRow => {
     const before = known.get(one.patch.regNo) ?? null;
     const content = applyPatch(before, one.patch, { liftRevocations });
     const found = checkContent({ line: one.line, format }, { patch: one.patch, before, content, today });
     return { ...one, before, content, issues: found.length === 0 ? one.issues : [...one.issues, ...found] };
   });
-  const taken = isEmpty ? new Map<Candidate, ("tId" | "nin")[]>() : await findTaken(teachers, candidates);
-  return candidates.filter((candidate) => {
-    const duplicate = taken.get(candidate);
-    if (candidate.issues.length === 0 && duplicate === undefined) return true;
-    const reasons = candidate.issues.filter(isRejection);
-    for (const of of duplicate ?? []) reasons.push(duplicateIssue({ line: candidate.line, format }, of));
+  const taken = isEmpty ? new Map<ComparedRow, ("tId" | "nin")[]>() : await findTaken(teachers, compared);
+  return compared.filter((row) => {
+    const duplicate = taken.get(row);
+    if (row.issues.length === 0 && duplicate === undefined) return true;
+    const reasons = row.issues.filter(isRejection);
+    for (const of of duplicate ?? []) reasons.push(duplicateIssue({ line: row.line, format }, of));
     issues.push(...reasons);
     return reasons.length === 0;
   });
@@ -176,34 +177,32 @@ export async function findKnown(
   return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
-type Claim = Pick<RowEffect, "before" | "content">;
-
-/** Those that ask for a teacher id or NIN which another teacher of the register has. */
-export async function findTaken<T extends Claim>(
+/** The rows whose teacher id or NIN another teacher of the register has. */
+export async function findTaken<T extends Pick<RowEffect, "before" | "content">>(
   teachers: TeacherStore,
-  claims: readonly T[],
+  rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
   const taken = new Map<T, ("tId" | "nin")[]>();
-  const note = (claim: T, of: "tId" | "nin") => taken.set(claim, [...(taken.get(claim) ?? []), of]);
-  const newTIds = claims.filter(({ before, content }) => content.tId !== null && content.tId !== before?.tId);
+  const note = (row: T, of: "tId" | "nin") => taken.set(row, [...(taken.get(row) ?? []), of]);
+  const newTIds = rows.filter(({ before, content }) => content.tId !== null && content.tId !== before?.tId);
   if (newTIds.length > 0) {
     const owners = await teachers.ownersOfTIds(newTIds.map(({ content }) => content.tId as number));
     const byTId = new Map(owners.map(({ value, regNo }) => [value, regNo]));
-    for (const claim of newTIds) {
-      const owner = byTId.get(claim.content.tId as number);
-      if (owner !== undefined && owner !== claim.content.regNo) note(claim, "tId");
+    for (const row of newTIds) {
+      const owner = byTId.get(row.content.tId as number);
+      if (owner !== undefined && owner !== row.content.regNo) note(row, "tId");
     }
   }
-  const newNins = claims.filter(
+  const newNins = rows.filter(
     ({ before, content }) =>
       content.ninIndex !== null && hexOf(content.ninIndex) !== hexOf(before?.ninIndex ?? null),
   );
   if (newNins.length > 0) {
     const owners = await teachers.ownersOfNins(newNins.map(({ content }) => content.ninIndex as Uint8Array));
     const byNin = new Map(owners.map(({ value, regNo }) => [hexOf(value), regNo]));
-    for (const claim of newNins) {
-      const owner = byNin.get(hexOf(claim.content.ninIndex));
-      if (owner !== undefined && owner !== claim.content.regNo) note(claim, "nin");
+    for (const row of newNins) {
+      const owner = byNin.get(hexOf(row.content.ninIndex));
+      if (owner !== undefined && owner !== row.content.regNo) note(row, "nin");
     }
   }
   return taken;
@@ -223,7 +222,7 @@ export function duplicateIssue(
 }
 
 function count(
-  { before, content }: Candidate,
+  { before, content }: ComparedRow,
   changed: boolean,
   { today, announce, tally }: CheckDependencies & { tally: Tally },
 ): void {

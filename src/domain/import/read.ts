@@ -4,20 +4,11 @@ import { TvsError } from "../errors.ts";
 import { readCsvRows } from "./csv.ts";
 import { type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
-import type { TeacherPatch } from "./patch.ts";
-import type { ImportIssue } from "./report.ts";
-import { checkRow } from "./rows.ts";
-
-/** A row that was read and checked by itself; `patch` is null when it is rejected. */
-export type ReadRow = {
-  readonly line: number;
-  readonly patch: TeacherPatch | null;
-  readonly issues: readonly ImportIssue[];
-};
+import { type CheckedRow, checkRow } from "./rows.ts";
 
 /** The next part of an extract. The last one has no rows, but the hash of the file. */
 export type FilePiece = {
-  readonly rows: readonly ReadRow[];
+  readonly rows: readonly CheckedRow[];
   readonly format: ImportFormat;
   /** Bytes of the file that were read since the piece before. */
   readonly bytes: number;
@@ -46,7 +37,7 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   });
   for await (const some of rows) {
     format = some[0]?.format ?? format;
-    const checked = some.map((row): ReadRow => ({ line: row.line, ...checkRow(row, blindIndex) }));
+    const checked = some.map((row) => checkRow(row, blindIndex));
     yield { rows: checked, format, bytes, unknown, sha256: null };
     bytes = 0;
     unknown = [];

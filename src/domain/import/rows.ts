@@ -31,8 +31,12 @@ import {
 /** A patch that is still being read. */
 type OpenPatch = { -readonly [F in keyof TeacherContent]?: TeacherContent[F] };
 
-/** A row that was read: what it sets, or null when it is rejected, and what is to be said about it. */
-export type CheckedRow = { readonly patch: TeacherPatch | null; readonly issues: readonly ImportIssue[] };
+/** A row that was read and checked by itself: what it sets, or null when it is rejected, and what is to be said about it. */
+export type CheckedRow = {
+  readonly line: number;
+  readonly patch: TeacherPatch | null;
+  readonly issues: readonly ImportIssue[];
+};
 
 type CellReader = (cell: string, blindIndex: BlindIndex) => Read<unknown>;
 
@@ -71,7 +75,7 @@ const missing = {
 const conveniences: ReadonlySet<ImportField> = new Set(["email", "phone", "photoUrl"]);
 
 /**
- * Checks one row by itself, every field of it, so that an operator can mend all faults at once.
+ * Checks one row by itself, every field of it, so that an operator can correct all faults at once.
  * Contacts and photos are a convenience: what cannot be read of them is left out with a warning. Everything
  * else rejects the row.
  */
@@ -81,7 +85,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     issues.push({ line: row.line, field: field === null ? null : fieldLabel(field, row.format), code });
   if (row.fault !== undefined) {
     add(row.fault.field, row.fault.code);
-    return { patch: null, issues };
+    return { line: row.line, patch: null, issues };
   }
   const { cells } = row;
   const patch: OpenPatch = {};
@@ -98,7 +102,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   if (profile !== null && "code" in profile) add("profile", profile.code);
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);
-  return { patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
+  return { line: row.line, patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
 }
 
 /** What a cell says, or why it cannot be read. */

@@ -1,11 +1,11 @@
 import type { TeacherWrite } from "../teacher-store.ts";
 import type { TeacherContent } from "../teachers.ts";
-import type { Company } from "./batch-size.ts";
+import type { Contention } from "./batch-size.ts";
 import type { TeacherPatch } from "./patch.ts";
 import type { ImportIssue, IssuePages } from "./report.ts";
 
 /** A checked row on its way into the staging area; `patch` is null when the row would change nothing. */
-export type ClaimedRow = {
+export type StagedRow = {
   /** The row's place in the file, from 1, rejected rows included. */
   readonly seq: number;
   readonly line: number;
@@ -17,19 +17,19 @@ export type ClaimedRow = {
   readonly patch: TeacherPatch | null;
 };
 
-export type PendingRow = Pick<ClaimedRow, "seq" | "line" | "isNew"> & {
+export type PendingRow = Pick<StagedRow, "seq" | "line" | "isNew"> & {
   /** How many rows that change nothing lie between this one and the one before that changes something. */
   readonly unchangedBefore: number;
   readonly patch: TeacherPatch;
 };
 
-/** Which identifier an earlier row of the file has claimed already. */
+/** Which identifier of a row an earlier row of the file has already. */
 export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };
 
 /** Where checked rows wait until all of them are checked, outside of memory. Gone when it is closed. */
 export type Staging = {
   /** Takes rows in; those whose registration number, teacher id or NIN is taken stay out. */
-  add(rows: readonly ClaimedRow[]): Promise<Duplicate[]>;
+  add(rows: readonly StagedRow[]): Promise<Duplicate[]>;
   addIssues(issues: readonly ImportIssue[]): Promise<void>;
   /** Rows that change something, in the order of the file. */
   pending(afterSeq: number, limit: number): Promise<PendingRow[]>;
@@ -49,12 +49,28 @@ export type ImportCounts = {
 /** How far an import has come: everything up to the row `applied` is in the register. */
 export type ImportProgress = ImportCounts & { readonly applied: number };
 
-export type ImportRun = ImportProgress & {
+/** An import as it is recorded. Times are milliseconds since the epoch. */
+export type ImportRecord = ImportProgress & {
   readonly id: number;
   readonly file: string;
   readonly sha256: string;
   /** The options that change what is written; a run goes on only under the same ones. */
   readonly options: string;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+  /** When another import took its place before it was finished. */
+  readonly abandonedAt: number | null;
+  readonly rejected: number;
+  readonly warnings: number;
+};
+
+/** What a run knows of its record: where it is, and under which conditions it goes on. */
+export type ImportRun = ImportProgress & Pick<ImportRecord, "id" | "file" | "sha256" | "options">;
+
+/** The imports that were run, for whoever shows them. */
+export type ImportHistory = {
+  /** Newest first. */
+  latest(limit: number): Promise<ImportRecord[]>;
 };
 
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
@@ -83,6 +99,6 @@ export type ImportStore = {
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
   finish(run: ImportRun, end: { rejected: number; warnings: number; at: number }): Promise<void>;
-  /** Prepares the database for a bulk of writes in this company; null ends that. */
-  tune(company: Company | null): Promise<void>;
+  /** Prepares the database for a bulk of writes under such contention; null ends that. */
+  tune(contention: Contention | null): Promise<void>;
 };
