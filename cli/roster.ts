@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream";
-import { parse } from "csv-parse";
 import { stringify } from "csv-stringify/sync";
+import { CsvError, type CsvRecord, readCsv } from "../src/domain/csv.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
@@ -20,7 +19,7 @@ import { exitCodes, print, table } from "./terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
-const maxRowBytes = 64 * 1024;
+const maxRecordBytes = 64 * 1024;
 /** All results are in memory until they are printed. */
 const maxRows = 1_000_000;
 
@@ -89,8 +88,6 @@ function readPurpose(text: string): Purpose {
   return known;
 }
 
-type CsvRecord = { readonly record: string[]; readonly info: { readonly lines: number } };
-
 /**
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
@@ -98,57 +95,41 @@ type CsvRecord = { readonly record: string[]; readonly info: { readonly lines: n
 async function judgeFile(file: string, dependencies: RosterDependencies): Promise<RosterRow[]> {
   const results: RosterRow[] = [];
   let header: RosterHeader | undefined;
-  let waiting: Promise<RosterRow>[] = [];
+  let judging: Promise<RosterRow>[] = [];
   try {
-    for await (const { record, info } of openCsv(file)) {
+    for await (const { line, cells } of readRecords(file)) {
       if (header === undefined) {
-        header = readRosterHeader(record);
+        header = readRosterHeader(cells);
         continue;
       }
-      waiting.push(judgeRosterRow(record, { header, line: firstLine(record, info.lines) }, dependencies));
-      if (waiting.length < width) continue;
-      results.push(...(await Promise.all(waiting)));
-      waiting = [];
+      judging.push(judgeRosterRow(cells, { header, line }, dependencies));
+      if (judging.length < width) continue;
+      results.push(...(await Promise.all(judging)));
+      judging = [];
       if (results.length >= maxRows)
         throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has more than a million rows; split it`);
     }
   } catch (error) {
-    await Promise.allSettled(waiting);
+    await Promise.allSettled(judging);
     throw explainUnreadable(file, error);
   }
   if (header === undefined) readRosterHeader([]);
-  results.push(...(await Promise.all(waiting)));
+  results.push(...(await Promise.all(judging)));
   return results;
 }
 
-/** The parser counts a row where it ends; a cell with line breaks in it began earlier. */
-function firstLine(cells: readonly string[], lastLine: number): number {
-  return lastLine - cells.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0);
+/** The records of a list without its empty lines. */
+async function* readRecords(file: string): AsyncGenerator<CsvRecord> {
+  const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
+  for await (const records of readCsv(bytes, { maxRecordBytes, rules: "lenient" }))
+    for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }
 
-function openCsv(file: string): AsyncIterable<CsvRecord> {
-  const parser = parse({
-    bom: true,
-    info: true,
-    relax_column_count: true,
-    relax_quotes: true,
-    skip_empty_lines: true,
-    trim: true,
-    max_record_size: maxRowBytes,
-  });
-  const input = file === "-" ? process.stdin : createReadStream(file);
-  // The parser hands every failure on to whoever reads its rows, the file's own included.
-  return pipeline(input, parser, () => {});
-}
-
-/** The parser's own messages repeat what it read, which may be a NIN; only the line is passed on. */
 function explainUnreadable(file: string, error: unknown): unknown {
-  if (error instanceof TvsError) return error;
-  const { code, lines } = error as { code?: unknown; lines?: unknown };
-  if (typeof code !== "string") return error;
-  if (!code.startsWith("CSV_")) return new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`);
-  const message = `${nameOf(file)} is not well-formed CSV from line ${Number(lines)} on; check the quotes there`;
-  return new TvsError("INPUT_UNREADABLE", message);
+  if (error instanceof CsvError)
+    return new TvsError("INPUT_UNREADABLE", `${nameOf(file)}, line ${error.line}: ${error.message}`);
+  const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
+  return isOfFile ? new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`) : error;
 }
 
 function nameOf(file: string): string {

@@ -1,32 +1,32 @@
+import { type CsvRecord, readCsv } from "../csv.ts";
 import {
   columnOfField,
   type ImportField,
   importFields,
   maxRowLength,
   type RawRow,
-  type RowSource,
   requiredFields,
   UnreadableError,
 } from "./fields.ts";
 
-type CsvRecord = { readonly line: number; readonly cells: readonly string[] };
 type Header = { readonly fields: readonly (ImportField | null)[] };
 
 /**
- * Reads CSV (RFC 4180) with LF or CRLF and a header that names the columns in any order.
- *
- * Half of an import's checking would be spent in a general parser, and the ones there are count lines
- * wrongly after a CRLF within quotes; this one knows commas and double quotes and nothing else. Quoting is
- * read strictly, because a quote in the wrong place moves every cell behind it.
- * @throws UnreadableError
+ * Reads an extract in CSV, with a header that names the columns in any order.
+ * @param bytes the file in pieces, UTF-8
+ * @param onUnknown is told once of each column that is not known
+ * @throws UnreadableError, CsvError
  */
-export async function* readCsvRows(source: RowSource): AsyncGenerator<RawRow[]> {
+export async function* readCsvRows(
+  bytes: AsyncIterable<Uint8Array>,
+  onUnknown: (label: string) => void,
+): AsyncGenerator<RawRow[]> {
   let header: Header | undefined;
-  for await (const records of readRecords(source.text)) {
+  for await (const records of readCsv(bytes, { maxRecordBytes: maxRowLength, rules: "strict" })) {
     const rows: RawRow[] = [];
     for (const record of records) {
       if (isBlank(record.cells)) continue;
-      if (header === undefined) header = readHeader(record, source.onUnknown);
+      if (header === undefined) header = readHeader(record, onUnknown);
       else rows.push(rowOf(record, header));
     }
     yield rows;
@@ -38,121 +38,6 @@ export async function* readCsvRows(source: RowSource): AsyncGenerator<RawRow[]> 
 function isBlank(cells: readonly string[]): boolean {
   return cells.every((cell) => cell.trim() === "");
 }
-
-/** The records of a text that comes in pieces, as many at a time as are complete. */
-async function* readRecords(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord[]> {
-  let rest = "";
-  let line = 1;
-  for await (const piece of pieces) {
-    const read = splitRecords(rest + piece, { line, final: false });
-    ({ rest, line } = read);
-    if (rest.length > maxRowLength)
-      throw new UnreadableError(line, "the row is too long; look for a quote that is not closed");
-    yield read.records;
-  }
-  if (rest !== "") yield splitRecords(rest, { line, final: true }).records;
-}
-
-/**
- * Splits off the complete records. What is left may be half a record, and is all there is if `final`.
- * @throws UnreadableError
- */
-export function splitRecords(
-  text: string,
-  { line: firstLine, final }: { line: number; final: boolean },
-): { records: CsvRecord[]; rest: string; line: number } {
-  const records: CsvRecord[] = [];
-  let line = firstLine;
-  let start = 0;
-  while (start < text.length) {
-    const found = text.indexOf("\n", start);
-    if (found === -1 && !final) break;
-    const end = found === -1 ? text.length : found;
-    const plain = text.slice(start, text[end - 1] === "\r" && end > start ? end - 1 : end);
-    if (!plain.includes('"')) {
-      records.push({ line, cells: plain.split(",") });
-      line++;
-      start = end + 1;
-      continue;
-    }
-    const quoted = readQuoted(text, start, { line, final });
-    if (quoted === null) break;
-    records.push({ line, cells: quoted.cells });
-    line += quoted.lines;
-    start = quoted.next;
-  }
-  return { records, rest: text.slice(start), line };
-}
-
-type Cell = {
-  readonly value: string /** Where the character behind the cell stands. */;
-  readonly end: number;
-};
-
-/** A record with quotes in it. @returns null when the text ends before it does */
-function readQuoted(
-  text: string,
-  start: number,
-  place: { line: number; final: boolean },
-): { cells: string[]; next: number; lines: number } | null {
-  const cells: string[] = [];
-  for (let at = start; ; ) {
-    const cell = text[at] === '"' ? readQuotedCell(text, at, place) : readPlainCell(text, at, place);
-    if (cell === null) return null;
-    cells.push(cell.value);
-    if (text[cell.end] === ",") {
-      at = cell.end + 1;
-      continue;
-    }
-    const next = cell.end + (text[cell.end] === "\r" ? 2 : 1);
-    return {
-      cells,
-      next,
-      lines: text.slice(start, next).split("\n").length - (text[next - 1] === "\n" ? 1 : 0),
-    };
-  }
-}
-
-function readPlainCell(
-  text: string,
-  start: number,
-  { line, final }: { line: number; final: boolean },
-): Cell | null {
-  let end = start;
-  while (end < text.length && text[end] !== "," && text[end] !== "\n") {
-    if (text[end] === '"') throw new UnreadableError(line, badQuotes);
-    end++;
-  }
-  if (end === text.length && !final) return null;
-  const carriage = text[end] !== "," && text[end - 1] === "\r" && end > start;
-  return {
-    value: text.slice(start, carriage ? end - 1 : end),
-    end: carriage && end < text.length ? end - 1 : end,
-  };
-}
-
-function readQuotedCell(
-  text: string,
-  start: number,
-  { line, final }: { line: number; final: boolean },
-): Cell | null {
-  let close = text.indexOf('"', start + 1);
-  while (close !== -1 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
-  // A quote at the very end may be the first half of an escaped one, and a CR of a line end.
-  const undecided = close === -1 || close + 2 >= text.length;
-  if (undecided && !final) return null;
-  if (close === -1) throw new UnreadableError(line, badQuotes);
-  const end = close + 1;
-  const closed =
-    end >= text.length ||
-    text[end] === "," ||
-    text[end] === "\n" ||
-    /^\r(\n|$)/.test(text.slice(end, end + 2));
-  if (!closed) throw new UnreadableError(line, badQuotes);
-  return { value: text.slice(start + 1, close).replaceAll('""', '"'), end };
-}
-
-const badQuotes = "the quotes of the row that begins here do not match";
 
 function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => void): Header {
   const names = cells.map((cell) => cell.trim().toLowerCase());

@@ -20,10 +20,15 @@ const maxUnknown = 50;
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
+ * @param text the file in pieces
+ * @param onUnknown is told once of each member that is not known
  * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
  *   not one row of it is to be called a wrong one
  */
-export async function* readJsonRows({ text, onUnknown }: RowSource): AsyncGenerator<RawRow[]> {
+export async function* readJsonRows(
+  text: AsyncIterable<string>,
+  onUnknown: (label: string) => void,
+): AsyncGenerator<RawRow[]> {
   const unknown = new Set<string>();
   let line = 0;
   let others = 0;

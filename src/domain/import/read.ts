@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
+import { CsvError } from "../csv.ts";
 import { TvsError } from "../errors.ts";
 import { readCsvRows } from "./csv.ts";
 import { type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
@@ -65,15 +66,15 @@ export async function* readRows(
     if (first.done) throw new UnreadableError(1, "the file is empty");
     const bytes = joined(first.value, chunks);
     if (formatOf(input.name, first.value) === "csv")
-      yield* readCsvRows({ text: readText(bytes, onBytes), onUnknown });
-    else yield* readJsonRows({ text: readLenientText(bytes, onBytes), onUnknown });
+      yield* readCsvRows(checkedBytes(bytes, onBytes), onUnknown);
+    else yield* readJsonRows(readText(bytes, onBytes), onUnknown);
   } catch (error) {
     throw explain(input.name, error);
   }
 }
 
 function explain(name: string, error: unknown): unknown {
-  if (error instanceof UnreadableError) {
+  if (error instanceof UnreadableError || error instanceof CsvError) {
     return new TvsError(
       "INPUT_UNREADABLE",
       `${name}, line ${error.line}: ${error.message}; nothing was changed`,
@@ -102,7 +103,7 @@ async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): Asyn
 }
 
 /** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */
-async function* readLenientText(
+async function* readText(
   bytes: AsyncIterable<Uint8Array>,
   onBytes: (chunk: Uint8Array) => void,
 ): AsyncGenerator<string> {
@@ -115,13 +116,13 @@ async function* readLenientText(
 }
 
 /**
- * Decodes CSV, and refuses what is no UTF-8 text: another character set would become a register full
- * of damaged names, and a NUL would cut a text short in the database.
+ * Passes CSV on, and refuses what is no UTF-8 text: another character set would become a register full of damaged
+ * names, and a NUL would cut a text short in the database.
  */
-async function* readText(
+async function* checkedBytes(
   bytes: AsyncIterable<Uint8Array>,
   onBytes: (chunk: Uint8Array) => void,
-): AsyncGenerator<string> {
+): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let line = 1;
   for await (const chunk of bytes) {
@@ -129,14 +130,13 @@ async function* readText(
     const nul = chunk.indexOf(0);
     if (nul !== -1)
       throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
-    let text: string;
     try {
-      text = decoder.decode(chunk, { stream: true });
+      decoder.decode(chunk, { stream: true });
     } catch {
       throw new UnreadableError(line + firstBadLine(chunk), "not UTF-8; save the file as UTF-8 text");
     }
     line += linesIn(chunk);
-    yield text;
+    yield chunk;
   }
   try {
     decoder.decode();

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { parse } from "csv-parse/sync";
-import { splitRecords } from "../../../src/domain/import/csv.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/search-term.ts";
 import { rejection } from "../../rejection.ts";
@@ -172,55 +170,6 @@ function numbers(seed: number): (below: number) => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
-}
-
-describe("the CSV reader", () => {
-  test("reads what another parser reads, however the text is cut", () => {
-    const pick = numbers(1);
-    const cells = [
-      "",
-      "a",
-      "b c",
-      "\u00e9",
-      "x,y",
-      'say "yes"',
-      "two\nlines",
-      "two\r\nlines",
-      '"',
-      ",",
-      '""',
-      " ",
-    ];
-    for (let round = 0; round < 300; round++) {
-      const newline = pick(2) === 0 ? "\n" : "\r\n";
-      const quote = (cell: string) =>
-        /[",\r\n]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
-      const records = Array.from({ length: 1 + pick(6) }, () =>
-        Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
-      );
-      const text =
-        records.map((record) => record.map(quote).join(",")).join(newline) + (pick(2) === 0 ? newline : "");
-      const other = parse(text, { relax_column_count: true, record_delimiter: [newline] }) as string[][];
-      expect(other).toEqual(records);
-      expect(readInPieces(text, () => 1 + pick(5))).toEqual(records);
-    }
-  });
-});
-
-function readInPieces(text: string, size: () => number): string[][] {
-  const found: string[][] = [];
-  let rest = "";
-  let line = 1;
-  for (let at = 0; at < text.length; ) {
-    const length = size();
-    const read = splitRecords(rest + text.slice(at, at + length), { line, final: false });
-    found.push(...read.records.map((record) => [...record.cells]));
-    ({ rest, line } = read);
-    at += length;
-  }
-  return rest === ""
-    ? found
-    : [...found, ...splitRecords(rest, { line, final: true }).records.map((one) => [...one.cells])];
 }
 
 describe("phone numbers", () => {
