@@ -14,7 +14,7 @@ import { createAdminApp } from "../src/server/admin/admin-app.ts";
 import { createCommandLine } from "../src/server/admin/format.ts";
 import { createSessions } from "../src/server/admin/sessions.ts";
 import { listen } from "../src/server/http/listen.ts";
-import { createImportHistory } from "../src/store/import-history.ts";
+import { createImportHistory } from "../src/store/imports.ts";
 import { command, configOf, version } from "./command.ts";
 import { withOperator } from "./open.ts";
 import type { OpenService } from "./open-service.ts";

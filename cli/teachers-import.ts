@@ -1,15 +1,8 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
-import {
-  type ImportPhase,
-  type ImportResult,
-  importRegister,
-  type Loss,
-  maxLostPercent,
-} from "../src/domain/import/import.ts";
+import { type ImportPhase, importRegister, maxLostPercent } from "../src/domain/import/import.ts";
 import type { ImportResult, Loss } from "../src/domain/import/report.ts";
-import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";

@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { AttestationMaintenance } from "../domain/attestations.ts";
+import { mayHold } from "./bloom.ts";
 import type { Driver, Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
-import { bitsOf, makeFilter, mayHold, type SoughtBy, stretchRows as segmentRows } from "./segment-filter.ts";
+import { bitsOf, makeFilter, type SoughtBy, segmentRows } from "./segment-filter.ts";
 
 /**
  * Secondary indexes of the evidence log, built behind it: whom each of its segments speaks of, and who verified whom.

@@ -1,76 +1,42 @@
 const probes = 6;
-const firstSeed = 0x811c9dc5;
-const secondSeed = 0x9747b28c;
 
 /**
- * A Bloom filter over identifiers: says of one that it surely is new, or that it may have been seen. Its memory is
- * fixed, however many it is given; with very many it only says "maybe" more often. All kinds share the one filter.
+ * Bloom filters: bits that say of a name that it surely was not added, or that it may have been. However many names are
+ * added, a filter stays as long as it is, a power of two bytes, and only says "maybe" more often.
  *
- * Every method adds its identifier and returns false when it surely is new.
+ * Filters are stored with the log of attestations, so how their bits are chosen is never changed.
  */
-export type Bloom = {
-  /** @param index a keyed hash of 8 bytes or more: they are as good as random already */
-  addHash(index: Uint8Array): boolean;
-  addText(text: string): boolean;
-  /** @param value a safe integer from 0 on */
-  addNumber(value: number): boolean;
-};
+export function bitsOf(name: string, filterBytes: number): number[] {
+  const start = hash(name, 0x811c9dc5);
+  const step = hash(name, 0x9e3779b9) | 1;
+  const bits = new Array<number>(probes);
+  for (let n = 0; n < probes; n++) bits[n] = (start + Math.imul(step, n)) & (filterBytes * 8 - 1);
+  return bits;
+}
 
-/** @param megabytes a power of two; 32 keep three million apart with one false alarm in ten million */
-export function createBloom(megabytes: number): Bloom {
-  const words = new Uint32Array(megabytes * 256 * 1024);
-  const mask = words.length * 32 - 1;
-
-  /** Two numbers make all the probes. */
-  function add(first: number, second: number): boolean {
-    const step = second | 1;
-    let bit = first >>> 0;
-    let seen = true;
-    for (let probe = 0; probe < probes; probe++) {
-      const word = (bit & mask) >>> 5;
-      const flag = 1 << (bit & 31);
-      const value = words[word] ?? 0;
-      if ((value & flag) === 0) {
-        seen = false;
-        words[word] = value | flag;
-      }
-      bit = (bit + step) >>> 0;
-    }
-    return seen;
+/** @returns false when the name surely was not there before */
+export function addTo(filter: Uint8Array, name: string): boolean {
+  let mayHaveHeld = true;
+  for (const bit of bitsOf(name, filter.length)) {
+    const byte = filter[bit >>> 3] ?? 0;
+    const flag = 1 << (bit & 7);
+    if ((byte & flag) !== 0) continue;
+    mayHaveHeld = false;
+    filter[bit >>> 3] = byte | flag;
   }
-
-  return {
-    addHash(index) {
-      return add(word(index, 0), word(index, 4));
-    },
-    addText(text) {
-      let first = firstSeed;
-      let second = secondSeed;
-      for (let at = 0; at < text.length; at++) {
-        const unit = text.charCodeAt(at);
-        first = Math.imul(first ^ unit, 0x01000193);
-        second = Math.imul(second ^ unit, 0x5bd1e995);
-        second ^= second >>> 15;
-      }
-      return add(mixed(first), mixed(second));
-    },
-    addNumber(value) {
-      const low = value >>> 0;
-      const high = Math.floor(value / 2 ** 32);
-      return add(mixed(low ^ Math.imul(high, firstSeed)), mixed(low + Math.imul(high + 1, secondSeed)));
-    },
-  };
+  return mayHaveHeld;
 }
 
-/** Read byte by byte: a view of so small an array costs more than everything else here. */
-function word(bytes: Uint8Array, at: number): number {
-  const [a = 0, b = 0, c = 0, d = 0] = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-  return (a << 24) | (b << 16) | (c << 8) | d;
+/** @param bits the name's, by {@link bitsOf}: many filters are asked for one name */
+export function mayHold(filter: Uint8Array, bits: readonly number[]): boolean {
+  return bits.every((bit) => ((filter[bit >>> 3] ?? 0xff) & (1 << (bit & 7))) !== 0);
 }
 
-/** Spreads every bit over the whole number (the last step of MurmurHash3). */
-function mixed(hash: number): number {
-  let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return bits ^ (bits >>> 16);
+/** FNV-1a over UTF-16 units, with the last steps of MurmurHash3 so that near names lie far apart. */
+function hash(text: string, seed: number): number {
+  let value = seed;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
 }

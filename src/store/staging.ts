@@ -4,13 +4,14 @@ import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/imp
 import type { ImportIssue } from "../domain/import/report.ts";
 import { isRejection } from "../domain/import/report.ts";
 import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
-import { type Bloom, createBloom } from "./bloom.ts";
+import { addTo } from "./bloom.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 
 const cacheKib = 8_000;
-const bloomMegabytes = 32;
+/** Keeps three million identifiers apart with one false alarm in ten million. */
+const filterBytes = 32 * 1024 * 1024;
 
 const schema = [
   // Rows lie here by the chunk, as two texts that SQLite need not look into: what the changing ones set, and by
@@ -79,7 +80,7 @@ export async function openStaging(folder: string): Promise<Staging> {
 
 function createStaging(connection: Connection): Staging {
   /** Given back when the first rows are taken out: all are in by then. */
-  let seen: Bloom | null = createBloom(bloomMegabytes);
+  let seen: Uint8Array | null = new Uint8Array(filterBytes);
   let areIdentitiesKept = false;
   /** Rows since the last one that changes something. */
   let unchanged = 0;
@@ -95,9 +96,9 @@ function createStaging(connection: Connection): Staging {
   /** Every identifier is added, whatever is known of the others. */
   function mayBeTaken({ regNo, tId, ninIndex }: StagedRow): boolean {
     if (seen === null) throw new TypeError("rows were staged after the first were taken out");
-    const number = seen.addText(regNo);
-    const id = tId !== null && seen.addNumber(tId);
-    const nin = ninIndex !== null && seen.addHash(ninIndex);
+    const number = addTo(seen, `r${regNo}`);
+    const id = tId !== null && addTo(seen, `t${tId}`);
+    const nin = ninIndex !== null && addTo(seen, `n${hexOf(ninIndex)}`);
     return number || id || nin;
   }
 

@@ -6,7 +6,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
-import { stretchRows } from "../../src/store/segment-filter.ts";
+import { segmentRows } from "../../src/store/segment-filter.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
@@ -17,8 +17,8 @@ import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
 const rareTeacher = 900_001;
 const nin = new Uint8Array(16).fill(5);
 /** The log: two segments and some, in which one teacher, one NIN and one partner are rare. */
-const logRows = stretchRows * 2 + 700;
-const rareRows = [3, stretchRows + 5, logRows - 2];
+const logRows = segmentRows * 2 + 700;
+const rareRows = [3, segmentRows + 5, logRows - 2];
 
 function rowOf(n: number) {
   const rare = rareRows.includes(n);
@@ -130,18 +130,18 @@ for (const kind of driverKinds) {
     /** The oldest are deleted in steps, it is remembered, and the rest still answers. */
     async function deletesTheOldest(): Promise<void> {
       const total = await number("SELECT count(*) AS n FROM attestations");
-      const boundary = rowOf(stretchRows + 100).issuedAt * 1000;
+      const boundary = rowOf(segmentRows + 100).issuedAt * 1000;
       const steps: number[] = [];
       for (let count = -1; count !== 0; steps.push(count)) count = await maintenance().prune(boundary, 1_500);
       expect(steps).toEqual([1_500, 1_500, 1_196, 0]);
-      expect(await maintenance().kept()).toEqual({ from: boundary, pruned: stretchRows + 100 });
-      expect(await number("SELECT count(*) AS n FROM attestations")).toBe(total - stretchRows - 100);
+      expect(await maintenance().kept()).toEqual({ from: boundary, pruned: segmentRows + 100 });
+      expect(await number("SELECT count(*) AS n FROM attestations")).toBe(total - segmentRows - 100);
       expect(await number("SELECT count(*) AS n FROM attestation_stretches")).toBe(1);
-      expect(await attestations().find(rowOf(stretchRows + 99).verificationId)).toBeNull();
+      expect(await attestations().find(rowOf(segmentRows + 99).verificationId)).toBeNull();
       expect((await answers()).teacher).toEqual([rare[2] as string]);
       expect(await maintenance().verifiedBy(4)).toEqual(["agency"]);
       expect(await maintenance().verifiedBy(900_002)).toEqual([]);
-      expect((await createStatusStore(driver).attestations([0])).total).toBe(total - stretchRows - 100);
+      expect((await createStatusStore(driver).attestations([0])).total).toBe(total - segmentRows - 100);
       // An earlier boundary, after a clock was set back, takes nothing back of what was said.
       expect(await maintenance().prune(boundary - 5_000, 1_500)).toBe(0);
       expect((await maintenance().kept()).from).toBe(boundary);

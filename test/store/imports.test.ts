@@ -8,7 +8,6 @@ import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
 import type { TeacherStore } from "../../src/domain/teacher-store.ts";
-import { createBloom } from "../../src/store/bloom.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
@@ -222,30 +221,3 @@ function waitingRow(seq: number) {
     patch: seq % 3 === 0 ? null : content,
   };
 }
-
-describe("the filter of identifiers", () => {
-  const index = createBlindIndex(new Uint8Array(32));
-  const numbers = Array.from({ length: 20_000 }, (_, n) => n + 1);
-  type Filter = ReturnType<typeof createBloom>;
-  const kinds: [string, (filter: Filter, n: number) => boolean][] = [
-    ["blind indexes", (filter, n) => filter.addHash(index.nin(String(99_900_000_000 + n)))],
-    ["texts that differ in a digit", (filter, n) => filter.addText(`TR/2019/LA/${n}`)],
-    ["numbers in a row", (filter, n) => filter.addNumber(n)],
-    ["large numbers", (filter, n) => filter.addNumber(Number.MAX_SAFE_INTEGER - n)],
-  ];
-
-  test.each(kinds)(
-    "never calls one new that it has seen, and hardly ever the other way round: %s",
-    (_, add) => {
-      const filter = createBloom(1);
-      expect(numbers.filter((n) => add(filter, n)).length).toBeLessThan(5);
-      expect(numbers.every((n) => add(filter, n))).toBe(true);
-    },
-  );
-
-  test("keeps the kinds apart", () => {
-    const filter = createBloom(1);
-    for (const n of numbers) filter.addNumber(n);
-    expect(numbers.filter((n) => filter.addText(String(n))).length).toBeLessThan(5);
-  });
-});

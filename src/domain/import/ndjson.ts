@@ -1,14 +1,6 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
-import { isJsonObject, type JsonReason, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
-import {
-  type ImportField,
-  importFields,
-  maxRowLength,
-  type RawRow,
-  type RowSource,
-  UnreadableError,
-} from "./fields.ts";
-import { maxRowLength, type RowSource, UnreadableError } from "./source.ts";
+import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
+import { type ImportField, importFields, maxRowLength, type RawRow, UnreadableError } from "./fields.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
