@@ -1,15 +1,19 @@
-import { statSync } from "node:fs";
-import { basename } from "node:path";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../src/domain/import/import.ts";
 import type { ImportResult, Loss } from "../src/domain/import/report.ts";
+import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
+import { createImportStore } from "../src/store/imports.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { readToEnd, throwAwayRegister } from "./first-import.ts";
-import { giveWay, readInThread } from "./import-reader.ts";
+import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
 import { importDependencies, openOperator } from "./open.ts";
-import { prepareOutput } from "./output-file.ts";
-import { hasDatabase } from "./register.ts";
+import { planOutput, prepareOutput } from "./output-file.ts";
+import { hasDatabase, noRegister } from "./register.ts";
 import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
 import { type Bar, createBar, createRate } from "./terminal/progress.ts";
 
@@ -100,6 +104,42 @@ export const importCommand = command({
     if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
   },
 });
+
+/**
+ * Reads an extract to its end, so that none that cannot be read leaves a register behind that was made for it.
+ * @param told how many bytes were read, again and again
+ * @throws TvsError INPUT_UNREADABLE
+ */
+async function readToEnd(entry: URL, file: string, told: (bytes: number) => void): Promise<void> {
+  const { blindIndexKey } = deriveSecrets(newMasterKey());
+  const data: ImportReaderData = { file, name: basename(file), blindIndexKey };
+  let done = 0;
+  for await (const { bytes } of readInThread(entry, data)) {
+    done += bytes;
+    told(done);
+  }
+}
+
+/**
+ * A register for a dry run where there is none: one in the temp folder, which goes when the program ends, so that an
+ * extract can be tried before anything is made. It is said, because a mistyped --data looks the same. What a kill -9
+ * leaves there names teachers, but not their NINs: the master key is in memory alone.
+ */
+function throwAwayRegister(config: Config): Config {
+  note(`${noRegister(config).message}; this is what a new one would take`);
+  const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
+  process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  const database = { kind: "file", file: join(dataDir, "tvs.db") } as const;
+  return {
+    ...config,
+    dataDir,
+    database,
+    masterKey: newMasterKey(),
+    masterKeyFile: join(dataDir, "master.key"),
+  };
+}
 
 /** @throws TvsError INPUT_UNREADABLE */
 function sizeOf(file: string): number {

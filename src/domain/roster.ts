@@ -3,19 +3,16 @@ import type { BlindIndex } from "./blind-index.ts";
 import type { CalendarDate } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { TvsError } from "./errors.ts";
+import type { RejectionCode } from "./import/report.ts";
+import { readNin, readRegNo, readTId } from "./import/values.ts";
 import type { Policy } from "./policy.ts";
-import { ninPattern } from "./search-term.ts";
-import { canonicalRegNo, maxTId, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
+import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
 
-/** Why a row names nobody that could be looked up; the value itself is never repeated. */
-export type RosterError =
-  | "IDENTIFIER_MISSING"
-  | "REG_NO_MALFORMED"
-  | "T_ID_MALFORMED"
-  | "NIN_MALFORMED"
-  | "IDENTIFIERS_DISAGREE"
-  | "SPREADSHEET_DAMAGE"
-  | "ROW_MALFORMED";
+/**
+ * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too
+ * has the same code here.
+ */
+export type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
 /** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
 export type RosterRow = {
@@ -37,9 +34,6 @@ type RosterColumn = (typeof rosterColumns)[number];
 
 /** Where each identifying column stands, and how many columns there are. */
 export type RosterHeader = { readonly places: ReadonlyMap<RosterColumn, number>; readonly width: number };
-
-/** What a spreadsheet makes of a long number, for example 2.3E+10. */
-const damagedNumber = /^\d+([.,]\d+)?E\+?\d+$/i;
 
 /** @throws TvsError INPUT_UNREADABLE when no column identifies a teacher, or one does twice */
 export function readRosterHeader(cells: readonly string[]): RosterHeader {
@@ -116,7 +110,7 @@ function readKeys(
   index: BlindIndex,
 ): (TeacherKey | RosterError)[] {
   // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
-  if (cells.slice(header.width).some((cell) => cell !== "")) return ["ROW_MALFORMED"];
+  if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
   return rosterColumns.flatMap((column) => {
     const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
     return text === "" ? [] : [keyOf(column, text, index)];
@@ -124,15 +118,18 @@ function readKeys(
 }
 
 function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {
-  if (column !== "reg_no" && damagedNumber.test(text)) return "SPREADSHEET_DAMAGE";
-  if (column === "nin")
-    return ninPattern.test(text) ? { by: "nin", value: index.nin(text) } : "NIN_MALFORMED";
-  if (column === "t_id") {
-    const tId = Number(text);
-    return /^\d+$/.test(text) && tId <= maxTId ? { by: "tId", value: tId } : "T_ID_MALFORMED";
+  if (column === "reg_no") {
+    const read = readRegNo(text);
+    return "code" in read ? read.code : { by: "regNo", value: read.value };
   }
-  const regNo = canonicalRegNo(text);
-  return regNo === null ? "REG_NO_MALFORMED" : { by: "regNo", value: regNo };
+  if (column === "t_id") {
+    const read = readTId(text);
+    if ("code" in read) return read.code;
+    return read.value === null ? "IDENTIFIER_MISSING" : { by: "tId", value: read.value };
+  }
+  const read = readNin(text);
+  if ("code" in read) return read.code;
+  return read.value === null ? "IDENTIFIER_MISSING" : { by: "nin", value: index.nin(read.value) };
 }
 
 /** What was asked for in vain; what could be a NIN in the wrong column is not repeated. */

@@ -114,22 +114,29 @@ test("a row that names nobody has an error word; no output ever holds a NIN", as
   const { results } = JSON.parse(stdout);
   expect(results.map(({ line, error }: { line: number; error: string }) => [line, error])).toEqual([
     [2, "SPREADSHEET_DAMAGE"],
-    [3, "NIN_MALFORMED"],
+    [3, "NIN_INVALID"],
     [4, "SPREADSHEET_DAMAGE"],
-    [5, "T_ID_MALFORMED"],
-    [6, "REG_NO_MALFORMED"],
+    [5, "T_ID_INVALID"],
+    [6, "REG_NO_INVALID"],
     [7, "IDENTIFIER_MISSING"],
-    [8, "ROW_MALFORMED"],
+    [8, "COLUMN_COUNT"],
     [9, null],
     [10, null],
     [11, null],
     [12, null],
-    [15, "REG_NO_MALFORMED"],
+    [15, "REG_NO_INVALID"],
   ]);
   for (const text of [stdout, stderr, await readFile(out, "utf8"), (await roster(csv)).stdout]) {
     expect(text).not.toContain(nin);
     expect(text).not.toContain("1234567890");
   }
+});
+
+test("says of a value what an import says of it", async () => {
+  const csv = ["reg_no,t_id,nin", "A/B,,", ",0,", ',"1,234,567",', ",,12345678901.0", ",,1"].join("\n");
+  const { results } = await rows(csv);
+  const codes = ["REG_NO_INVALID", "T_ID_INVALID", "SPREADSHEET_DAMAGE", "SPREADSHEET_DAMAGE", "NIN_INVALID"];
+  expect(results.map(({ error }: { error: string }) => error)).toEqual(codes);
 });
 
 test("--out writes the rows for its owner alone, with no formula in them, and only the sum on the screen", async () => {

@@ -8,7 +8,7 @@ import { canonicalRegNo, maxTId, type Teacher } from "../teachers.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
 /** A cell's value, or why it is none. */
-export type Read<T> = { readonly value: T } | { readonly code: RejectionCode | WarningCode };
+export type Read<T, Code = RejectionCode | WarningCode> = { readonly value: T } | { readonly code: Code };
 
 /** What a spreadsheet makes of a long number: 2.3E+10, 12345678901.0, 1,234,567 or a leading apostrophe. */
 const damagedNumber = /^[+-]?\d+([.,]\d+)?e[+-]?\d+$|^\d+[.,]0+$|^\d{1,3}([.,]\d{3})+$|^'\d/i;
@@ -35,21 +35,21 @@ export function readText(cell: string, maxLength: number): Read<string | null> {
   return holdsPersonalData(text) ? { code: "PERSONAL_DATA" } : { value: text };
 }
 
-export function readRegNo(cell: string): Read<string> {
+export function readRegNo(cell: string): Read<string, RejectionCode> {
   const regNo = canonicalRegNo(cell);
   // Whoever searches for a term with an @ looks for an address.
   if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
 
-export function readTId(cell: string): Read<number | null> {
+export function readTId(cell: string): Read<number | null, RejectionCode> {
   if (cell === "") return { value: null };
   if (damagedNumber.test(cell)) return { code: "SPREADSHEET_DAMAGE" };
   const tId = Number(cell);
   return /^\d+$/.test(cell) && tId > 0 && tId <= maxTId ? { value: tId } : { code: "T_ID_INVALID" };
 }
 
-export function readNin(cell: string): Read<string | null> {
+export function readNin(cell: string): Read<string | null, RejectionCode> {
   if (cell === "") return { value: null };
   if (ninPattern.test(cell)) return { value: cell };
   return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
