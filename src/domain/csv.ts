@@ -15,7 +15,7 @@ export class CsvError extends Error {
   }
 }
 
-export type CsvOptions = {
+type CsvOptions = {
   /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
   readonly maxRecordBytes: number;
   /**

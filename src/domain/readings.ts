@@ -32,7 +32,7 @@ export type Readings = {
 /** The last readings, and whether they could not be renewed; null before the first. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
 
-export type ReadingsDependencies = {
+type ReadingsDependencies = {
   readonly quotaStore: Pick<QuotaStore, "windows">;
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;

@@ -12,7 +12,7 @@ import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
  * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too
  * has the same code here.
  */
-export type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
+type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
 /** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
 export type RosterRow = {
@@ -29,7 +29,7 @@ export type RosterRow = {
 };
 
 /** The identifying columns, in the order in which they count. */
-export const rosterColumns = ["reg_no", "t_id", "nin"] as const;
+const rosterColumns = ["reg_no", "t_id", "nin"] as const;
 type RosterColumn = (typeof rosterColumns)[number];
 
 /** Where each identifying column stands, and how many columns there are. */

@@ -11,7 +11,7 @@ import type { TeacherStore } from "./teacher-store.ts";
 export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 
 /** What the export cannot hold, so that whoever answers the person can say so. */
-export const exportNotes: readonly string[] = [
+const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
   "The public look-up keeps no record of who was looked up.",
   "Answers to partners' calls with an Idempotency-Key are kept for 72 hours, to be repeated; they hold the same envelopes.",

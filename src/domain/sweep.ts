@@ -10,7 +10,7 @@ const chunkRows = 50;
 const maxWaitMs = 60_000;
 
 /** What a sweep did: licences that ended, licences that began, and the events that told of them. */
-export type SweepResult = {
+type SweepResult = {
   readonly date: CalendarDate;
   readonly expired: number;
   readonly started: number;

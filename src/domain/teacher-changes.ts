@@ -22,7 +22,7 @@ export type TeacherAction = Extract<
   "revoke" | "reinstate" | "deactivate" | "reactivate"
 >;
 
-export type ChangeDependencies = {
+type ChangeDependencies = {
   readonly teachers: TeacherStore;
   readonly calendar: Calendar;
   readonly clock: Clock;

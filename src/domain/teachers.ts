@@ -103,8 +103,6 @@ export const teacherFields = {
   updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
 } as const satisfies { [F in keyof StoredTeacher]: FieldOf<F> };
 
-export type TeacherField = { [F in keyof StoredTeacher]: FieldOf<F> }[keyof StoredTeacher];
-
 /** The fields that an import or a command sets. */
 export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(
   (field): field is keyof TeacherContent => teacherFields[field].isContent,

@@ -14,7 +14,7 @@ import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, S
 /** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
 const maxAttempts = 5;
 
-export type ApplyDependencies = {
+type ApplyDependencies = {
   readonly teachers: TeacherStore;
   readonly imports: ImportStore;
   readonly staging: Staging;

@@ -20,7 +20,7 @@ import type { Duplicate, ImportCounts, Staging } from "./store.ts";
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;
 
-export type CheckDependencies = {
+type CheckDependencies = {
   readonly teachers: TeacherStore;
   readonly staging: Staging;
   readonly today: CalendarDate;

@@ -55,7 +55,7 @@ export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable
  * @throws TvsError INPUT_UNREADABLE, naming the line, when CSV is not UTF-8, holds NUL or is not well-formed, or
  *   when a file has no line of NDJSON; the message never repeats what was read
  */
-export async function* readRows(
+async function* readRows(
   input: ImportInput,
   options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
 ): AsyncGenerator<RawRow[]> {

@@ -4,7 +4,7 @@ import type { Holdings } from "../teacher-store.ts";
  * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
  * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
  */
-export const rejectionCodes = {
+const rejectionCodes = {
   COLUMN_COUNT:
     "the row has more or fewer cells than the header; look for a comma that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
   ROWS_IN_A_CELL:
@@ -39,7 +39,7 @@ export const rejectionCodes = {
 } as const;
 
 /** Remarks: the row is applied. */
-export const warningCodes = {
+const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
   EMAIL_INVALID: "the e-mail address cannot be read; the teacher has none on file now",
   PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
