@@ -172,7 +172,7 @@ function findContradiction(result: JsonObject): string | null {
  * @param value the `result` claim
  * @returns one sentence, or null when it is a well-formed EligibilityResult (unknown members are ignored)
  */
-function findResultProblem(value: JsonValue | undefined): string | null {
+export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
   if (broken !== undefined) return `The signed result's member ${broken} is missing or malformed.`;

@@ -1,9 +1,9 @@
 import { hexOf } from "../domain/import/patch.ts";
 import type { ImportWrite } from "../domain/import/store.ts";
-import type { HistoryEntry } from "../domain/teacher-store.ts";
 import type { RowsTarget, Statement, Value } from "./driver/driver.ts";
 import { eventsOf } from "./events.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
+import { historyColumns, historyValues } from "./teacher-history.ts";
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
@@ -84,14 +84,7 @@ const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, re
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
 
-const historyTarget: RowsTarget = {
-  table: "history",
-  // biome-ignore format: a table of names reads better in rows
-  columns: [
-    "teacher_id", "at", "action", "actor", "reason", "license_from", "license_to", "certificate_from",
-    "certificate_to", "active_from", "active_to",
-  ],
-};
+const historyTarget: RowsTarget = { table: "history", columns: historyColumns };
 
 function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   const [first] = writes;
@@ -106,17 +99,10 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   if (areNewcomers && action !== undefined && actor !== undefined)
     return [{ sql: newcomersHistory, args: [action, actor, reason ?? null, first.id, last.id] }];
   const entries = writes.flatMap(({ id, history: entry }) => (entry === null ? [] : [{ id, entry }]));
-  return rowsStatement(historyTarget, entries.map(historyValues));
-}
-
-function historyValues({ id, entry }: { id: number; entry: HistoryEntry }): unknown[] {
-  const { at, action, actor, reason, before, after } = entry;
-  const sides = [
-    [before?.license, after.license],
-    [before?.certificate, after.certificate],
-    [before?.active, after.active],
-  ];
-  return [id, at, action, actor, reason, ...sides.flat().map((side) => jsonable(side ?? null))];
+  return rowsStatement(
+    historyTarget,
+    entries.map(({ id, entry }) => [id, ...historyValues(entry).map(jsonable)]),
+  );
 }
 
 function valueAt(column: string, place: number): string {

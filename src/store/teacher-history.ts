@@ -3,23 +3,39 @@
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry } from "../domain/teacher-store.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
-import type { Row, Statement } from "./driver/driver.ts";
+import type { Row, Statement, Value } from "./driver/driver.ts";
 import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 
+/** The columns behind the teacher's id, each with what is written into it. */
+const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
+  at: ({ at }) => at,
+  action: ({ action }) => action,
+  actor: ({ actor }) => actor,
+  reason: ({ reason }) => reason,
+  license_from: ({ before }) => before?.license ?? null,
+  license_to: ({ after }) => after.license,
+  certificate_from: ({ before }) => before?.certificate ?? null,
+  certificate_to: ({ after }) => after.certificate,
+  active_from: ({ before }) => before?.active ?? null,
+  active_to: ({ after }) => after.active,
+};
+
+export const historyColumns = ["teacher_id", ...Object.keys(written)];
+
+/** What {@link historyColumns} hold behind the teacher's id. */
+export function historyValues(entry: HistoryEntry): Value[] {
+  return Object.values(written).map((read) => read(entry));
+}
+
 /** Runs only if the statement before it, the change itself, changed a row. */
-const insertHistory = `INSERT INTO history (teacher_id, at, action, actor, reason,
-    license_from, license_to, certificate_from, certificate_to, active_from, active_to)
-  SELECT (SELECT id FROM teachers WHERE reg_no = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE changes() = 1`;
+const insertHistory = `INSERT INTO history (${historyColumns.join(", ")})
+  SELECT (SELECT id FROM teachers WHERE reg_no = ?), ${Object.keys(written)
+    .map(() => "?")
+    .join(", ")}
+  WHERE changes() = 1`;
 
 export function historyStatement(regNo: string, entry: HistoryEntry): Statement {
-  const { before, after } = entry;
-  // biome-ignore format: the order of the columns
-  const args = [
-    regNo, entry.at, entry.action, entry.actor, entry.reason,
-    before?.license ?? null, after.license, before?.certificate ?? null, after.certificate,
-    before?.active ?? null, after.active,
-  ];
-  return { sql: insertHistory, args };
+  return { sql: insertHistory, args: [regNo, ...historyValues(entry)] };
 }
 
 export function historyEntry(row: Row): HistoryEntry {

@@ -15,7 +15,7 @@ export const maxLostPercent = 2;
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
 const defaultMaxChunkRows = 8_000;
 
-type ImportDependencies = {
+export type ImportDependencies = {
   readonly teachers: TeacherStore;
   readonly imports: ImportStore;
   readonly blindIndex: BlindIndex;
