@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import DataLoader from "dataloader";
 import type { TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
-import type { StoredTeacher, Teacher, TeacherKey, UniqueKey } from "../domain/teachers.ts";
+import type { StoredTeacher, Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
@@ -61,12 +61,40 @@ const lookupsOfMany: Readonly<Record<UniqueKey["by"], string>> = {
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
-/** The register: reads of one teacher by a key, and changes with their history and events. */
+/** The store of teachers: reads by a key, and changes with their history and events. */
 export function createTeacherStore(driver: Driver): TeacherStore {
-  async function findStored(key: TeacherKey): Promise<StoredTeacher | null> {
-    return only(await driver.query(storedLookups[key.by], [key.value]), storedTeacher);
-  }
+  return {
+    ...createTeacherReader(driver),
+    ...createImportReads(driver),
+    ...createCalendarReads(driver),
+    findStored: async (key) => only(await driver.query(storedLookups[key.by], [key.value]), storedTeacher),
+    async apply(writes) {
+      const acts = writes.map(writeStatements);
+      const rows = await driver.batch(acts.flat());
+      let offset = 0;
+      return acts.map((act) => {
+        const applied = (rows[offset]?.length ?? 0) === 1;
+        offset += act.length;
+        return applied;
+      });
+    },
+    async history(teacherId) {
+      const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
+      return rows.map(historyEntry);
+    },
+    async events(teacherId) {
+      const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
+      return rows.map((row) => ({
+        eventId: text(row, "event_id"),
+        eventType: text(row, "event_type") as EventType,
+        occurredAt: integer(row, "occurred_at"),
+        body: text(row, "body"),
+      }));
+    },
+  };
+}
 
+function createTeacherReader(driver: Driver): TeacherReader {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null> {
     return only(await driver.query(lookups[by], [value]), teacherOf);
   }
@@ -91,10 +119,14 @@ export function createTeacherStore(driver: Driver): TeacherStore {
     batchScheduleFn: setImmediate,
   });
 
+  return { find: (key) => (isUnique(key) ? batched.load(key) : findNow(key)), findEach };
+}
+
+/** What an import compares an extract with. */
+function createImportReads(
+  driver: Driver,
+): Pick<TeacherStore, "findMany" | "ownersOfTIds" | "ownersOfNins" | "isEmpty" | "countHoldings"> {
   return {
-    find: (key) => (isUnique(key) ? batched.load(key) : findNow(key)),
-    findEach,
-    findStored,
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(storedTeacher);
@@ -111,29 +143,26 @@ export function createTeacherStore(driver: Driver): TeacherStore {
       const rows = await driver.query(sql, [JSON.stringify(hex)]);
       return rows.map((row) => ({ value: bytes(row, "nin_index"), regNo: text(row, "reg_no") }));
     },
-    async apply(writes) {
-      const acts = writes.map(writeStatements);
-      const rows = await driver.batch(acts.flat());
-      let offset = 0;
-      return acts.map((act) => {
-        const applied = (rows[offset]?.length ?? 0) === 1;
-        offset += act.length;
-        return applied;
-      });
+    async isEmpty() {
+      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
-    async history(teacherId) {
-      const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      return rows.map(historyEntry);
+    async countHoldings(today) {
+      const sql = `SELECT count(license_revoked_on) AS revocations,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
+        count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
+      const [row = {}] = await driver.query(sql, [today]);
+      return {
+        validLicenses: integer(row, "licenses"),
+        verifiedCertificates: integer(row, "certificates"),
+        revocations: integer(row, "revocations"),
+      };
     },
-    async events(teacherId) {
-      const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      return rows.map((row) => ({
-        eventId: text(row, "event_id"),
-        eventType: text(row, "event_type") as EventType,
-        occurredAt: integer(row, "occurred_at"),
-        body: text(row, "body"),
-      }));
-    },
+  };
+}
+
+/** What the calendar has changed and partners were not told yet. */
+function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar" | "countDue"> {
+  return {
     async dueByCalendar(today, limit) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
@@ -148,20 +177,6 @@ export function createTeacherStore(driver: Driver): TeacherStore {
         + (SELECT count(*) FROM teachers WHERE ${begunBy}) AS n`;
       const [row] = await driver.query(sql, [today, today]);
       return row === undefined ? 0 : integer(row, "n");
-    },
-    async isEmpty() {
-      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
-    },
-    async countHoldings(today) {
-      const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
-        count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
-      const [row = {}] = await driver.query(sql, [today]);
-      return {
-        validLicenses: integer(row, "licenses"),
-        verifiedCertificates: integer(row, "certificates"),
-        revocations: integer(row, "revocations"),
-      };
     },
   };
 }
