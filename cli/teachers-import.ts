@@ -124,7 +124,7 @@ async function readToEnd(entry: URL, file: string, told: (bytes: number) => void
  * leaves there names teachers, but not their NINs: the master key is in memory alone.
  */
 function throwAwayRegister(config: Config): Config {
-  note(`${noRegister(config).message}; this is what a new one would take`);
+  note(`${noRegister(config).message}; this is what a new one would contain`);
   const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
   process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const)

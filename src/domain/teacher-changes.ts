@@ -80,7 +80,7 @@ export function checkReason(text: string): string {
 }
 
 /**
- * Changes the standing of a teacher: the record, its history and its events in one commit, or nothing.
+ * Changes the status of a teacher: the record, its history and its events in one commit, or nothing.
  *
  * The change is bound to the version of the record that it was decided on. When another change comes
  * between, it is decided again on what is there now, so that none is lost and none is announced twice.

@@ -7,6 +7,7 @@ import { historyColumns, historyValues } from "./teacher-history.ts";
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
+
 /**
  * A whole chunk in a handful of statements, whatever its size: the rows travel as JSON texts, which are small and
  * quick to hand to another thread.
@@ -61,7 +62,7 @@ function rowsStatement(insert: RowsTarget, rows: readonly (readonly unknown[])[]
 
 /**
  * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
- * its value stays, and those of the blind indexes are the dearest: every one is another page of the disk.
+ * its value stays, and the indexes of blind indexes cost most: each entry is on another page of the disk.
  */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
@@ -79,7 +80,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return [{ sql, args: [JSON.stringify(rows)] }];
 }
 
-/** What is to be told of a newcomer stands in the record itself: nothing was before it. */
+/** The history of newcomers, taken from their records: nothing was before them. */
 const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;

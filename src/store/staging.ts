@@ -14,7 +14,7 @@ const cacheKib = 8_000;
 const filterBytes = 32 * 1024 * 1024;
 
 const schema = [
-  // Rows lie here by the chunk, as two texts that SQLite need not look into: what the changing ones set, and by
+  // Rows are kept by the chunk, as two texts that SQLite need not look into: what the changing ones set, and by
   // what each row of the chunk names its teacher.
   `CREATE TABLE chunks (
     last_seq INTEGER PRIMARY KEY,

@@ -50,7 +50,7 @@ type Tally = {
 };
 
 /**
- * Compares every row of an extract with the rows before it and with the register, and lays those that stand into
+ * Compares every row of an extract with the rows before it and with the register, and puts those that stand into
  * the staging area. Nothing is changed.
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
  */

@@ -43,7 +43,7 @@ export function applyPatch(
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** A revocation is whoever's who set its date last. */
+/** The revocation after a row. It belongs to whoever set its date last. */
 function revocationAfter(
   before: StoredTeacher | null,
   { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
