@@ -1,4 +1,4 @@
-/** Reads the files, folders and streams that `tvs verify` is given, whatever their size. */
+/** The input of `tvs verify`: files, folders and streams of any size. */
 
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export type Source =
 /** Whole lines of a large input, to be judged by themselves: all of a buffer, which nothing else uses. */
 export type LineBlock = { readonly bytes: Uint8Array<ArrayBuffer>; readonly linesBefore: number };
 
-/** Some candidates, to be used up before the next ones are asked for, or some lines. */
+/** Some envelopes, to be used up before the next ones are asked for, or some lines. */
 export type Block = { readonly items: Iterable<EnvelopeItem> } | LineBlock;
 
 const mebibyte = 1024 * 1024;

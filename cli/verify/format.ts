@@ -1,4 +1,4 @@
-/** Writes verifications for people and for programs. Nothing unsigned but file names and key ids appears. */
+/** Verifications as text, for people and for programs. Nothing unsigned but file names and key ids appears. */
 
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
@@ -69,7 +69,7 @@ function checksJson({ checks, valid }: Verification): string {
  * @param verification the verdict
  * @param location where the envelope stood
  */
-export function formatJson(verification: Verification, { file, place }: Location): string {
+function formatJson(verification: Verification, { file, place }: Location): string {
   const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
   const { line, index } = place;
   return (
@@ -141,7 +141,7 @@ function explain({ reason, checks }: Verification): string {
  * @param location where the envelope stood
  * @param color whether the terminal shows colours
  */
-export function formatHuman(verification: Verification, location: Location, color: boolean): string {
+function formatHuman(verification: Verification, location: Location, color: boolean): string {
   const { verdict, reason, result } = verification;
   const isGenuine = verdict === "valid";
   // Green would be taken for the answer's colour when the answer is no.

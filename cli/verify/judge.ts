@@ -53,7 +53,7 @@ function judgeItem(item: EnvelopeItem, options: SyncVerifyOptions): Verification
   return "refusal" in item ? unopened(item.refusal) : verifyEnvelopeSync(item.value, options);
 }
 
-/** The candidates in one line: mostly one, which is then read only once. */
+/** The envelopes in one line: mostly one, which is then read only once. */
 function readLine(bytes: Uint8Array, lineBefore: number): Iterable<EnvelopeItem> {
   const text = decodeUtf8(bytes);
   return text !== null && endsAsEnvelope(text)

@@ -21,7 +21,7 @@ const mebibyte = 1024 * 1024;
 export const pictureLimits: PictureLimits = { deadlineMs: 30_000, growthBytes: 408 * mebibyte };
 const watchMs = 10;
 
-export type PictureThread = {
+type PictureThread = {
   /** What the codes of this file and of those before it say, or why they say nothing. The bytes are given away. */
   read(bytes: Uint8Array): Promise<PictureAnswer>;
   /** Ends the thread without waiting: a native call in it may go on for a while, until the process ends. */

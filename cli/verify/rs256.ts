@@ -7,7 +7,7 @@ import type { SyncVerifyOptions } from "../../src/partner/verify-envelope.ts";
 import { knownInput, knownKey, knownSignature } from "../../src/signing/known-answer.ts";
 import { findLibcrypto, openLibcrypto, type VerifyingKey } from "../../src/signing/libcrypto.ts";
 
-export type VerifySignatureSync = SyncVerifyOptions["verifySignature"];
+type VerifySignatureSync = SyncVerifyOptions["verifySignature"];
 
 /** The key of each vetted JWK, made once: making it costs more than a verification. */
 function keptFor<Key>(make: (jwk: RsaPublicJwk) => Key): (jwk: RsaPublicJwk) => Key {

@@ -1,4 +1,4 @@
-/** What `tvs verify` needs to know: from flags, from a saved profile, from the environment, in this order. */
+/** The settings of `tvs verify`: from flags, from a saved profile, from the environment, in this order. */
 
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -21,7 +21,7 @@ export type Profile = {
 };
 
 /** The flags as they were given; `profile` names a saved one. */
-export type VerifyFlags = {
+type VerifyFlags = {
   jwks?: string | undefined;
   keyHistory?: string | undefined;
   anchor?: string | undefined;

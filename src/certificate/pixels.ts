@@ -12,7 +12,7 @@ export const maxSide = 3000;
 export const maxFileBytes = 20 * 1024 * 1024;
 
 /** What a file is by its first bytes; its name may say anything. */
-export type FileKind = "pdf" | "png" | "jpeg" | "image" | "text" | "other";
+type FileKind = "pdf" | "png" | "jpeg" | "image" | "text" | "other";
 
 const signatures: readonly (readonly [FileKind, number, readonly number[]])[] = [
   ["png", 0, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],

@@ -4,7 +4,7 @@
  */
 
 /** What the one header of a PNG says, and the data that belong to it, still packed. */
-export type PngHeader = {
+type PngHeader = {
   readonly pixels: number;
   readonly isInterlaced: boolean;
   /** The most that the data can unpack to when they are those of such a picture. */

@@ -1,3 +1,5 @@
+/** The operator's console and the metrics over HTTP. */
+
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { html } from "hono/html";
@@ -11,7 +13,7 @@ import { consoleStyle } from "./console-style.ts";
 import { type AdminEnv, guarded } from "./guard.ts";
 import { type Opening, type Sessions, sessionLifeMs } from "./sessions.ts";
 
-export type AdminOptions = {
+type AdminOptions = {
   readonly sources: ConsoleSources;
   readonly exposition: Exposition;
   readonly sessions: Sessions;

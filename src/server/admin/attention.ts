@@ -1,10 +1,12 @@
+/** What on the console needs an operator's attention. */
+
 import { rotationOf } from "../../domain/keys.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { count, moment, percent, span } from "./format.ts";
 
 /** Something that an operator should see to, and the command that does it or shows more. */
-export type Concern = {
+type Concern = {
   readonly level: "bad" | "warn";
   readonly text: string;
   readonly command: string | null;

@@ -1,9 +1,11 @@
+/** The charts of the last quarter of an hour. */
+
 import { html, raw } from "hono/html";
 import { maxPoints, type Point, sampleMs } from "../../metrics/history.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { figure } from "./format.ts";
+import type { Markup } from "./markup.ts";
 
-type Markup = ReturnType<typeof html>;
 type SeriesKey = Exclude<keyof Point, "at">;
 type Chart = {
   readonly id: string;

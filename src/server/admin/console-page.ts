@@ -1,3 +1,5 @@
+/** The console's page, made of its sections. */
+
 import { html, raw } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import type { ConsoleState } from "./console-state.ts";

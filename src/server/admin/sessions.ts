@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
 import type { Secrets } from "../../domain/secrets.ts";
 
-/** A working day; afterwards another link is needed. */
+/** How long a browser stays signed in: a working day; afterwards another link is needed. */
 export const sessionLifeMs = 12 * 3_600_000;
 /** Browsers that may be signed in at once; one more, and the oldest is signed out. */
 const maxSessions = 32;

@@ -1,3 +1,5 @@
+/** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports. */
+
 import { html } from "hono/html";
 import type { PartnerBacklog } from "../../domain/deliveries.ts";
 import type { ImportRecord } from "../../domain/import/store.ts";

@@ -1,3 +1,5 @@
+/** The console's sections on what the service did: figures, answers, requests, refusals. */
+
 import { html } from "hono/html";
 import { percentileMs } from "../../metrics/latency.ts";
 import { answerOperations } from "../../metrics/work.ts";

@@ -1,3 +1,5 @@
+/** The commands, programs and tables that the getting-started page shows. */
+
 import receiverJava from "../../../data/receivers/Receiver.java" with { type: "text" };
 import receiverGo from "../../../data/receivers/receiver.go" with { type: "text" };
 import receiverMjs from "../../../data/receivers/receiver.mjs" with { type: "text" };

@@ -1,3 +1,5 @@
+/** The answer of the public look-up in words. */
+
 import { html, raw } from "hono/html";
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
 import { type TermKind, termKind } from "../../domain/search-term.ts";

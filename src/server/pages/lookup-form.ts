@@ -1,3 +1,5 @@
+/** The form of the public look-up, and what is entered into it. */
+
 import { html } from "hono/html";
 import { maxTermLength, type TermKind, termKind } from "../../domain/search-term.ts";
 import type { Markup } from "./shell.ts";

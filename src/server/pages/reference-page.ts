@@ -1,3 +1,5 @@
+/** The API reference, rendered by Swagger UI. */
+
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { Live } from "../../domain/live.ts";

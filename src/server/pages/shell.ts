@@ -1,3 +1,5 @@
+/** The frame of every page: head, header, footer, and the headers that protect it. */
+
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
@@ -69,7 +71,7 @@ export function languageOf(c: Context): Language {
 }
 
 /** The relative way from a page to the top: `/v1/a/b` is two folders down. */
-export function toTop(path: string): string {
+function toTop(path: string): string {
   return "../".repeat(Math.max(0, path.split("/").length - 2)) || "./";
 }
 

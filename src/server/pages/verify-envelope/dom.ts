@@ -1,4 +1,4 @@
-/** Builds and finds elements. All text goes in as text, so nothing that is pasted can become markup. */
+/** Elements of the page, built and found. All text goes in as text, so nothing that is pasted can become markup. */
 
 type Child = Node | string | null | undefined | readonly Child[];
 type Attributes = Readonly<Record<string, string | boolean>>;

@@ -16,7 +16,7 @@ type Words = EnvelopeTexts["problems"];
 type OpenedFile = { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
 
 /** Where the page's further scripts lie; they are loaded when somebody opens a picture. */
-export type ScriptAddresses = { readonly scanner: string; readonly pdf: string };
+type ScriptAddresses = { readonly scanner: string; readonly pdf: string };
 
 /** The same as `tvs verify --qr`. How much memory a picture takes, only the limits of its size bound here. */
 const deadlineMs = 30_000;

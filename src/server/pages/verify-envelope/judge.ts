@@ -1,4 +1,4 @@
-/** Judges envelopes with the partner library, the same as `tvs verify` uses. */
+/** The verdict on an envelope, by the partner library that `tvs verify` uses as well. */
 
 import { type EnvelopeItem, readEnvelopes } from "../../../partner/input.ts";
 import type { KeySet } from "../../../partner/key-set.ts";
@@ -9,7 +9,7 @@ import { verifyEnvelope } from "../../../partner/verify-envelope.ts";
 import type { Given } from "./files.ts";
 
 /** Either may be empty: then it is not compared. */
-export type Expected = { readonly issuer: string; readonly audience: string };
+type Expected = { readonly issuer: string; readonly audience: string };
 
 export type Judged = {
   readonly name: string | null;

@@ -1,4 +1,4 @@
-/** Brings the public keys: from this service, by the only two requests that the page ever makes, or as pasted. */
+/** The public keys: from this service, by the only two requests that the page ever makes, or as pasted. */
 
 import { createKeySet, type KeySet } from "../../../partner/key-set.ts";
 import { maybeById } from "./dom.ts";

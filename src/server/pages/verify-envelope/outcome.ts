@@ -1,4 +1,4 @@
-/** Shows what was found: the verdict in words first, then the signed values, what was changed, and every check. */
+/** What was found, as the page shows it: the verdict in words first, then the signed values, what was changed, and every check. */
 
 import type { EligibilityResult } from "../../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";

@@ -1,4 +1,4 @@
-/** Checks a received webhook delivery with the partner library, and shows what was found. */
+/** The check of a received webhook delivery, by the partner library, and what the page shows of it. */
 
 import {
   verifyWebhook,
