@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Operator } from "../../cli/open.ts";
+import { sleep } from "../harness/eventually.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { quantile } from "./figures.ts";
 import { runLoad } from "./load.ts";
@@ -11,7 +12,6 @@ import {
   noticeMs,
   openStores,
   serve,
-  sleep,
   startReceiver,
   subscribe,
   withCleanup,

@@ -1,4 +1,5 @@
 import type { Operator } from "../../cli/open.ts";
+import { sleep } from "../harness/eventually.ts";
 import type { Bench } from "./bench.ts";
 import { quantile } from "./figures.ts";
 import { cpuSeconds } from "./machine.ts";
@@ -11,7 +12,6 @@ import {
   noticeMs,
   openStores,
   serve,
-  sleep,
   startReceiver,
   subscribe,
   withCleanup,

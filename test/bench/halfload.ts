@@ -1,9 +1,10 @@
 import { programWords } from "../blackbox/program.ts";
+import { sleep } from "../harness/eventually.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { type LoadPlan, runLoad } from "./load.ts";
 import { type ServedRegister, serveRegister, writeExtract } from "./register.ts";
-import { type Cleanup, makeFolder, sleep, withCleanup } from "./world.ts";
+import { type Cleanup, makeFolder, withCleanup } from "./world.ts";
 
 const connections = 64;
 

@@ -1,9 +1,10 @@
 import { programWords, startService } from "../blackbox/program.ts";
+import { sleep } from "../harness/eventually.ts";
 import type { Bench } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { memoryMb } from "./machine.ts";
 import { makeRegister } from "./register.ts";
-import { sleep, withCleanup } from "./world.ts";
+import { withCleanup } from "./world.ts";
 
 /** How long the program takes to start, on files that the system has read before, and what it then holds. */
 export const startBench: Bench = (options) =>

@@ -4,7 +4,9 @@
  * request that would have come meanwhile. It speaks HTTP over plain sockets, since it shares the cores with what it
  * measures. Its plan is one JSON argument; SIGTERM ends it early.
  */
+
 import { connect, type Socket } from "node:net";
+import { sleep } from "../harness/eventually.ts";
 import { quantile } from "./figures.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 import { randomRequest } from "./requests.ts";
@@ -77,8 +79,6 @@ function finish(connection: Connection, isGood: boolean): void {
   else send(connection, dueMs);
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 await Promise.all(Array.from({ length: plan.connections }, open));
 const startMs = performance.now();
 countedFromMs = startMs + leadInMs;
@@ -86,14 +86,14 @@ let endMs = countedFromMs + plan.seconds * 1000;
 process.on("SIGTERM", () => {
   endMs = Math.min(endMs, performance.now());
 });
-for (let sent = 0; performance.now() < endMs; await pause(1)) {
+for (let sent = 0; performance.now() < endMs; await sleep(1)) {
   // The timer ticks in milliseconds, and so does the plan.
   const due = () => startMs + Math.floor((sent * 1000) / plan.perSecond);
   for (; due() <= performance.now(); sent++) dispatch(due());
 }
 const seconds = (performance.now() - countedFromMs) / 1000;
 // What is not answered ten seconds after the end has failed.
-for (let left = 1_000; left > 0 && underWay + waiting.length > 0; left--) await pause(10);
+for (let left = 1_000; left > 0 && underWay + waiting.length > 0; left--) await sleep(10);
 failed += underWay + waiting.length;
 const result: LoadResult = {
   requests: latenciesMs.length,

@@ -95,7 +95,3 @@ export const noticeMs = 400;
 export function hold({ stores: { settings } }: Operator, isHeld: boolean): Promise<void> {
   return settings.write({ hold_webhooks: String(isHeld) });
 }
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, patienceMs } from "./program.ts";
+import { eventually } from "../harness/eventually.ts";
+import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, type World } from "./world.ts";
 

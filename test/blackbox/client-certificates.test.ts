@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { makeCertificate, type TestCertificate } from "../certificates.ts";
+import { eventually, withinOneSecond } from "../harness/eventually.ts";
 import { openClient } from "../server/http/raw-client.ts";
 import type { Envelope } from "./contract.ts";
-import { eventually, makeFolder, patienceMs, run, withinOneSecond } from "./program.ts";
+import { makeFolder, patienceMs, run } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
 

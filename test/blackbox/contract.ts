@@ -14,6 +14,9 @@ export const purposes = [
 ] as const;
 export type Purpose = (typeof purposes)[number];
 
+/** An id that the service gives: of a request, a verification, an event, a delivery. */
+export const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
 
 export type License = {

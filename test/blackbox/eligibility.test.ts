@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type EligibilityResult, type Envelope, type License, type Purpose, purposes } from "./contract.ts";
+import {
+  type EligibilityResult,
+  type Envelope,
+  type License,
+  type Purpose,
+  purposes,
+  uuid,
+} from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { patienceMs } from "./program.ts";
 import { dateIn, daysBetween, type Row, type TeacherName, teachers } from "./registry.ts";
@@ -156,7 +163,7 @@ describe("envelope", () => {
     }
     expect(headers.get("Cache-Control")).toBe("no-store");
     expect(headers.get("Content-Type")).toMatch(/^application\/json\b/);
-    expect(headers.get("X-Request-Id")).toBeTruthy();
+    expect(headers.get("X-Request-Id")).toMatch(uuid);
     expect(Math.abs(Date.parse(envelope.verifiedAt) - Date.now())).toBeLessThan(60_000);
   });
 

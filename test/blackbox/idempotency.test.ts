@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { untilAnswer } from "../harness/eventually.ts";
 import type { Batch, Envelope, Problem } from "./contract.ts";
 import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
@@ -141,11 +142,10 @@ describe("the key with something else", () => {
     const original = await check(question, key, caller);
     const { apiKey } = await world.tvsJson<{ apiKey: string }>("partners", "key", "issue", caller.id);
     const headers = { Authorization: `Bearer ${apiKey}`, "Idempotency-Key": key };
-    let response = await caller.post("/eligibility-check", question, headers);
-    for (let i = 0; i < 40 && response.status === 401; i++) {
-      await Bun.sleep(25);
-      response = await caller.post("/eligibility-check", question, headers);
-    }
+    const response = await untilAnswer(
+      () => caller.post("/eligibility-check", question, headers),
+      ({ status }) => status !== 401,
+    );
     expect(response.headers.get("Idempotent-Replayed")).toBe("true");
     expect(await response.text()).toBe(original.text);
   });
@@ -197,11 +197,10 @@ describe("what is not stored", () => {
     const late = freshKey();
     expect((await check(otherQuestion, late, caller)).status).toBe(429);
     await world.tvs("partners", "set", caller.id, "--per-day", "10");
-    let again = await check(otherQuestion, late, caller);
-    for (let i = 0; i < 40 && again.status === 429; i++) {
-      await Bun.sleep(25);
-      again = await check(otherQuestion, late, caller);
-    }
+    const again = await untilAnswer(
+      () => check(otherQuestion, late, caller),
+      ({ status }) => status !== 429,
+    );
     expect([again.status, again.replayed]).toEqual([200, null]);
     expect(await attestedBy(caller)).toBe(2);
   });

@@ -1,9 +1,10 @@
 /** A world whose signing keys a test turns, and what it looks at them with. */
 import { expect } from "bun:test";
 import jsonwebtoken from "jsonwebtoken";
+import { withinOneSecond } from "../harness/eventually.ts";
 import type { Envelope, Health, Jwk, KeyInfo } from "./contract.ts";
 import { fetchJwks, publicKeyOf } from "./jws.ts";
-import { run, withinOneSecond } from "./program.ts";
+import { run } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, issuer, readJson } from "./world.ts";
 

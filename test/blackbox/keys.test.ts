@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import jsonwebtoken from "jsonwebtoken";
+import { withinOneSecond } from "../harness/eventually.ts";
 import type { Health, KeyInfo } from "./contract.ts";
 import { fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf } from "./key-ring.ts";
-import { patienceMs, withinOneSecond } from "./program.ts";
+import { patienceMs } from "./program.ts";
 import { api, issuer, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);

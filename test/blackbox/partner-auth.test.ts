@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { makeCertificate } from "../certificates.ts";
+import { eventually, withinOneSecond } from "../harness/eventually.ts";
 import type { Envelope, Problem } from "./contract.ts";
-import { eventually, patienceMs, withinOneSecond } from "./program.ts";
+import { uuid } from "./contract.ts";
+import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
 
@@ -58,7 +60,7 @@ describe("without a valid credential", () => {
     const body = await readJson<Problem>(response);
     expect(Object.keys(body)).toEqual(["statusCode", "message"]);
     expect(body.statusCode).toBe(401);
-    expect(response.headers.get("X-Request-Id")).toBeTruthy();
+    expect(response.headers.get("X-Request-Id")).toMatch(uuid);
   });
 
   test("a path or method that does not exist is told before the credential is asked for", async () => {

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sleep } from "../harness/eventually.ts";
 
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
 export const patienceMs = 60_000;
@@ -172,28 +173,6 @@ function collect(stream: ReadableStream<Uint8Array>) {
 export async function makeFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "tvs-blackbox-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
-}
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/**
- * Waits until something holds, for at most `timeoutMs`; it is asked once more after that time has passed, so a slow
- * machine makes the answer later, never wrong.
- */
-export async function eventually(holds: () => Promise<boolean>, timeoutMs: number): Promise<boolean> {
-  const end = performance.now() + timeoutMs;
-  while (performance.now() < end) {
-    if (await holds()) return true;
-    await sleep(25);
-  }
-  return holds();
-}
-
-/** What a command changes, a running service honours within one second (decisions, The program). */
-export function withinOneSecond(holds: () => Promise<boolean>): Promise<boolean> {
-  return eventually(holds, 1_000);
 }
 
 /** Waits for the next minute of the clock when this one has fewer than `seconds` left: quotas begin anew with it. */

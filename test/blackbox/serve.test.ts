@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
+import { until } from "../harness/eventually.ts";
 import type { Health } from "./contract.ts";
 import { patienceMs, run, type Service, startService } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
@@ -172,11 +173,10 @@ async function openSocket(service: Service): Promise<{ socket: Socket; received:
 
 /** Waits until the service takes no new connection any more. */
 async function refused(service: Service): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const opened = await openSocket(service).catch(() => null);
-    if (opened === null) return;
     // Taken up just before the listener closed, or by the queue of the system: it is not answered.
-    opened.socket.destroy();
-    await Bun.sleep(10);
-  }
+    opened?.socket.destroy();
+    return opened === null;
+  });
 }

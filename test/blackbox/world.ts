@@ -1,8 +1,9 @@
 /** A data folder with a registry, partners and a running service: what most of the test files start with. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { withinOneSecond } from "../harness/eventually.ts";
 import type { Identifier, Purpose } from "./contract.ts";
-import { makeFolder, run, runJson, type Service, startService, withinOneSecond } from "./program.ts";
+import { makeFolder, run, runJson, type Service, startService } from "./program.ts";
 import { csv, type Row, teachers } from "./registry.ts";
 
 export const issuer = "https://verify.example.gov";

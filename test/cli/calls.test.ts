@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
+import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness.ts";
 import { known, openWorld, type PartnerName, type World } from "../server/api-world.ts";
 import { runTvs } from "./run.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await ask("nobody", undefined, `lookup/by-tid/${known.nin}`);
   await ask("path", undefined, `nothing/${known.nin}`);
   const written = () => (world.metrics.accessLog()?.written ?? 0) === Object.keys(ids).length;
-  while (!written()) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(written);
 });
 afterAll(() => world.close());
 

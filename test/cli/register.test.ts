@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { csv, row } from "../domain/import/import-world.ts";
+import { sleep } from "../harness/eventually.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
@@ -143,8 +144,12 @@ describe("a command that may make a register", () => {
       });
       const ended = new Promise((done) => child.once("exit", done));
       const files = () => readdirSync(temporary, { recursive: true }).map(String);
-      while (child.exitCode === null && !files().some((name) => name.includes("import-"))) await Bun.sleep(2);
-      const during = files();
+      // It has a name for some milliseconds only.
+      let during = files();
+      while (child.exitCode === null && !during.some((name) => name.includes("import-"))) {
+        await sleep(1);
+        during = files();
+      }
       child.kill("SIGTERM");
       await ended;
       expect(during.filter((name) => name.includes("import-"))).not.toEqual([]);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { type Cells, csv, row } from "../domain/import/import-world.ts";
+import { until } from "../harness/eventually.ts";
 import { makeRegister, withTempDir } from "../harness.ts";
 import { runTvs } from "./run.ts";
 
@@ -171,7 +172,7 @@ async function killWhenBegun(extract: string, dataDir: string): Promise<void> {
   const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
   try {
     const sql = "SELECT applied FROM imports WHERE file = 'extract.csv' AND applied > 0";
-    while (child.exitCode === null && (await driver.query(sql)).length === 0) await Bun.sleep(1);
+    await until(async () => child.exitCode !== null || (await driver.query(sql)).length > 0);
   } finally {
     child.kill("SIGKILL");
     await ended;

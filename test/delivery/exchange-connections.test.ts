@@ -177,16 +177,20 @@ describe("a kept connection", () => {
 
   test("is closed when it has been idle", async () => {
     const receiver = await receive((socket) => socket.write(ok));
-    await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
+    const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
     await receiver.closed;
+    expect(result.outcome).toBe("acknowledged");
+    expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
   });
 
   test("is closed with the exchange", async () => {
     const receiver = await receive((socket) => socket.write(ok));
     const exchange = makeExchange();
-    await exchange.deliver(requestTo(receiver.port));
+    const result = await exchange.deliver(requestTo(receiver.port));
     exchange.close();
     await receiver.closed;
+    expect(result.outcome).toBe("acknowledged");
+    expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
   });
 
   test("is not idle while its answer is awaited", async () => {

@@ -1,6 +1,7 @@
 /** Endpoints of the tests: raw sockets on loopback, so that an answer can be anything at all. */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { inTime } from "../harness/eventually.ts";
 
 export type Receiver = {
   readonly port: number;
@@ -55,7 +56,14 @@ export async function startReceiver(
     for (const socket of sockets) socket.destroy();
   };
   const { port } = server.address() as AddressInfo;
-  return { port, requests, connections: () => connections, closed: closed.promise, close };
+  const open = () => `none of ${connections} connections was closed, after ${requests.length} requests`;
+  return {
+    port,
+    requests,
+    connections: () => connections,
+    closed: inTime(closed.promise, open),
+    close,
+  };
 }
 
 function listen(server: Server, { host = "127.0.0.1", port = 0 }: ReceiverOptions): Promise<void> {

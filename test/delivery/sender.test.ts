@@ -9,6 +9,7 @@ import {
   rotateWebhookSecret,
   testWebhook,
 } from "../../src/domain/webhooks.ts";
+import { until } from "../harness/eventually.ts";
 import { rejection } from "../rejection.ts";
 import { type Received, withEndpoint, withWebhooks } from "./webhook-world.ts";
 
@@ -573,8 +574,3 @@ describe("a sender", () => {
       );
     }));
 });
-
-/** Waits until something that happens elsewhere has happened; the test's own time-out ends a vain wait. */
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 1));
-}

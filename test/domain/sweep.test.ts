@@ -3,6 +3,7 @@ import { createCalendar } from "../../src/domain/clock.ts";
 import type { Live } from "../../src/domain/live.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
 import type { TeacherStore, TeacherWrite } from "../../src/domain/teacher-store.ts";
+import { until } from "../harness/eventually.ts";
 import { rejection } from "../rejection.ts";
 import { lagos, withRegister } from "./register-world.ts";
 
@@ -202,10 +203,6 @@ describe("a sweep", () => {
 
 describe("a running service", () => {
   const live = { current: () => ({ calendar: lagos }) } as unknown as Live;
-
-  async function until(condition: () => Promise<boolean>): Promise<void> {
-    while (!(await condition())) await new Promise((done) => setTimeout(done, 1));
-  }
 
   test("sweeps at start and after the local midnight", () =>
     withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {

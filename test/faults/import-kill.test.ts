@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import { csv, row } from "../domain/import/import-world.ts";
+import { until } from "../harness/eventually.ts";
 import { makeRegister } from "../harness.ts";
 import { tvs } from "./program.ts";
 
@@ -30,7 +31,7 @@ async function killImport(file: string, dataDir: string): Promise<number> {
   const ended = new Promise<void>((done) => child.once("exit", () => done()));
   const connection = await openConnection(join(dataDir, "tvs.db"));
   const applied = () => Number(connection.all("SELECT max(applied) AS n FROM imports")[0]?.n ?? 0);
-  while (applied() === 0 && child.exitCode === null) await new Promise((done) => setTimeout(done, 1));
+  await until(() => applied() > 0 || child.exitCode !== null);
   child.kill("SIGKILL");
   await ended;
   const reached = applied();

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
+import { sleep } from "../harness/eventually.ts";
 import { endService, startService, tvs } from "./program.ts";
 
 /**
@@ -61,7 +62,7 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
     );
     for (let kill = 0; kill < kills; kill++) {
       await answersAndReplays(load);
-      await new Promise((done) => setTimeout(done, 100 + Math.random() * 300));
+      await sleep(100 + Math.random() * 300);
       await endService(service, "SIGKILL");
       service = await startService(dataDir);
       load.url = service.url;
@@ -80,7 +81,7 @@ async function answersAndReplays(load: Load): Promise<void> {
   const { answers, replayed } = load;
   const before = answers.length;
   while (load.answers.length < before + callers || load.replayed === replayed) {
-    await new Promise((done) => setTimeout(done, 5));
+    await sleep(5);
   }
 }
 
@@ -123,7 +124,7 @@ async function callRepeatedly(load: Load, apiKey: string, caller: number): Promi
     const key = `${caller}-${n % 3 === 2 ? n - 2 : n}`;
     await call(load, { apiKey, key, isSmall }).catch(() => {
       load.interrupted++;
-      return new Promise((done) => setTimeout(done, 5));
+      return sleep(5);
     });
   }
 }
@@ -144,7 +145,7 @@ async function call(
   });
   const body = await response.text();
   if (response.status === 429) {
-    await new Promise((done) => setTimeout(done, 20));
+    await sleep(20);
     return;
   }
   if (response.status !== 200) throw new Error(`status ${response.status}: ${body}`);

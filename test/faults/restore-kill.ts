@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:f
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { sleep } from "../harness/eventually.ts";
 
 /**
  * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed
@@ -93,7 +94,7 @@ function start(folder: string, ...args: string[]): ChildProcess {
 
 async function killAfter(child: ChildProcess, waitMs: number): Promise<void> {
   const ended = new Promise((done) => child.once("exit", done));
-  await new Promise((done) => setTimeout(done, waitMs));
+  await sleep(waitMs);
   child.kill("SIGKILL");
   await ended;
 }

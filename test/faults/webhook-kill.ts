@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
+import { sleep } from "../harness/eventually.ts";
 import { type FaultyReceiver, startFaultyReceiver } from "./faulty-receiver.ts";
 import { endService, type Serving, startService, tvs } from "./program.ts";
 import { type Changes, importRegister, makeChanges, prepareChanges } from "./status-changes.ts";
@@ -53,7 +54,7 @@ export async function killSender(kills: number, changeCount: number): Promise<We
     changing.catch(() => {});
     for (let kill = 0; kill < kills; kill++) {
       await reached(changes, { goal: ((kill + Math.random()) * changeCount) / kills, changing });
-      await new Promise((done) => setTimeout(done, Math.random() * 300));
+      await sleep(Math.random() * 300);
       await endService(service, "SIGKILL");
       service = await startService(dataDir, serveFlags);
     }
@@ -73,7 +74,7 @@ async function reached(
   { goal, changing }: { goal: number; changing: Promise<void> },
 ): Promise<void> {
   while (changes.done < goal) {
-    await Promise.race([changing, new Promise((done) => setTimeout(done, 5))]);
+    await Promise.race([changing, sleep(5)]);
   }
 }
 
@@ -115,7 +116,7 @@ async function verifyTeachers({ url }: Serving, apiKey: string, ids: ReadonlySet
     if (response.status === 200) return;
     // A running service knows a new partner within a second.
     if (response.status !== 401 || Date.now() > deadline) throw new Error(`batch: ${response.status}`);
-    await new Promise((done) => setTimeout(done, 50));
+    await sleep(50);
   }
 }
 
@@ -132,7 +133,7 @@ async function settle(dataDir: string): Promise<void> {
     for (const id of new Set(pending.map(({ partnerId }) => partnerId))) {
       await tvs(["partners", "webhook", "enable", id, "--data", dataDir]);
     }
-    await new Promise((done) => setTimeout(done, settlingTurnMs));
+    await sleep(settlingTurnMs);
   }
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { keyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
@@ -7,6 +6,7 @@ import { bulkRoom, singleRoom } from "../../src/signing/shared-queue.ts";
 import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
 import { secrets } from "../domain/samples.ts";
 import { fixtureKey } from "../domain/store-world.ts";
+import { until } from "../harness/eventually.ts";
 import { rejection } from "../rejection.ts";
 import { aRing, start, verifies, withPool } from "./signing-world.ts";
 
@@ -116,7 +116,7 @@ describe.if(findLibcrypto() !== undefined)("the signing pool", () => {
         inputs.filter((input, i) => !verifies(ring, kid, { input, signature: signatures[i] ?? "" })),
       ).toEqual([]);
       expect({ replaced: replaced.length, broken }).toEqual({ replaced: 1, broken: [] });
-      while (pool.threads().length < 2) await sleep(5);
+      await until(() => pool.threads().length === 2);
       expect(await Promise.all(range(20).map(() => pool.sign(kid, "again")))).toHaveLength(20);
     });
   });
@@ -137,9 +137,9 @@ describe.if(findLibcrypto() !== undefined)("the signing pool", () => {
     await withPool({ threadCount: 1 }, async ({ pool, broken, takenOver, replaced }) => {
       await pool.load(ring);
       for (let death = 0; death < 4; death++) {
-        while (pool.threads().length === 0) await sleep(5);
+        await until(() => pool.threads().length > 0);
         pool.threads()[0]?.terminate();
-        while (pool.threads().length > 0) await sleep(1);
+        await until(() => pool.threads().length === 0);
       }
       expect({ broken: broken.length, replaced: replaced.length }).toEqual({ broken: 1, replaced: 3 });
       void pool.sign(ring.active.kid, "later");

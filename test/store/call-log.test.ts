@@ -9,9 +9,12 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallFilter } from "../../src/domain/calls.ts";
 import { uuidFrom } from "../../src/domain/clock.ts";
 import { configureLog } from "../../src/log.ts";
-import { createCallLog } from "../../src/store/call-log.ts";
+import { callRow, openCallReader } from "../../src/store/call-file.ts";
+import { createCallLog, writeInThread } from "../../src/store/call-log.ts";
 import { callRow, openCallReader } from "../../src/store/call-log-file.ts";
 import { type CallBatch, createCallWriter, writeCallsInThread } from "../../src/store/call-log-writer.ts";
+import { type CallBatch, createCallWriter } from "../../src/store/call-writer.ts";
+import { until } from "../harness/eventually.ts";
 
 const dayMs = 86_400_000;
 const entry = new URL("../../cli/main.ts", import.meta.url);
@@ -269,8 +272,3 @@ describe("the access log", () => {
     await log.close();
   });
 });
-
-/** Timers of the log run meanwhile. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
-}

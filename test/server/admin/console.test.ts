@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
+import { untilAnswer } from "../../harness/eventually.ts";
 import { aPartner, aTeacherWrite } from "../../store/samples.ts";
 import { type AdminWorld, openAdminWorld } from "./admin-world.ts";
 
@@ -15,19 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** The console once its readings are renewed: they serve for a second and a half. */
-async function fresh<T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await read();
-    if (holds(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 const pageWith = async (text: string) => {
   const headers = { Cookie: await world.signIn() };
   const read = () => world.call("/", { headers }).then((one) => one.text);
-  return fresh(read, (page) => page.includes(text));
+  // Its readings serve for a second and a half.
+  return untilAnswer(read, (page) => page.includes(text));
 };
 
 describe("the console", () => {
@@ -159,7 +152,7 @@ describe("the console", () => {
     type Live = { at: number; points: Record<string, (number | null)[]>; sections: Record<string, string> };
     const read = async (since: number) =>
       JSON.parse((await world.call(`/live.json?since=${since}`, { headers })).text) as Live;
-    const all = await fresh(
+    const all = await untilAnswer(
       () => read(0),
       ({ points }) => (points.at?.length ?? 0) > 0,
     );
@@ -201,7 +194,7 @@ describe("the console of a database that does not answer", () => {
       await broken.call("/", { headers });
       await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
       const read = () => broken.call("/", { headers }).then(({ text }) => text);
-      const page = await fresh(read, (text) => text.includes("The database does not answer"));
+      const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
       expect(page).toContain("tvs doctor --data");
       expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
     } finally {

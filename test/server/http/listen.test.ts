@@ -7,6 +7,7 @@ import { timeOfUuid } from "../../../src/domain/clock.ts";
 import type { ConnectionInfo } from "../../../src/server/http/connection-info.ts";
 import { type Listener, type ListenOptions, listen } from "../../../src/server/http/listen.ts";
 import { makeCertificate } from "../../certificates.ts";
+import { sleep } from "../../harness/eventually.ts";
 import { get, openClient } from "./raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
@@ -204,7 +205,7 @@ describe("listen", () => {
       ]) {
         const client = await openClient(target);
         client.write(text);
-        await new Promise<void>((resolve) => setTimeout(resolve, 20));
+        await sleep(20);
         if (target.tls) client.socket.destroy();
         else client.socket.resetAndDestroy();
       }
@@ -218,7 +219,7 @@ describe("listen", () => {
 
   test("answers a request before refusing the nonsense behind it", async () => {
     const { port, tlsPort } = await start({}, async (request) => {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
       return new Response(`answer to ${new URL(request.url).pathname}`);
     });
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {
@@ -289,7 +290,7 @@ async function sessionOf(options: Parameters<typeof openClient>[0]): Promise<Buf
   const ticket = new Promise<Buffer>((resolve) => client.socket.once("session", resolve));
   client.write(get("/env"));
   await client.receives("}");
-  const none = new Promise<undefined>((resolve) => setTimeout(resolve, 50, undefined));
+  const none = sleep(50).then(() => undefined);
   const session = await Promise.race([ticket, none]);
   client.socket.destroy();
   return session ?? (client.socket as { getSession?: () => Buffer }).getSession?.();

@@ -2,6 +2,7 @@
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { TestCertificate } from "../../certificates.ts";
+import { inTime } from "../../harness/eventually.ts";
 
 export interface RawClient {
   readonly socket: Socket;
@@ -56,15 +57,16 @@ function watch(socket: Socket | TLSSocket): RawClient {
   });
   // A reset is one of the ways in which the server closes.
   socket.on("error", () => {});
-  const closed = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
-  void closed.then(wake);
+  const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
+  const closed = inTime(ended, () => `the connection is still open and received ${JSON.stringify(received)}`);
+  void ended.then(wake);
   return {
     socket,
     closed,
     write: (text) => void socket.write(text),
     drip: () => {
       const timer = setInterval(() => socket.writable && socket.write("x"), 5);
-      void closed.then(() => clearInterval(timer));
+      void ended.then(() => clearInterval(timer));
     },
     receives: (text) =>
       new Promise((resolve, reject) => {

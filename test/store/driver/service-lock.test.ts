@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { openRemote } from "../../../src/store/driver/remote.ts";
+import { sleep } from "../../harness/eventually.ts";
 import { rejection } from "../../rejection.ts";
 import { noServer, startServer } from "../drivers.ts";
 
@@ -44,7 +45,7 @@ describe.skipIf(noServer !== undefined)("the lock of a service on a libSQL serve
     const renewing = (async () => {
       while (going) {
         await driver.batch([{ sql: "UPDATE service_claim SET expires_at = expires_at + 1", args: [] }]);
-        await new Promise((done) => setTimeout(done, 50));
+        await sleep(50);
       }
     })();
     try {
