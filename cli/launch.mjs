@@ -7,16 +7,16 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { constants, tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -25,10 +25,12 @@ const CACHE = join(PROJECT, ".cache");
 const LOCK = join(CACHE, "install.lock");
 const LOCK_WAIT_MS = 600_000;
 const LOCK_POLL_MS = 200;
-const PROGRESS_MS = 10_000;
+const PROGRESS_MS = 5_000;
+/** Of so many tests, the latest that ended, the files are named. */
+const LATEST = 20;
 
 /** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
-const BUN_TEST = ["test", "--only-failures", "--timeout=60000", "--preload=./test/progress.ts"];
+const BUN_TEST = ["test", "--only-failures", "--timeout=60000", "--preload=./test/harness/progress.ts"];
 /** Two processes: most tests wait for a command that they have started, and one core would mostly be idle. */
 const BY_TWO = ["--parallel=2", "--no-isolate"];
 /** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
@@ -239,18 +241,20 @@ function run(command, args) {
 }
 
 /**
- * Says every ten seconds how many tests are done: `--only-failures` prints nothing while all goes well, and minutes of
- * silence look like a hang. The tests' processes write a byte for each into a file (test/progress.ts).
+ * Says every few seconds how far the tests are: `--only-failures` prints nothing while all goes well, and minutes of
+ * silence look like a hang. The tests' processes write the file of each into one (test/harness/progress.ts).
  */
-async function countAloud(work) {
+async function countAloud(work, args) {
   const folder = mkdtempSync(join(tmpdir(), "tvs-progress-"));
   const file = join(folder, "done");
   writeFileSync(file, "");
   process.env.TVS_TESTS_DONE = file;
+  const files = testFiles(args);
   const startedAt = performance.now();
   const timer = setInterval(() => {
+    const done = readFileSync(file, "utf8").split("\n").slice(0, -1);
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    console.error(`${statSync(file).size} tests done, ${seconds} s`);
+    console.error(`${seconds} s: ${howFar(done, files)}`);
   }, PROGRESS_MS);
   try {
     return await work();
@@ -258,6 +262,24 @@ async function countAloud(work) {
     clearInterval(timer);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** @param {string[]} done the file of each test that is done, in that order */
+function howFar(done, files) {
+  const begun = new Set(done).size;
+  const latest = [...new Set(done.slice(-LATEST).reverse())].slice(0, 2);
+  const names = latest.map((path) => relative(join(PROJECT, "test"), path));
+  return [`${done.length} tests done, ${begun} of ${files} files begun`, ...names].join("; ");
+}
+
+/** How many files `bun test` takes with these arguments, options and all: as it does, by parts of their paths. */
+function testFiles(args) {
+  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const isMeant = (file) => paths.length === 0 || paths.some((path) => `./test/${file}`.includes(path));
+  const isLeftOut = (file) => args.includes(NO_BROWSER) && file.startsWith("pages/");
+  return readdirSync(join(PROJECT, "test"), { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => file.endsWith(".test.ts") && isMeant(file) && !isLeftOut(file)).length;
 }
 
 async function main(name, args) {
@@ -270,8 +292,9 @@ async function main(name, args) {
   let worst = 0;
   for (const step of steps) {
     const last = step === steps.at(-1) ? args : [];
-    const act = () => run(step.bun ? bun : process.execPath, [...(step.bun ?? step.node), ...last]);
-    const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act) : act());
+    const all = [...(step.bun ?? step.node), ...last];
+    const act = () => run(step.bun ? bun : process.execPath, all);
+    const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act, all) : act());
     // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
     if (signal) process.kill(process.pid, signal);
     if (signal) return 128 + constants.signals[signal];

@@ -35,7 +35,7 @@ if (process.argv[2] !== "ci") process.exit(1);
 /** Runs the launcher in a project that is installed, but for Bun. */
 async function launch(lockText: string) {
   return withTempDir(async (folder) => {
-    for (const name of ["cli", "node_modules", "npm"]) mkdirSync(join(folder, name));
+    for (const name of ["cli", "node_modules", "npm", "test"]) mkdirSync(join(folder, name));
     copyFileSync(join(root, "cli/launch.mjs"), join(folder, "cli/launch.mjs"));
     copyFileSync(join(root, "package.json"), join(folder, "package.json"));
     writeFileSync(join(folder, "package-lock.json"), lockText);
