@@ -1,5 +1,5 @@
-import { programWords } from "../blackbox/program.ts";
 import { sleep } from "../harness/eventually.ts";
+import { programWords } from "../harness/program.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { type LoadPlan, runLoad } from "./load.ts";

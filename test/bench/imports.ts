@@ -1,7 +1,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { programWords } from "../blackbox/program.ts";
-import { makeRegister } from "../harness.ts";
+import { programWords } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { writeExtract } from "./register.ts";
 import { dataDirIn, makeFolder, withCleanup } from "./world.ts";

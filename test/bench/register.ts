@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runJson, type Service } from "../blackbox/program.ts";
+import { runJson, type Service } from "../harness/program.ts";
 import { type Cleanup, dataDirIn, makeFolder, serve } from "./world.ts";
 
 const columns =

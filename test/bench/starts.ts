@@ -1,5 +1,5 @@
-import { programWords, startService } from "../blackbox/program.ts";
 import { sleep } from "../harness/eventually.ts";
+import { programWords, startService } from "../harness/program.ts";
 import type { Bench } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { memoryMb } from "./machine.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { sealEnvelope } from "../../src/domain/envelopes.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
-import { programWords } from "../blackbox/program.ts";
+import { programWords } from "../harness/program.ts";
 import type { Bench } from "./bench.ts";
 import { cores, measureLimit } from "./machine.ts";
 

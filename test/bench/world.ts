@@ -6,8 +6,8 @@ import { type Operator, openOperator, webhookDependencies } from "../../cli/open
 import { readConfig } from "../../src/config.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
-import { type Service, startService } from "../blackbox/program.ts";
-import { anApiKey, aPartner, aTeacher } from "../store/samples.ts";
+import { type Service, startService } from "../harness/program.ts";
+import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
 
 /** Acts that are undone at the end of a benchmark, the last one first. */
 export type Cleanup = (undo: () => unknown) => void;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs, roomInMinute } from "../harness/program.ts";
 import type { Batch, Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
-import { patienceMs, roomInMinute } from "./program.ts";
 import { type Row, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
 

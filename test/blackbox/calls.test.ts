@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
-import { patienceMs } from "./program.ts";
+import { patienceMs } from "../harness/program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, type World } from "./world.ts";
 

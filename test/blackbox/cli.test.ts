@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { patienceMs, run } from "./program.ts";
+import { patienceMs, runTvs } from "../harness/program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
@@ -57,15 +57,15 @@ describe.concurrent("usage errors", () => {
     ["a database of another kind", "keys list --database mysql://127.0.0.1/x"],
     ["a file that is not there", "keys import /no/such/key.pem"],
   ])("%s: exit code 2 and one line", async (_name, words) => {
-    const finished = await run([...words.split(" "), "--data", await folder.copyOfUsed()]);
+    const finished = await runTvs([...words.split(" "), "--data", await folder.copyOfUsed()]);
     expectOneLine(finished, 2);
     expect(finished.stdout).toBe("");
   });
 
   test("a usage error makes nothing on the disk", async () => {
     const data = folder.freshPath();
-    expect((await run(["keys", "list", "--nonsense", "--data", data])).code).toBe(2);
-    expect((await run(["partners", "add", "p", "--name", "N", "--data", data])).code).toBe(2);
+    expect((await runTvs(["keys", "list", "--nonsense", "--data", data])).code).toBe(2);
+    expect((await runTvs(["partners", "add", "p", "--name", "N", "--data", data])).code).toBe(2);
     expect(await stat(data).catch(() => null)).toBeNull();
   });
 });
@@ -87,7 +87,7 @@ describe.concurrent("what is not known is exit code 1", () => {
     "attestations list --partner nobody",
     "keys compromise nokid --since 2026-01-01T00:00:00Z",
   ])("tvs %s", async (words) => {
-    expectOneLine(await run([...words.split(" "), "--data", folder.used]), 1);
+    expectOneLine(await runTvs([...words.split(" "), "--data", folder.used]), 1);
   });
 });
 
@@ -104,15 +104,15 @@ describe.concurrent("--json", () => {
     "webhooks list",
     "teachers sweep",
   ])("tvs %s prints exactly one value", async (words) => {
-    const finished = await run([...words.split(" "), "--json", "--data", folder.used]);
+    const finished = await runTvs([...words.split(" "), "--json", "--data", folder.used]);
     expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
     expect(typeof finished.json<unknown>()).toBe("object");
-    const people = await run([...words.split(" "), "--data", folder.used]);
+    const people = await runTvs([...words.split(" "), "--data", folder.used]);
     expect(people.code).toBe(0);
   });
 
   test("a failure prints one value at most", async () => {
-    const finished = await run(["partners", "show", "nobody", "--json", "--data", folder.used]);
+    const finished = await runTvs(["partners", "show", "nobody", "--json", "--data", folder.used]);
     expectOneLine(finished, 1);
     if (finished.stdout !== "") expect(typeof finished.json<unknown>()).toBe("object");
   });

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { makeCertificate, type TestCertificate } from "../certificates.ts";
+import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import { eventually, withinOneSecond } from "../harness/eventually.ts";
-import { openClient } from "../server/http/raw-client.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { patienceMs, runTvs } from "../harness/program.ts";
+import { openClient } from "../harness/raw-client.ts";
 import type { Envelope } from "./contract.ts";
-import { makeFolder, patienceMs, run } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
 
@@ -166,7 +167,15 @@ describe("client certificates", () => {
     async (flag) => {
       const folder = await makeFolder();
       const dataDir = join(folder.path, "data");
-      const refused = await run(["serve", "--data", dataDir, "--port", "0", flag, "10.0.0.0/8,proxy.local"]);
+      const refused = await runTvs([
+        "serve",
+        "--data",
+        dataDir,
+        "--port",
+        "0",
+        flag,
+        "10.0.0.0/8,proxy.local",
+      ]);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toBe(
         `tvs: ${flag} (TVS_${flag.slice(2).replaceAll("-", "_").toUpperCase()}) "proxy.local" is not a network: ` +

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { patienceMs, runTvs } from "../harness/program.ts";
 import type { KeyInfo } from "./contract.ts";
-import { patienceMs, run } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
@@ -13,7 +13,7 @@ let folder: UsedFolder;
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 /** A command that makes a register where there is none. */
 const addPartner = (id: string, ...words: string[]) =>
-  run(["partners", "add", id, "--name", "Board", ...terms, ...words]);
+  runTvs(["partners", "add", id, "--name", "Board", ...terms, ...words]);
 
 beforeAll(async () => {
   folder = await makeUsedFolder();
@@ -29,13 +29,13 @@ describe.concurrent("data folder", () => {
       code: 0,
       said: `created a new register in ${data}`,
     });
-    const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    const keys = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
     const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
     expect(await modeOf(data)).toBe("700");
     expect(await modeOf(join(data, "master.key"))).toBe("600");
     expect((await stat(join(data, "tvs.db"))).isFile()).toBe(true);
-    const again = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    const again = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(again).toEqual(keys);
   });
 
@@ -44,29 +44,31 @@ describe.concurrent("data folder", () => {
     const both = await Promise.all(["one", "other"].map((id) => addPartner(id, "--data", data)));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both.filter(({ stderr }) => stderr.includes("created a new register"))).toHaveLength(1);
-    const keys = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    const keys = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-    const partners = await run(["partners", "list", "--json", "--data", data]);
+    const partners = await runTvs(["partners", "list", "--json", "--data", data]);
     expect(partners.json<unknown[]>()).toHaveLength(2);
   });
 
   test("is ./data when nothing else is said", async () => {
     const cwd = folder.freshPath("cwd");
     await mkdir(cwd);
-    const added = await run(["partners", "add", "board", "--name", "Board", ...terms], { cwd });
+    const added = await runTvs(["partners", "add", "board", "--name", "Board", ...terms], { cwd });
     expect(added.code).toBe(0);
     expect((await stat(join(cwd, "data", "tvs.db"))).isFile()).toBe(true);
   });
 
   test("may stand before the command, and in TVS_DATA; the flag counts more", async () => {
-    const kids = (await run(["keys", "list", "--json", "--data", folder.used])).json<KeyInfo[]>();
-    expect((await run(["--data", folder.used, "--json", "keys", "list"])).json<KeyInfo[]>()).toEqual(kids);
-    expect((await run([`--data=${folder.used}`, "keys", "list", "--json"])).json<KeyInfo[]>()).toEqual(kids);
+    const kids = (await runTvs(["keys", "list", "--json", "--data", folder.used])).json<KeyInfo[]>();
+    expect((await runTvs(["--data", folder.used, "--json", "keys", "list"])).json<KeyInfo[]>()).toEqual(kids);
+    expect((await runTvs([`--data=${folder.used}`, "keys", "list", "--json"])).json<KeyInfo[]>()).toEqual(
+      kids,
+    );
     const env = { TVS_DATA: folder.used };
-    expect((await run(["keys", "list", "--json"], { env })).json<KeyInfo[]>()).toEqual(kids);
+    expect((await runTvs(["keys", "list", "--json"], { env })).json<KeyInfo[]>()).toEqual(kids);
     const other = folder.freshPath();
     await addPartner("board", "--data", other);
-    const flagged = await run(["keys", "list", "--json", "--data", other], { env });
+    const flagged = await runTvs(["keys", "list", "--json", "--data", other], { env });
     expect(flagged.json<KeyInfo[]>()).not.toEqual(kids);
   });
 
@@ -75,19 +77,21 @@ describe.concurrent("data folder", () => {
     const [flag, env] = [["--database", `file:${file}`], { TVS_DATABASE: `file:${file}` }];
     const data = folder.freshPath();
     await addPartner("board", "--data", data, ...flag);
-    const keys = (await run(["keys", "list", "--json", "--data", data, ...flag])).json<KeyInfo[]>();
+    const keys = (await runTvs(["keys", "list", "--json", "--data", data, ...flag])).json<KeyInfo[]>();
     expect((await stat(file)).isFile()).toBe(true);
-    expect((await run(["keys", "list", "--json", "--data", data], { env })).json<KeyInfo[]>()).toEqual(keys);
+    expect((await runTvs(["keys", "list", "--json", "--data", data], { env })).json<KeyInfo[]>()).toEqual(
+      keys,
+    );
   });
 
   test("the sandbox keeps to a database of its own", async () => {
     const data = await folder.copyOfUsed();
-    const live = (await run(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    const live = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     await addPartner("board", "--data", data, "--sandbox");
-    const sandbox = (await run(["keys", "list", "--json", "--data", data, "--sandbox"])).json<KeyInfo[]>();
+    const sandbox = (await runTvs(["keys", "list", "--json", "--data", data, "--sandbox"])).json<KeyInfo[]>();
     expect(sandbox.map(({ kid }) => kid)).not.toEqual(live.map(({ kid }) => kid));
     expect((await stat(join(data, "sandbox.db"))).isFile()).toBe(true);
-    const mixed = await run(["keys", "list", "--sandbox", "--database", `file:${join(data, "tvs.db")}`]);
+    const mixed = await runTvs(["keys", "list", "--sandbox", "--database", `file:${join(data, "tvs.db")}`]);
     expectOneLine(mixed, 1);
   });
 
@@ -95,7 +99,7 @@ describe.concurrent("data folder", () => {
     const file = folder.freshPath("file");
     await writeFile(file, "not a folder");
     for (const data of [file, join(file, "data")]) {
-      expectOneLine(await run(["keys", "list", "--data", data]), 2);
+      expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
       expectOneLine(await addPartner("board", "--data", data), 1);
     }
   });
@@ -104,14 +108,14 @@ describe.concurrent("data folder", () => {
     const garbage = await folder.copyOfUsed();
     for (const name of ["tvs.db-wal", "tvs.db-shm"]) await rm(join(garbage, name), { force: true });
     await writeFile(join(garbage, "tvs.db"), "x".repeat(10_000));
-    expectOneLine(await run(["keys", "list", "--data", garbage]), 1);
+    expectOneLine(await runTvs(["keys", "list", "--data", garbage]), 1);
 
     const foreign = folder.freshPath();
     await mkdir(foreign);
     const database = new Database(join(foreign, "tvs.db"));
     database.run("CREATE TABLE songs (title TEXT)");
     database.close();
-    expectOneLine(await run(["keys", "list", "--data", foreign]), 1);
+    expectOneLine(await runTvs(["keys", "list", "--data", foreign]), 1);
   });
 
   test("a database that a newer program has used is refused", async () => {
@@ -125,7 +129,7 @@ describe.concurrent("data folder", () => {
       ["keys", "list"],
       ["serve", "--port", "0"],
     ]) {
-      const refused = await run([...words, "--data", data]);
+      const refused = await runTvs([...words, "--data", data]);
       expectOneLine(refused, 1);
       expect(refused.stderr).toContain("newer");
     }
@@ -142,12 +146,12 @@ describe.concurrent("master key", () => {
       ["keys", "rotate", "--now"],
       ["serve", "--port", "0"],
     ]) {
-      const refused = await run([...words, "--data", data]);
+      const refused = await runTvs([...words, "--data", data]);
       expectOneLine(refused, 1);
       expect(refused.stderr).toContain("master.key");
     }
     expect(await stat(join(data, "master.key")).catch(() => null)).toBeNull();
-    const given = await run(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
+    const given = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
     expect(given.code).toBe(0);
   });
 
@@ -156,17 +160,17 @@ describe.concurrent("master key", () => {
     const other = folder.freshPath();
     await addPartner("board", "--data", other);
     const wrong = (await readFile(join(other, "master.key"), "utf8")).trim();
-    const inVariable = await run(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: wrong } });
+    const inVariable = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: wrong } });
     expectOneLine(inVariable, 1);
     expect(inVariable.stderr).not.toContain(wrong);
     await cp(join(other, "master.key"), join(data, "master.key"));
-    expectOneLine(await run(["serve", "--port", "0", "--data", data]), 1);
+    expectOneLine(await runTvs(["serve", "--port", "0", "--data", data]), 1);
   });
 
   test.each(["", "short", "%%%%"])("that is damaged is refused: %p", async (text) => {
     const data = await folder.copyOfUsed();
     await writeFile(join(data, "master.key"), text);
-    const refused = await run(["keys", "list", "--data", data]);
+    const refused = await runTvs(["keys", "list", "--data", data]);
     expectOneLine(refused, 1);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "./program.ts";
+import { patienceMs } from "../harness/program.ts";
 import { api, createWorld, readJson, type World } from "./world.ts";
 
 setDefaultTimeout(patienceMs);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { patienceMs } from "../harness/program.ts";
 import {
   type EligibilityResult,
   type Envelope,
@@ -8,7 +9,6 @@ import {
   uuid,
 } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
-import { patienceMs } from "./program.ts";
 import { dateIn, daysBetween, type Row, type TeacherName, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { patienceMs, programWords, run } from "./program.ts";
+import { patienceMs, programWords, runTvs } from "../harness/program.ts";
 import { makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
@@ -74,37 +74,37 @@ const leaves = [
 
 describe.concurrent("help", () => {
   test.each(leaves)("tvs %s --help has an example of itself", async (words) => {
-    const { code, stdout, stderr } = await run([...words.split(" "), "--help"], { cwd: folder.path });
+    const { code, stdout, stderr } = await runTvs([...words.split(" "), "--help"], { cwd: folder.path });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const example = stdout.slice(stdout.search(/example/i));
     expect(example).toContain(`tvs ${words}`);
   });
 
   test("tvs --help names every command, and a group names its own", async () => {
-    const { code, stdout } = await run(["--help"]);
+    const { code, stdout } = await runTvs(["--help"]);
     expect(code).toBe(0);
     for (const name of new Set(leaves.map((words) => words.split(" ")[0] ?? "")))
       expect(stdout).toContain(name);
-    const keys = await run(["keys", "--help"]);
+    const keys = await runTvs(["keys", "--help"]);
     for (const name of ["list", "rotate", "compromise", "jwks", "history", "import"]) {
       expect(keys.stdout).toContain(name);
     }
   });
 
   test("tvs help TOPIC carries the manual, in an empty folder", async () => {
-    const { code, stdout } = await run(["help", "privacy"], { cwd: folder.path });
+    const { code, stdout } = await runTvs(["help", "privacy"], { cwd: folder.path });
     expect(code).toBe(0);
     expect(stdout).toStartWith("# What is stored, and for how long\n");
   });
 
   test("help makes nothing on the disk", async () => {
     const data = folder.freshPath();
-    await run(["keys", "list", "--help", "--data", data]);
+    await runTvs(["keys", "list", "--help", "--data", data]);
     expect(await stat(data).catch(() => null)).toBeNull();
   });
 
   test("tvs --version prints the version alone", async () => {
-    const { code, stdout } = await run(["--version"]);
+    const { code, stdout } = await runTvs(["--version"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
   });
@@ -115,9 +115,9 @@ describe.concurrent("output", () => {
   const attributes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
 
   test("without a terminal there is no colour", async () => {
-    const { stdout } = await run(["keys", "list", "--data", folder.used], { env: { FORCE_COLOR: "1" } });
+    const { stdout } = await runTvs(["keys", "list", "--data", folder.used], { env: { FORCE_COLOR: "1" } });
     expect(stdout).not.toMatch(attributes);
-    const help = await run(["keys", "list", "--help"]);
+    const help = await runTvs(["keys", "list", "--help"]);
     expect(help.stdout).not.toMatch(attributes);
   });
 
@@ -148,7 +148,7 @@ describe.concurrent("output", () => {
   });
 
   test("tables are aligned", async () => {
-    const { stdout } = await run(["keys", "list", "--data", folder.used]);
+    const { stdout } = await runTvs(["keys", "list", "--data", folder.used]);
     const [head = "", ...lines] = stdout.trimEnd().split("\n");
     expect(lines).toHaveLength(2);
     const column = head.indexOf("STATE");

@@ -1,9 +1,9 @@
 /** What comes in over the network and is no request that anybody should answer: on both ports, on every runtime. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeCertificate } from "../certificates.ts";
+import { makeCertificate } from "../harness/certificates.ts";
 import { eventually } from "../harness/eventually.ts";
-import { openClient } from "../server/http/raw-client.ts";
-import { patienceMs, roomInMinute } from "./program.ts";
+import { patienceMs, roomInMinute } from "../harness/program.ts";
+import { openClient } from "../harness/raw-client.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import type { Batch, Envelope, Problem } from "./contract.ts";
-import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
 

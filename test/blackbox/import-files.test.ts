@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { patienceMs } from "../harness/program.ts";
 import type { Envelope, ImportReport, PublicAnswer } from "./contract.ts";
 import { createImporter, type Importer, numbersOf } from "./importer.ts";
-import { patienceMs } from "./program.ts";
 import { type Column, columns, csv, day, type Row } from "./registry.ts";
 import { createWorld, readJson } from "./world.ts";
 

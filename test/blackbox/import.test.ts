@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import { counts, createImporter, type Importer, numbersOf } from "./importer.ts";
-import { patienceMs } from "./program.ts";
 import { columns, csv, day, type Row, teacher } from "./registry.ts";
 
 setDefaultTimeout(patienceMs);

@@ -2,9 +2,9 @@
 import { expect } from "bun:test";
 import jsonwebtoken from "jsonwebtoken";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { runTvs } from "../harness/program.ts";
 import type { Envelope, Health, Jwk, KeyInfo } from "./contract.ts";
 import { fetchJwks, publicKeyOf } from "./jws.ts";
-import { run } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, issuer, readJson } from "./world.ts";
 
@@ -59,7 +59,7 @@ export async function createKeyWorld() {
         ? ["--jwks", await world.file("jwks.json", JSON.stringify(await fetchJwks(world)))]
         : ["--key-history", await world.file("history.jose", await fetchHistory())];
     const who = ["--issuer", issuer, "--audience", partner.id, "--json"];
-    const finished = await run(["verify", file, ...keyFile, ...who]);
+    const finished = await runTvs(["verify", file, ...keyFile, ...who]);
     const verdicts = finished.stdout
       .trim()
       .split("\n")

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { createHash, generateKeyPairSync } from "node:crypto";
 import jsonwebtoken from "jsonwebtoken";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import type { Health, KeyInfo } from "./contract.ts";
 import { fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf } from "./key-ring.ts";
-import { patienceMs } from "./program.ts";
 import { api, issuer, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);

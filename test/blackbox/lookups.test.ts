@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { patienceMs } from "../harness/program.ts";
 import type { Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
-import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
 

@@ -1,11 +1,12 @@
 /** Every command line of the manual, page by page in one folder, as an operator would paste it. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { topics } from "../../src/manual.ts";
-import { makeCertificate } from "../certificates.ts";
+import { makeCertificate } from "../harness/certificates.ts";
+import { patienceMs } from "../harness/program.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
-import { patienceMs } from "./program.ts";
 
 setDefaultTimeout(4 * patienceMs);
 

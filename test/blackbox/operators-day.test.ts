@@ -1,11 +1,10 @@
 /** The README's first envelope and its operator's day, run line by line as they are printed there. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFile, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
-import { eventually, makeFolder, patienceMs, programWords, type Service, startService } from "./program.ts";
 
 setDefaultTimeout(4 * patienceMs);
 

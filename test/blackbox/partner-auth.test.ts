@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeCertificate } from "../certificates.ts";
+import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import type { Envelope, Problem } from "./contract.ts";
 import { uuid } from "./contract.ts";
-import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 /** Policies and time zones of the operator's own: what the default ones cannot show. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { patienceMs } from "../harness/program.ts";
 import type { EligibilityResult, Envelope, Purpose } from "./contract.ts";
-import { patienceMs } from "./program.ts";
 import { dateIn, type Row, teacher, teachers } from "./registry.ts";
 import { createWorld, type Partner, readJson, type World } from "./world.ts";
 

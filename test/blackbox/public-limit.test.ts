@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { patienceMs, roomInMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
-import { patienceMs, roomInMinute } from "./program.ts";
 import { createWorld, readJson, type World } from "./world.ts";
 
 setDefaultTimeout(patienceMs);

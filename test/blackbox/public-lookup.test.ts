@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { patienceMs } from "../harness/program.ts";
 import type { Problem, PublicAnswer } from "./contract.ts";
-import { patienceMs } from "./program.ts";
 import { dateIn, daysBetween, type TeacherName, teacher, teachers } from "./registry.ts";
 import { createWorld, readJson, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs, roomInMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
-import { patienceMs, roomInMinute } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { createWorld, type Partner, type PartnerOptions, readJson, type World } from "./world.ts";
 

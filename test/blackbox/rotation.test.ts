@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { until, withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf, type Rotated } from "./key-ring.ts";
-import { patienceMs } from "./program.ts";
 import { teachers } from "./registry.ts";
 import { readJson } from "./world.ts";
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { makeFolder } from "../harness/folder.ts";
+import { patienceMs, runJson, type Service, startService } from "../harness/program.ts";
 import type { Envelope, KeyInfo } from "./contract.ts";
-import { makeFolder, patienceMs, runJson, type Service, startService } from "./program.ts";
 import { api, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { patienceMs } from "./program.ts";
+import { patienceMs } from "../harness/program.ts";
 import { teacher, teachers } from "./registry.ts";
 import { api, createWorld, type World } from "./world.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
+import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Health } from "./contract.ts";
-import { patienceMs, run, type Service, startService } from "./program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
@@ -47,7 +47,7 @@ describe("serve", () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
-    const refused = await run(["serve", "--port", String(port), "--data", await folder.copyOfUsed()]);
+    const refused = await runTvs(["serve", "--port", String(port), "--data", await folder.copyOfUsed()]);
     await new Promise((resolve) => server.close(resolve));
     expect(refused.code).toBe(1);
     expect(refused.stderr.trim().split("\n").at(-1)).toContain(String(port));
@@ -55,7 +55,7 @@ describe("serve", () => {
   });
 
   test("an address that is not this machine's is told in one line", async () => {
-    const refused = await run([
+    const refused = await runTvs([
       "serve",
       "--port",
       "0",
@@ -70,7 +70,7 @@ describe("serve", () => {
   test("a second one on the same data is refused; after a kill -9 the next starts at once", async () => {
     const data = await folder.copyOfUsed();
     await serving({ data }, async (first) => {
-      const second = await run(["serve", "--port", "0", "--data", data]);
+      const second = await runTvs(["serve", "--port", "0", "--data", data]);
       expectOneLine(second, 1);
       expect((await health(first)).status).toBe("ok");
     });
@@ -96,7 +96,7 @@ describe("serve", () => {
       expect((await health(service)).issuer).toBe("https://from-env.example");
     });
     const historyOf = async (...words: string[]) => {
-      const { keyHistory } = (await run(["keys", "history", "--json", "--data", data, ...words])).json<{
+      const { keyHistory } = (await runTvs(["keys", "history", "--json", "--data", data, ...words])).json<{
         keyHistory: string;
       }>();
       return JSON.parse(Buffer.from(keyHistory.split(".")[1] ?? "", "base64url").toString()) as {

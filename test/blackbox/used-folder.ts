@@ -2,7 +2,8 @@
 import { expect } from "bun:test";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { type Finished, makeFolder, runJson } from "./program.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { type Finished, runJson } from "../harness/program.ts";
 
 export type UsedFolder = {
   readonly path: string;

@@ -2,8 +2,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { withinOneSecond } from "../harness/eventually.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { runJson, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
-import { makeFolder, run, runJson, type Service, startService } from "./program.ts";
 import { csv, type Row, teachers } from "./registry.ts";
 
 export const issuer = "https://verify.example.gov";
@@ -42,7 +43,7 @@ export type World = {
   /** Stops the service, or kills it, and starts it again. */
   restart(options?: { kill?: boolean; args?: readonly string[] }): Promise<void>;
   /** Runs a command on this data folder. */
-  tvs(...words: string[]): ReturnType<typeof run>;
+  tvs(...words: string[]): ReturnType<typeof runTvs>;
   tvsJson<T>(...words: string[]): Promise<T>;
   /** Writes a file beside the data. @returns its path */
   file(name: string, text: string): Promise<string>;
@@ -131,14 +132,13 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     async restart({ kill = false, args = options.args ?? [] } = {}) {
       past.push(current);
       if (kill) {
-        current.signal("SIGKILL");
-        await current.exited;
+        await current.stop("SIGKILL");
       } else if ((await current.stop()) !== 0) {
         throw new Error(`serve ended badly: ${current.stderr()}`);
       }
       current = await start(args);
     },
-    tvs: (...words) => run([...words, ...common], { env }),
+    tvs: (...words) => runTvs([...words, ...common], { env }),
     tvsJson: (...words) => runJson([...words, ...common], { env }),
     file,
     importRows,

@@ -6,8 +6,8 @@ import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { pruneAttestations } from "../../src/domain/retention.ts";
 import type { SignedEnvelope } from "../../src/partner/contract.ts";
-import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";
-import { runTvs } from "./run.ts";
+import { runTvs } from "../harness/program.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let dataDir: string;
 let envelopes: SignedEnvelope[];

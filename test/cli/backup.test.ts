@@ -3,8 +3,9 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileS
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 type Folder = { dataDir: string; file: string; tvs(...args: string[]): ReturnType<typeof runTvs> };
 

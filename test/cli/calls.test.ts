@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { until } from "../harness/eventually.ts";
-import { withTempDir } from "../harness.ts";
-import { known, openWorld, type PartnerName, type World } from "../server/api-world.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 /** A service that goes on serving while the commands read. */
-let world: World;
+let world: TestService;
 let dataDir: string;
 const ids: Record<string, string> = {};
 const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
 const unknownId = "01a20100-0000-7000-8000-000000000000";
 
 beforeAll(async () => {
-  world = await openWorld({ accessLog: true });
+  world = await openTestService({ accessLog: true });
   ({ dataDir } = world.operator);
   const ask = async (name: string, as: PartnerName | undefined, path: string, init: object = {}) => {
     const response = await world.call(`/v1/inter-agency/${path}`, {

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { audience, folder, issuer } from "../fixtures/envelope-tokens.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 

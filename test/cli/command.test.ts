@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
 async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {

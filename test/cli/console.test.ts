@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeFolder, patienceMs, run, runJson, type Service, startService } from "../blackbox/program.ts";
-import { makeRegister } from "../harness.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-const tvsConsole = (...flags: string[]) => run(["console", "--data", folder.path, ...flags]);
+const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder.path, ...flags]);
 
 describe("tvs console", () => {
   test("says what to do while no service runs, and while one runs without a console", async () => {
@@ -83,7 +84,7 @@ describe("tvs console", () => {
     const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
     try {
       const words = ["serve", "--data", folder.path, "--port", "0", "--admin-port", String(taken.port)];
-      const { code, stderr } = await run(words);
+      const { code, stderr } = await runTvs(words);
       expect(code).toBe(1);
       expect(stderr).toContain(`tvs: 127.0.0.1:${taken.port} is in use`);
     } finally {
@@ -100,7 +101,7 @@ async function everyCommandIsOne(page: string): Promise<void> {
   expect(shown.length).toBeGreaterThan(3);
   for (const words of shown.filter((one) => !one.includes("FILE"))) {
     expect(words).toEndWith(`--data ${folder.path}`);
-    const { code, stderr } = await run(words.split(" "));
+    const { code, stderr } = await runTvs(words.split(" "));
     expect([words, code === 2, stderr.includes("internal error")]).toEqual([words, false, false]);
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const dashed = `-_${"a".repeat(41)}`;
 

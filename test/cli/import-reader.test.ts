@@ -7,9 +7,9 @@ import { readInThread } from "../../cli/import-reader.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { CheckedRow } from "../../src/domain/import/rows.ts";
-import { csv, row, rows } from "../domain/import/import-world.ts";
-import { withTempDir } from "../harness.ts";
-import { rejection } from "../rejection.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { csv, row, rows } from "../harness/imports.ts";
+import { rejection } from "../harness/rejection.ts";
 
 const entry = new URL("../../cli/main.ts", import.meta.url);
 const blindIndexKey = new Uint8Array(32).fill(9);

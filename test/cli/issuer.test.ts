@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { checkSettings } from "../../cli/doctor/service.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
-import { startService } from "../blackbox/program.ts";
-import { withTempDir, withTestOperator } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs, startService } from "../harness/program.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 type Check = { name: string; result: string; found: string };
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { withTempDir } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
 
 const root = resolve(import.meta.dir, "../..");
 

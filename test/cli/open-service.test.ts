@@ -9,8 +9,9 @@ import { testWebhook } from "../../src/domain/webhooks.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { createApp } from "../../src/server/app.ts";
 import { startReceiver } from "../delivery/receiver.ts";
-import { withTempDir, withTestOperator } from "../harness.ts";
-import { aPartner } from "../store/samples.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { aPartner } from "../harness/samples.ts";
+import { withTestOperator } from "../harness/service.ts";
 import { makeWebhookWorld, withSender } from "./webhook-world.ts";
 
 test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openApiDocument } from "../../src/server/openapi/document.ts";
-import { withTempDir, withTestOperator } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 const main = join(import.meta.dirname, "../../cli/main.ts");
 

@@ -13,10 +13,11 @@ import {
 import { join } from "node:path";
 import { prepareOutput } from "../../cli/output-file.ts";
 import { type Config, readConfig } from "../../src/config.ts";
-import { csv, row } from "../domain/import/import-world.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { rejection } from "../rejection.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { csv, row } from "../harness/imports.ts";
+import { runTvs } from "../harness/program.ts";
+import { rejection } from "../harness/rejection.ts";
+import { makeRegister } from "../harness/service.ts";
 
 type World = {
   readonly folder: string;

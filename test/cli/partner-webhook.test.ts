@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../delivery/receiver.ts";
-import { runTvs } from "./run.ts";
+import { runTvs } from "../harness/program.ts";
 import { makeWebhookWorld, type WebhookWorld, withSender } from "./webhook-world.ts";
 
 let world: WebhookWorld;

@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apiKeyId, issueApiKey, mintApiKey } from "../../src/domain/credentials.ts";
-import { makeCertificate } from "../certificates.ts";
-import { withTestOperator } from "../harness.ts";
-import { aPartner } from "../store/samples.ts";
-import { runTvs } from "./run.ts";
+import { makeCertificate } from "../harness/certificates.ts";
+import { runTvs } from "../harness/program.ts";
+import { aPartner } from "../harness/samples.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 let dataDir: string;
 

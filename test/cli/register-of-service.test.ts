@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { serviceSettings } from "../../cli/register.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 /** A settings folder as /etc/tvs, with one service in it. */
 function withSettings(text: string, act: (folder: string, file: string) => void): Promise<void> {
@@ -103,7 +104,7 @@ describe("the installed service's settings", () => {
       const TVS_SERVICE_SETTINGS = join(folder, "tvs.env");
       writeFileSync(TVS_SERVICE_SETTINGS, `TVS_DATA=${dataDir}\n`, { mode: 0o640 });
       const env = { TVS_SERVICE_SETTINGS };
-      expect(await runTvs(["partners", "list", "--json"], { env })).toEqual({
+      expect(await runTvs(["partners", "list", "--json"], { env })).toMatchObject({
         code: 0,
         stdout: "[]\n",
         stderr: "",

@@ -6,10 +6,11 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
-import { csv, row } from "../domain/import/import-world.ts";
 import { sleep } from "../harness/eventually.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { csv, row } from "../harness/imports.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const main = join(import.meta.dir, "../../cli/main.ts");
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
@@ -80,7 +81,7 @@ describe("a command that only reads or changes", () => {
   test("a Tab makes nothing and says nothing", () =>
     inEmptyFolder(async ({ folder, tvs }) => {
       const done = await tvs(["__complete", "partners", "show", ""]);
-      expect(done).toEqual({ code: 0, stdout: "", stderr: "" });
+      expect(done).toMatchObject({ code: 0, stdout: "", stderr: "" });
       expect(readdirSync(folder)).toEqual([]);
     }));
 });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { withTestOperator } from "../harness.ts";
-import { aTeacherWrite } from "../store/samples.ts";
-import { runTvs } from "./run.ts";
+import { runTvs } from "../harness/program.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 const nin = "31415926535";
 let dataDir: string;

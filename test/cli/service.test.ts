@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readServeConfig } from "../../src/config.ts";
-import { run, runJson } from "../blackbox/program.ts";
-import { withTempDir } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runJson, runTvs } from "../harness/program.ts";
 
 type Report = { files: { path: string; state: string }[]; next: string[] };
 
@@ -72,7 +72,7 @@ describe("service install", () => {
     expect(environment).toContain("#TVS_CLIENT_CERT_FROM=127.0.0.1");
     expect(environment).toContain('nginx: proxy_set_header Client-Cert "";');
     expect(environment).toContain("Caddy: header_up -Client-Cert");
-    const { stdout } = await run(["serve", "--help"]);
+    const { stdout } = await runTvs(["serve", "--help"]);
     expect(stdout.replace(/\s+/g, " ")).toContain("Each must delete the Client-Cert that callers send");
   });
 
@@ -93,7 +93,7 @@ describe("service install", () => {
       writeFileSync(victim, readFileSync(unitIn(root)));
       rmSync(unitIn(root));
       symlinkSync(victim, unitIn(root));
-      expect(await run(words(root))).toMatchObject({
+      expect(await runTvs(words(root))).toMatchObject({
         code: 1,
         stderr: expect.stringContaining("move it away"),
       });
@@ -112,7 +112,7 @@ describe("service install", () => {
     withTempDir(async (root) => {
       await runJson(words(root));
       writeFileSync(unitIn(root), "[Unit]\n");
-      const { code, stderr } = await run(words(root));
+      const { code, stderr } = await runTvs(words(root));
       expect(code).toBe(1);
       expect(stderr).toContain("was not written by this command");
       expect(readFileSync(unitIn(root), "utf8")).toBe("[Unit]\n");
@@ -124,7 +124,7 @@ describe("service install", () => {
     [["--data", "/srv/my data"], "--data must be an absolute path"],
   ])("refuses %p", (more, message) =>
     withTempDir(async (root) => {
-      const { code, stderr } = await run(words(root, ...more));
+      const { code, stderr } = await runTvs(words(root, ...more));
       expect(code).toBe(2);
       expect(stderr).toContain(message);
     }),
@@ -132,7 +132,7 @@ describe("service install", () => {
 
   test("prints the unit and writes nothing", () =>
     withTempDir(async (root) => {
-      const { stdout } = await run(words(root, "--print"));
+      const { stdout } = await runTvs(words(root, "--print"));
       expect(stdout).toContain("[Service]");
       expect(() => statSync(join(root, "etc"))).toThrow();
     }));

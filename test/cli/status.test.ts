@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
-import { withTempDir } from "../harness.ts";
-import { anApiKey, aPartner, aTeacherWrite } from "../store/samples.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 test("shows the figures, and whether a service holds the database now", () =>
   withTempDir(async (dataDir) => {

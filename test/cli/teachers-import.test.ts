@@ -5,10 +5,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { type Cells, csv, row } from "../domain/import/import-world.ts";
 import { until } from "../harness/eventually.ts";
-import { makeRegister, withTempDir } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { type Cells, csv, row } from "../harness/imports.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 

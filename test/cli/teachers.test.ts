@@ -3,9 +3,10 @@ import type { Operator } from "../../cli/open.ts";
 import type { Attestation } from "../../src/domain/attestations.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent } from "../../src/domain/teachers.ts";
-import { makeRegister, withTempDir, withTestOperator } from "../harness.ts";
-import { aTeacher } from "../store/samples.ts";
-import { runTvs } from "./run.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { aTeacher } from "../harness/samples.ts";
+import { makeRegister, withTestOperator } from "../harness/service.ts";
 
 const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";

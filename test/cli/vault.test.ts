@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { ensureDataDir, masterKeyAtHand, openVault } from "../../cli/vault.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
-import { masterKey, secrets } from "../domain/samples.ts";
-import { withStores } from "../domain/store-world.ts";
-import { withTempDir } from "../harness.ts";
-import { rejection } from "../rejection.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { rejection } from "../harness/rejection.ts";
+import { masterKey, secrets } from "../harness/samples.ts";
+import { withStores } from "../harness/store.ts";
 
 const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MASTER_KEY: key });
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type RunOptions, runTvs } from "./run.ts";
+import { type RunOptions, runTvs } from "../harness/program.ts";
 
 type Vector = {
   name: string;

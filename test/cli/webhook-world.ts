@@ -5,9 +5,9 @@ import { webhookDependencies } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { testWebhook } from "../../src/domain/webhooks.ts";
-import { withTestOperator } from "../harness.ts";
-import { anApiKey, aPartner } from "../store/samples.ts";
-import { type Finished, runTvs } from "./run.ts";
+import { type Finished, runTvs } from "../harness/program.ts";
+import { anApiKey, aPartner } from "../harness/samples.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 /** A data folder and the terminal over it, for the tests of the webhook commands. */
 export type WebhookWorld = {

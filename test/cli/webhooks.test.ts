@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../delivery/receiver.ts";
-import { withTestOperator } from "../harness.ts";
-import { runTvs } from "./run.ts";
+import { runTvs } from "../harness/program.ts";
+import { withTestOperator } from "../harness/service.ts";
 import { makeWebhookWorld, type WebhookWorld, withSender } from "./webhook-world.ts";
 
 let world: WebhookWorld;

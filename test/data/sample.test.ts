@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { sampleExtract } from "../../data/make-sample.ts";
 import { licenseStatusOn } from "../../src/domain/teachers.ts";
-import { withImports } from "../domain/import/import-world.ts";
+import { withImports } from "../harness/imports.ts";
 
 const committed = readFileSync(new URL("../../data/sample-registry.csv", import.meta.url), "utf8");
 

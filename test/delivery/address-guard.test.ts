@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkEndpointUrl, EndpointRefused, resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
 
 function refusalOf(text: string, allowPrivate = false): EndpointRefused {
   try {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Stripe from "stripe";
 import { signDelivery } from "../../src/delivery/attempt.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
 
 type Vector = { name: string; secret: string; body: string; signature: string; valid: boolean };
 const path = join(import.meta.dirname, "..", "fixtures", "webhooks", "vectors.json");

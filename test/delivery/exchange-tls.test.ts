@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { DeliverRequest } from "../../src/delivery/exchange.ts";
-import { makeCertificate } from "../certificates.ts";
+import { makeCertificate } from "../harness/certificates.ts";
 import { closeAll, closeLater, makeExchange, ok } from "./deliveries.ts";
 import { startReceiver } from "./receiver.ts";
 

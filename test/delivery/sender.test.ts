@@ -9,9 +9,10 @@ import {
   rotateWebhookSecret,
   testWebhook,
 } from "../../src/domain/webhooks.ts";
+import { type Received, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../rejection.ts";
-import { type Received, withEndpoint, withWebhooks } from "./webhook-world.ts";
+import { rejection } from "../harness/rejection.ts";
+import { withWebhooks } from "../harness/webhooks.ts";
 
 const ok = () => ({ status: 200 });
 

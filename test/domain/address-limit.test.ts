@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type AddressLimit, createAddressLimit } from "../../src/domain/address-limit.ts";
 import type { Clock } from "../../src/domain/clock.ts";
-import { aClock } from "./samples.ts";
+import { aClock } from "../harness/clock.ts";
 
 const start = "2026-03-01T12:00:15.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { askedFor, contextForEvidence } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { aStoredTeacher, secrets } from "./samples.ts";
+import { aStoredTeacher, secrets } from "../harness/samples.ts";
 
 const index = createBlindIndex(secrets.blindIndexKey);
 const nin = "12345678901";

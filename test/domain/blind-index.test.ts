@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { secrets } from "./samples.ts";
+import { secrets } from "../harness/samples.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const index = createBlindIndex(Uint8Array.from({ length: 32 }, (_, i) => i));

@@ -15,10 +15,9 @@ import {
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { rejection } from "../rejection.ts";
-import { anApiKey, aPartner } from "../store/samples.ts";
-import { secrets } from "./samples.ts";
-import { withStores } from "./store-world.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anApiKey, aPartner, secrets } from "../harness/samples.ts";
+import { withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 const minting = { kind: "live", secrets, now } as const;

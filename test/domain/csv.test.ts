@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { CsvError, type CsvRecord, readCsv } from "../../src/domain/csv.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
 

@@ -9,7 +9,7 @@ import {
   purposes,
   sources,
 } from "../../src/partner/contract.ts";
-import { aStoredTeacher } from "./samples.ts";
+import { aStoredTeacher } from "../harness/samples.ts";
 
 const today = "2026-03-01";
 const purpose = "EMPLOYER_BACKGROUND_CHECK";

@@ -4,8 +4,8 @@ import { eligibilityResult } from "../../src/domain/eligibility.ts";
 import { sealEnvelope } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/teachers.ts";
-import { rejection } from "../rejection.ts";
-import { aStoredTeacher } from "./samples.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aStoredTeacher } from "../harness/samples.ts";
 
 const today = "2026-03-01";
 const options = { purpose: "EMPLOYER_BACKGROUND_CHECK", policy: defaultPolicy, today } as const;

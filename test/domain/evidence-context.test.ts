@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { known, openWorld } from "../server/api-world.ts";
+import { known, openTestService } from "../harness/service.ts";
 
 test("what looks like a contact or a NIN is taken out of the context, which stays JSON whatever surrounds it", async () => {
-  const world = await openWorld();
+  const world = await openTestService();
   try {
     const context = {
       examBatch: 'batch "x@y"z" \\',

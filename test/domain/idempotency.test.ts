@@ -10,9 +10,11 @@ import {
   type StoredAnswer,
 } from "../../src/domain/idempotency.ts";
 import { idempotencyStatements } from "../../src/store/idempotency.ts";
-import { rejection } from "../rejection.ts";
-import { aClock, secrets } from "./samples.ts";
-import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
+import { aClock } from "../harness/clock.ts";
+import { fillRing } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T12:00:00.000Z";
 const request: IdempotentRequest = { partnerId: "agency", endpoint: "batch", key: "key-1", body: { a: 1 } };
@@ -22,10 +24,10 @@ function withIdempotency(act: (world: Awaited<ReturnType<typeof open>>) => Promi
   return withStores(async (stores) => act(await open(stores)));
 }
 
-async function open({ keys, driver, idempotency }: StoreWorld) {
+async function open({ keys, driver, idempotencyStore }: TestStores) {
   const clock = aClock(start);
   const { active } = await fillRing(keys, clock.now());
-  const service = createIdempotency(idempotency, secrets, clock);
+  const service = createIdempotency(idempotencyStore, secrets, clock);
   let runs = 0;
 
   async function commit(reservation: Reservation): Promise<StoredAnswer> {
@@ -35,7 +37,7 @@ async function open({ keys, driver, idempotency }: StoreWorld) {
     await driver.batch(idempotencyStatements(record, active.kid));
     return answer;
   }
-  return { service, clock, commit, store: idempotency, runs: () => runs };
+  return { service, clock, commit, store: idempotencyStore, runs: () => runs };
 }
 
 /** A promise that the test settles. */

@@ -22,16 +22,16 @@ import {
   signKeyHistory,
 } from "../../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { rejection } from "../rejection.ts";
-import { aSigningKey } from "../store/samples.ts";
-import { secrets } from "./samples.ts";
-import { fillRing, fixtureKey, readKey, type StoreWorld, withStores } from "./store-world.ts";
+import { fillRing, fixtureKey, readKey } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aSigningKey, secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00.250Z");
 const dayMs = 86_400_000;
 const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 
-const statesOf = async ({ keys }: StoreWorld) =>
+const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
 
 /** A prime as the broken generator made them: a power of 65537 modulo the product of the small primes. */

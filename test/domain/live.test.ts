@@ -10,10 +10,11 @@ import {
   storedSettings,
 } from "../../src/domain/live.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import { rejection } from "../rejection.ts";
-import { aPartner } from "../store/samples.ts";
-import { aClock, secrets } from "./samples.ts";
-import { fillRing, fixtureKey, type StoreWorld, withStores } from "./store-world.ts";
+import { aClock } from "../harness/clock.ts";
+import { fillRing, fixtureKey } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aPartner, secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 const defaults: Settings = {
@@ -23,7 +24,7 @@ const defaults: Settings = {
   allowPrivateWebhooks: false,
 };
 
-async function open(stores: StoreWorld, changes: Partial<LiveDependencies> = {}) {
+async function open(stores: TestStores, changes: Partial<LiveDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);
   const live = await createLive({
     ...stores,

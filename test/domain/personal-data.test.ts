@@ -3,7 +3,7 @@ import { contextForEvidence } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
 import { checkReason } from "../../src/domain/teacher-changes.ts";
-import { csv, row, withImports } from "./import/import-world.ts";
+import { csv, row, withImports } from "../harness/imports.ts";
 
 /** Ten digits from zero on, as a script that has its own writes them. */
 const written = (number: string, zero: number) =>

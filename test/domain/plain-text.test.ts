@@ -3,7 +3,7 @@ import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teacher-changes.ts";
 import { canonicalRegNo } from "../../src/domain/teachers.ts";
-import { csv, row, withImports } from "./import/import-world.ts";
+import { csv, row, withImports } from "../harness/imports.ts";
 
 // biome-ignore format: a table of names reads better in rows
 const hidden: [string, string][] = [

@@ -6,17 +6,18 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createPublicLookup, type PublicAnswer } from "../../src/domain/public-lookup.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent } from "../../src/domain/teachers.ts";
-import { rejection } from "../rejection.ts";
-import { aTeacher } from "../store/samples.ts";
-import { aClock, secrets } from "./samples.ts";
-import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
+import { aClock } from "../harness/clock.ts";
+import { fillRing } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aTeacher, secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T09:30:00.250Z";
 const index = createBlindIndex(secrets.blindIndexKey);
 const regNo = "LA/2019/PRI/04417";
 const nothing = { found: false, verifiedAt: start } as const;
 
-async function open(stores: StoreWorld, ...teachers: Partial<TeacherContent>[]) {
+async function open(stores: TestStores, ...teachers: Partial<TeacherContent>[]) {
   const clock = aClock(start);
   await fillRing(stores.keys, clock.now());
   const settings = {

@@ -9,8 +9,8 @@ import {
   type QuotaWindow,
   quotaUse,
 } from "../../src/domain/quota.ts";
-import { aPartner } from "../store/samples.ts";
-import { aClock } from "./samples.ts";
+import { aClock } from "../harness/clock.ts";
+import { aPartner } from "../harness/samples.ts";
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

@@ -9,8 +9,9 @@ import {
   startMaintenance,
 } from "../../src/domain/retention.ts";
 import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
-import { anAnsweredCall, anAttestation } from "../store/attestation-samples.ts";
-import { fillRing, type StoreWorld, withStores } from "./store-world.ts";
+import { fillRing } from "../harness/keys.ts";
+import { anAnsweredCall, anAttestation } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const dayMs = 86_400_000;
 const firstAt = 1_700_000_000_000;
@@ -18,7 +19,7 @@ const rows = 450;
 
 /** A log with one attestation a second, all of it built upon. */
 function withLog(
-  act: (world: StoreWorld, maintenance: ReturnType<typeof createAttestationMaintenance>) => Promise<void>,
+  act: (world: TestStores, maintenance: ReturnType<typeof createAttestationMaintenance>) => Promise<void>,
 ) {
   return withStores(async (world) => {
     const { active } = await fillRing(world.keys, 0);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
-import { rejection } from "../rejection.ts";
-import { type Cells, csv, type ImportWorld, row, rows, today, withImports } from "./import/import-world.ts";
+import { type Cells, csv, row, rows, type TestImports, today, withImports } from "../harness/imports.ts";
+import { rejection } from "../harness/rejection.ts";
 
 const regNo = "TR/2019/LA/1";
 const byBoard = {
@@ -14,14 +14,14 @@ const byBoard = {
 const empty = { license_revoked_on: "", license_revoked_reason: "" };
 const kept = (field = "license_revoked_on") => [{ line: 2, field, code: "REVOCATION_KEPT" }];
 
-function act({ teachers, clock }: ImportWorld, action: TeacherAction, number: number | string = 1) {
+function act({ teachers, clock }: TestImports, action: TeacherAction, number: number | string = 1) {
   const key = { by: "regNo", value: `TR/2019/LA/${number}` } as const;
   const dependencies = { teachers, clock, calendar: createCalendar("Africa/Lagos"), actor: "cli:ada" };
   return changeTeacher(dependencies, key, { action, reason: "decision 14" });
 }
 
 /** A register of a hundred teachers, of whom the operator has revoked the first. */
-function withRevoked(check: (world: ImportWorld) => Promise<void>): Promise<void> {
+function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void> {
   return withImports(async (world) => {
     await world.add(csv(rows(100, empty)), { baseline: true });
     await act(world, "revoke");

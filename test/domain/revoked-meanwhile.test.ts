@@ -4,7 +4,8 @@ import { importDependencies } from "../../cli/open.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { withTempDir, withTestOperator } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { withTestOperator } from "../harness/service.ts";
 
 const header =
   "reg_no,name,source,active,certificate_status,license_issue_date,license_expiry_date,license_revoked_on";

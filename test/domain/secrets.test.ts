@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { deriveSecrets, equalBytes, newMasterKey } from "../../src/domain/secrets.ts";
-import { masterKey, secrets } from "./samples.ts";
+import { masterKey, secrets } from "../harness/samples.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const secret = new TextEncoder().encode("the private half of a key");

@@ -3,9 +3,10 @@ import { createCalendar } from "../../src/domain/clock.ts";
 import type { Live } from "../../src/domain/live.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
 import type { TeacherStore, TeacherWrite } from "../../src/domain/teacher-store.ts";
+import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../rejection.ts";
-import { lagos, withRegister } from "./register-world.ts";
+import { rejection } from "../harness/rejection.ts";
+import { withStoresAt } from "../harness/store.ts";
 
 const regNo = "TR/LA/2020/000001";
 const options = { calendar: lagos, actor: "test" };
@@ -16,7 +17,7 @@ function many(count: number): string[] {
 
 describe("a sweep", () => {
   test("announces an expiry at the local midnight after the expiry day", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59Z");
       expect(await sweep(teachers, { ...options, clock })).toEqual({
@@ -41,7 +42,7 @@ describe("a sweep", () => {
     }));
 
   test("catches up on all days missed, each expiry once and at its own time", () =>
-    withRegister("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
+    withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       const london = createCalendar("Europe/London");
       await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
@@ -63,7 +64,7 @@ describe("a sweep", () => {
     }));
 
   test("says how many are due, and after each commit how many it has announced", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       for (const name of many(120)) await put(name, { licenseExpiryDate: "2026-05-31" });
       await put("A/B/C/1", { licenseIssueDate: "2026-06-01", licenseExpiryDate: "2026-12-31" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-12-31" });
@@ -79,7 +80,7 @@ describe("a sweep", () => {
     }));
 
   test("records itself in the history at the time of the sweep", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-20T09:00:00Z");
       await sweep(teachers, { ...options, clock });
@@ -91,7 +92,7 @@ describe("a sweep", () => {
     }));
 
   test("announces a licence that begins at the midnight of its issue date", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       await put(regNo, {
         certificateStatus: "NOT_FOUND",
         licenseIssueDate: "2026-07-01",
@@ -114,7 +115,7 @@ describe("a sweep", () => {
     }));
 
   test("announces a licence that began and ended while nobody swept as both, in order", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
       await put(regNo, {
         certificateStatus: "NOT_FOUND",
         licenseIssueDate: "2026-07-01",
@@ -133,7 +134,7 @@ describe("a sweep", () => {
     }));
 
   test("leaves alone what is revoked, deactivated, or never was a licence", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-31", licenseRevokedOn: "2026-04-01" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31", active: false });
       await put("A/B/C/3", { licenseExpiryDate: null });
@@ -147,7 +148,7 @@ describe("a sweep", () => {
     }));
 
   test("of more records than one commit takes goes through all of them", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
       await putMany(many(120), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       const sizes: number[] = [];
@@ -163,12 +164,13 @@ describe("a sweep", () => {
     }));
 
   test("two at once announce each expiry exactly once", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, other, clock, putMany, find, events }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, another, clock, putMany, find, events }) => {
       await putMany(many(120), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
+      const other = await another();
       const results = await Promise.all([
         sweep(teachers, { ...options, clock }),
-        sweep(other, { ...options, clock }),
+        sweep(other.teachers, { ...options, clock }),
         sweep(teachers, { ...options, clock }),
       ]);
       expect(results.reduce((sum, { events: told }) => sum + told, 0)).toBe(120);
@@ -183,7 +185,7 @@ describe("a sweep", () => {
     }));
 
   test("stops between two commits when it is told to, and goes on later", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
       await putMany(many(80), { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       let looks = 0;
@@ -193,7 +195,7 @@ describe("a sweep", () => {
     }));
 
   test("does not turn for ever around a record that cannot be written", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-06-01T09:00:00Z");
       const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
@@ -205,7 +207,7 @@ describe("a running service", () => {
   const live = { current: () => ({ calendar: lagos }) } as unknown as Live;
 
   test("sweeps at start and after the local midnight", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59.990Z");
@@ -218,7 +220,7 @@ describe("a running service", () => {
     }));
 
   test("reports a sweep that failed and tries again", () =>
-    withRegister("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
+    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
       await put(regNo, { licenseExpiryDate: "2026-05-30" });
       clock.set("2026-05-31T22:59:59.990Z");
       let failures = 0;

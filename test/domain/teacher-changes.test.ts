@@ -7,26 +7,31 @@ import {
   teacherKeyOf,
 } from "../../src/domain/teacher-changes.ts";
 import type { TeacherStore } from "../../src/domain/teacher-store.ts";
-import { rejection } from "../rejection.ts";
-import { lagos, type World, withRegister } from "./register-world.ts";
+import { lagos } from "../harness/clock.ts";
+import { rejection } from "../harness/rejection.ts";
+import { type TestStores, withStoresAt } from "../harness/store.ts";
 
 const regNo = "TR/LA/2020/000001";
 const key = { by: "regNo", value: regNo } as const;
 const start = "2026-05-01T09:00:00Z";
 
-function act(world: Pick<World, "teachers" | "clock">, action: TeacherAction, reason: string | null = null) {
+function act(
+  world: Pick<TestStores, "teachers" | "clock">,
+  action: TeacherAction,
+  reason: string | null = null,
+) {
   return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
 }
 
 /** The last event, as [type, licence, certificate, previous]. */
-async function told({ events }: World): Promise<unknown[] | undefined> {
+async function told({ events }: TestStores): Promise<unknown[] | undefined> {
   const last = (await events(regNo)).at(-1);
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
 
 describe("a revocation", () => {
   test("is dated in the service's time zone, keeps its reason and is told", () =>
-    withRegister("2026-05-01T23:30:00Z", async (world) => {
+    withStoresAt("2026-05-01T23:30:00Z", async (world) => {
       const { id } = await world.put(regNo);
       const change = await act(world, "revoke", "decision 14");
       expect(change).toMatchObject({
@@ -52,14 +57,14 @@ describe("a revocation", () => {
     }));
 
   test("of an expired licence is told as well", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseExpiryDate: "2025-12-31" });
       await act(world, "revoke", "x");
       expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
     }));
 
   test("of a licence whose expiry nobody announced yet announces the expiry first", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
       world.clock.set("2026-06-03T09:00:00Z");
       await act(world, "revoke", "x");
@@ -73,7 +78,7 @@ describe("a revocation", () => {
     }));
 
   test("of a deactivated teacher is recorded without an event, and a reactivation does not bring the licence back", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       const { id } = await world.put(regNo, { active: false });
       const before = (await world.events(regNo)).length;
       await act(world, "revoke", "decision 14");
@@ -87,11 +92,11 @@ describe("a revocation", () => {
     }));
 
   test("is refused when it is there already, and when there is no licence", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseRevokedOn: "2026-01-01" });
       expect(await rejection(act(world, "revoke", "x"))).toMatchObject({ code: "REFUSED" });
     }).then(() =>
-      withRegister(start, async (world) => {
+      withStoresAt(start, async (world) => {
         await world.put(regNo, { licenseIssueDate: null, licenseExpiryDate: null });
         expect(await rejection(act(world, "revoke", "x"))).toMatchObject({ code: "REFUSED" });
         expect(await world.teachers.history(1)).toHaveLength(1);
@@ -101,7 +106,7 @@ describe("a revocation", () => {
 
 describe("a reinstatement", () => {
   test("makes a running licence VALID again", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseRevokedReason: "x" });
       await act(world, "reinstate");
       expect(await told(world)).toEqual(["license.reinstated", "VALID", "REVOKED"]);
@@ -109,14 +114,14 @@ describe("a reinstatement", () => {
     }));
 
   test("of a licence that ended meanwhile is told as its expiry", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseExpiryDate: "2026-02-01" });
       await act(world, "reinstate");
       expect(await told(world)).toEqual(["license.expired", "EXPIRED", "REVOKED"]);
     }));
 
   test("is refused when nothing is revoked", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
       expect(await rejection(act(world, "reinstate"))).toMatchObject({ code: "REFUSED" });
     }));
@@ -124,7 +129,7 @@ describe("a reinstatement", () => {
 
 describe("deactivation and reactivation", () => {
   test("are told alone, on the licence's axis, there and back", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
       const before = (await world.events(regNo)).length;
       await act(world, "deactivate", "left the service");
@@ -135,7 +140,7 @@ describe("deactivation and reactivation", () => {
     }));
 
   test("are refused when there is nothing to change", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
       expect(await rejection(act(world, "reactivate"))).toMatchObject({ code: "REFUSED" });
       await act(world, "deactivate", "x");
@@ -145,11 +150,12 @@ describe("deactivation and reactivation", () => {
 
 describe("changes at the same time", () => {
   test("are decided again on what is there: of two revocations one is refused, and one event is stored", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
+      const { teachers } = await world.another();
       const both = await Promise.allSettled([
         act(world, "revoke", "first"),
-        act({ ...world, teachers: world.other }, "revoke", "second"),
+        act({ ...world, teachers }, "revoke", "second"),
       ]);
       expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
       expect(
@@ -158,15 +164,16 @@ describe("changes at the same time", () => {
     }));
 
   test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
+      const { teachers } = await world.another();
       let interfered = false;
       const slow: TeacherStore = {
         ...world.teachers,
         async apply(writes) {
           if (!interfered) {
             interfered = true;
-            await act({ ...world, teachers: world.other }, "revoke", "meanwhile");
+            await act({ ...world, teachers }, "revoke", "meanwhile");
           }
           return world.teachers.apply(writes);
         },
@@ -181,7 +188,7 @@ describe("changes at the same time", () => {
     }));
 
   test("end in a refusal when the record never stands still", () =>
-    withRegister(start, async (world) => {
+    withStoresAt(start, async (world) => {
       await world.put(regNo);
       const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
       expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
@@ -191,12 +198,12 @@ describe("changes at the same time", () => {
 });
 
 test("an unknown teacher is not known", () =>
-  withRegister(start, async (world) => {
+  withStoresAt(start, async (world) => {
     expect(await rejection(act(world, "deactivate", "x"))).toMatchObject({ code: "NOT_KNOWN" });
   }));
 
 test("the history joins changes and events in the order of time", () =>
-  withRegister(start, async (world) => {
+  withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
     world.clock.set("2026-05-10T09:00:00Z");
     await act(world, "revoke", "x");

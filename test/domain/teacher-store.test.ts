@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent } from "../../src/domain/teachers.ts";
-import { aTeacher } from "../store/samples.ts";
-import { aStoredTeacher } from "./samples.ts";
+import { aStoredTeacher, aTeacher } from "../harness/samples.ts";
 
 const calendar = createCalendar("Africa/Lagos");
 const at = Date.parse("2026-03-01T12:00:00Z");

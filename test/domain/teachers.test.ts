@@ -7,7 +7,7 @@ import {
   licenseStartsLater,
   licenseStatusOn,
 } from "../../src/domain/teachers.ts";
-import { aStoredTeacher } from "./samples.ts";
+import { aStoredTeacher } from "../harness/samples.ts";
 
 const today = "2026-03-01";
 const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) =>

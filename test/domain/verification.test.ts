@@ -17,10 +17,11 @@ import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts
 import { type Answer, createVerification, type Question } from "../../src/domain/verification.ts";
 
 import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
-import { rejection } from "../rejection.ts";
-import { aPartner, aTeacher } from "../store/samples.ts";
-import { aClock, secrets } from "./samples.ts";
-import { fillRing, fixtureKey, type StoreWorld, withStores } from "./store-world.ts";
+import { aClock } from "../harness/clock.ts";
+import { fillRing, fixtureKey } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aPartner, aTeacher, secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T09:30:00.250Z";
 const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
@@ -36,7 +37,7 @@ const ask = (identifier: Question["identifier"], context?: object): Question => 
 
 type World = Awaited<ReturnType<typeof open>>;
 type Around = {
-  attestations?(real: AttestationStore, stores: StoreWorld): AttestationStore;
+  attestations?(real: AttestationStore, stores: TestStores): AttestationStore;
   teachers?(real: TeacherReader): TeacherReader;
   signer?(real: Signer): Signer;
   partner?: Partial<Partner>;
@@ -47,7 +48,7 @@ function withVerification(act: (world: World) => Promise<void>, around: Around =
   return withStores(async (stores) => act(await open(stores, around)));
 }
 
-async function open(stores: StoreWorld, around: Around) {
+async function open(stores: TestStores, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
   const signer = createWebCryptoSigner(secrets);
@@ -64,13 +65,13 @@ async function open(stores: StoreWorld, around: Around) {
     live,
     teachers: around.teachers?.(teachers) ?? teachers,
     attestations: around.attestations?.(attestations, stores) ?? attestations,
-    idempotency: createIdempotency(stores.idempotency, secrets, clock),
+    idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
     blindIndex,
     signer: around.signer?.(signer) ?? signer,
     clock,
   });
   const partner = { ...aPartner("agency"), ...around.partner };
-  const quota = createQuota({ clock, store: stores.quota, stored: [] });
+  const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
   function caller() {
     const call = quota.open(partner);
@@ -84,7 +85,7 @@ async function open(stores: StoreWorld, around: Around) {
   return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
 }
 
-async function enrol({ teachers }: StoreWorld, changes: Partial<TeacherContent>): Promise<void> {
+async function enrol({ teachers }: TestStores, changes: Partial<TeacherContent>): Promise<void> {
   const change = {
     action: "import",
     actor: "test",
@@ -156,7 +157,7 @@ describe("one question", () => {
   test("is charged in the same commit: nothing is answered that was not counted", () =>
     withVerification(async (world) => {
       await world.one(ask({ tId: 204_417 }));
-      const windows = (await world.quota.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
+      const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
       expect(windows).toEqual(["day 1", "minute 1"]);
     }));
 
@@ -256,7 +257,7 @@ describe("a rotation between signing and committing", () => {
     };
   }
 
-  async function rotate(keys: StoreWorld["keys"], name: Parameters<typeof fixtureKey>[0]) {
+  async function rotate(keys: TestStores["keys"], name: Parameters<typeof fixtureKey>[0]) {
     const ring = await keys.list();
     const kidOf = (state: string) => ring.find((key) => key.state === state)?.kid ?? "";
     const at = Date.parse(start);
@@ -284,7 +285,7 @@ describe("a rotation between signing and committing", () => {
         expect((await verified(world, envelope)).protectedHeader.kid).toBe(world.pending.kid);
         const rows = await world.stored();
         expect(rows.map((row) => [row.kid, row.jws])).toEqual([[world.pending.kid, envelope.signature]]);
-        expect((await world.quota.windows()).map((one) => one.used)).toEqual([1, 1]);
+        expect((await world.quotaStore.windows()).map((one) => one.used)).toEqual([1, 1]);
         expect(await world.one(ask({ regNo }), { key: "k", body })).toEqual({ ...answer, replayed: true });
       },
       rotating(1, calls),
@@ -293,7 +294,7 @@ describe("a rotation between signing and committing", () => {
 
   test("that takes the old key from the signer first is no failure either", async () => {
     let rotated = false;
-    let keys: StoreWorld["keys"] | undefined;
+    let keys: TestStores["keys"] | undefined;
     await withVerification(
       async (world) => {
         keys = world.keys;
@@ -335,7 +336,7 @@ describe("a rotation between signing and committing", () => {
           code: "SIGNER_UNAVAILABLE",
         });
         expect(await world.stored()).toEqual([]);
-        expect(await world.quota.windows()).toEqual([]);
+        expect(await world.quotaStore.windows()).toEqual([]);
         expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
       },
       rotating(3, []),
@@ -375,7 +376,7 @@ describe("a failure is never an answer", () => {
       async (world) => {
         expect(await rejection(world.one(ask({ regNo })))).toMatchObject({ message: "away" });
         expect(await world.stored()).toEqual([]);
-        expect(await world.quota.windows()).toEqual([]);
+        expect(await world.quotaStore.windows()).toEqual([]);
       },
       { signer: () => ({ sign: away }) },
     ));
@@ -406,7 +407,7 @@ describe("a failure is never an answer", () => {
         const questions = Array.from({ length: 20 }, (_, i) => ask({ tId: i }));
         expect(await rejection(world.batch(questions))).toMatchObject({ message: "away" });
         expect(await world.stored()).toEqual([]);
-        expect(await world.quota.windows()).toEqual([]);
+        expect(await world.quotaStore.windows()).toEqual([]);
       },
       { teachers: (real) => ({ ...real, findEach: away }) },
     );
@@ -447,7 +448,7 @@ describe("a batch", () => {
     const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
     const used = async (world: World) => {
       await world.batch(questions);
-      return (await world.quota.windows()).map((one) => one.used);
+      return (await world.quotaStore.windows()).map((one) => one.used);
     };
     await withVerification(async (world) => expect(await used(world)).toEqual([1, 1]));
     await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
@@ -491,7 +492,7 @@ describe("a retry", () => {
       const again = await world.one(ask({ regNo }), { key: "k", body: { a: 2, b: 1 } });
       expect(again).toEqual({ ...same(first), replayed: true });
       expect(await world.stored()).toHaveLength(1);
-      expect((await world.quota.windows()).find((one) => one.kind === "day")?.used).toBe(1);
+      expect((await world.quotaStore.windows()).find((one) => one.kind === "day")?.used).toBe(1);
     }));
 
   test("is answered when the day is spent, while new work is refused", () =>

@@ -14,13 +14,13 @@ import {
   testWebhook,
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { type WebhookWorld, withWebhooks } from "../delivery/webhook-world.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
+import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
 const check = async () => {};
 const day = 86_400_000;
 
-function set(world: WebhookWorld, url: string, terms: object = {}) {
+function set(world: TestWebhooks, url: string, terms: object = {}) {
   return setWebhook(world, { partnerId: "board", url, check, ...terms });
 }
 

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
-import { csv, row } from "../domain/import/import-world.ts";
 import { until } from "../harness/eventually.ts";
-import { makeRegister } from "../harness.ts";
-import { tvs } from "./program.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { csv, row } from "../harness/imports.ts";
+import { runTvs } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");
 const count = 30_000;
@@ -57,13 +57,11 @@ async function contentOf(dataDir: string): Promise<unknown[]> {
 }
 
 test("an import that is killed and given again leaves what one leaves that nobody disturbed", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-import-kill-"));
-  try {
+  await withTempDir(async (folder) => {
     const file = join(folder, "extract.csv");
     await writeFile(file, extract);
     const [killed, whole] = [join(folder, "killed"), join(folder, "whole")];
-    const importInto = (dataDir: string) =>
-      tvs(["teachers", "import", file, "--data", dataDir, "--json"]).catch(() => "");
+    const importInto = (dataDir: string) => runTvs(["teachers", "import", file, "--data", dataDir, "--json"]);
     for (const dataDir of [killed, whole]) await makeRegister(dataDir);
     const reached = await killImport(file, killed);
     expect([reached > 0, reached < count]).toEqual([true, true]);
@@ -72,7 +70,5 @@ test("an import that is killed and given again leaves what one leaves that nobod
     const [resumed, undisturbed] = [await contentOf(killed), await contentOf(whole)];
     expect(resumed[4]).toEqual([{ integrity_check: "ok" }]);
     expect(resumed).toEqual(undisturbed);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  });
 }, 120_000);

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { getPriority, platform } from "node:os";
 import { join, resolve } from "node:path";
-import { csv, rows } from "../domain/import/import-world.ts";
 import { sleep } from "../harness/eventually.ts";
-import { withTempDir } from "../harness.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { csv, rows } from "../harness/imports.ts";
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");
 const lowest = 19;

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import { sleep } from "../harness/eventually.ts";
-import { endService, startService, tvs } from "./program.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runJson, runWell, startService } from "../harness/program.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
@@ -41,9 +41,8 @@ type Load = {
   smallAnswers: Map<number, number>;
 };
 
-export async function killRepeatedly(kills: number): Promise<Findings> {
-  const dataDir = await mkdtemp(join(tmpdir(), "tvs-kill-"));
-  try {
+export function killRepeatedly(kills: number): Promise<Findings> {
+  return withTempDir(async (dataDir) => {
     const [bigKey, smallKey] = await prepare(dataDir);
     const load: Load = {
       url: "",
@@ -55,7 +54,7 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
       bodies: new Map(),
       smallAnswers: new Map(),
     };
-    let service = await startService(dataDir);
+    let service = await startService({ dataDir });
     load.url = service.url;
     const running = Array.from({ length: callers }, (_, n) =>
       callRepeatedly(load, n === 0 ? smallKey : bigKey, n),
@@ -63,17 +62,15 @@ export async function killRepeatedly(kills: number): Promise<Findings> {
     for (let kill = 0; kill < kills; kill++) {
       await answersAndReplays(load);
       await sleep(100 + Math.random() * 300);
-      await endService(service, "SIGKILL");
-      service = await startService(dataDir);
+      await service.stop("SIGKILL");
+      service = await startService({ dataDir });
       load.url = service.url;
     }
     load.stopped = true;
     await Promise.all(running);
-    await endService(service, "SIGTERM");
-    return await compare(dataDir, load, kills);
-  } finally {
-    await rm(dataDir, { recursive: true });
-  }
+    await service.stop();
+    return compare(dataDir, load, kills);
+  });
 }
 
 /** Until the service has answered and replayed since its last start: a kill before that would show nothing. */
@@ -93,28 +90,14 @@ async function prepare(dataDir: string): Promise<[string, string]> {
   const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
   const file = join(dataDir, "register.csv");
   await writeFile(file, `${header}\n${rows.join("\n")}\n`);
-  await tvs(["teachers", "import", file, "--data", dataDir, "--baseline"]);
+  await runWell(["teachers", "import", file, "--data", dataDir, "--baseline"]);
   const add = (id: string, perMinute: number) =>
-    tvs([
-      "partners",
-      "add",
-      id,
-      "--name",
-      id,
-      "--scopes",
-      "all",
-      "--purposes",
-      "all",
-      "--per-minute",
-      String(perMinute),
-      "--per-day",
-      "100000000",
-      "--data",
-      dataDir,
-      "--json",
+    runJson<{ apiKey: string }>([
+      ...["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all"],
+      ...["--per-minute", String(perMinute), "--per-day", "100000000", "--data", dataDir],
     ]);
-  const keys = [await add("big", 100_000_000), await add("small", smallPerMinute)];
-  return keys.map((text) => (JSON.parse(text) as { apiKey: string }).apiKey) as [string, string];
+  const [big, small] = [await add("big", 100_000_000), await add("small", smallPerMinute)];
+  return [big.apiKey, small.apiKey];
 }
 
 async function callRepeatedly(load: Load, apiKey: string, caller: number): Promise<void> {

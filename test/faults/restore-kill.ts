@@ -1,23 +1,26 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sleep } from "../harness/eventually.ts";
+import { withTempDir } from "../harness/folder.ts";
 
 /**
  * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed
  * too, so that its newest changes stand only in its log, and says which database is there afterwards.
  * Run alone: `bun test/faults/restore-kill.ts 100`.
  */
-export type RestoreFindings = { old: number; restored: number /** Must be zero. */; mixed: number };
+export type RestoreFindings = {
+  old: number;
+  restored: number;
+  /** Must be zero. */
+  mixed: number;
+};
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");
 const rows = 20_000;
 
-export async function killRestores(kills: number): Promise<RestoreFindings> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-kill-restore-"));
-  try {
+export function killRestores(kills: number): Promise<RestoreFindings> {
+  return withTempDir(async (folder) => {
     const backup = join(folder, "backup.db");
     prepare(folder, backup);
     const durationMs = timeOf(() => run(folder, "restore", backup, "--force"));
@@ -29,9 +32,7 @@ export async function killRestores(kills: number): Promise<RestoreFindings> {
       findings[await whichIsThere(join(folder, "data", "tvs.db"))]++;
     }
     return findings;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function prepare(folder: string, backup: string): void {

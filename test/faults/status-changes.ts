@@ -1,7 +1,7 @@
 /** A register of made-up teachers, and status changes to it through the command line, each with its known event. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { tvs } from "./program.ts";
+import { runWell } from "../harness/program.ts";
 
 export const teachers = 2_000;
 /** Changes come in rounds: one import, and a few commands on a single teacher each. */
@@ -69,7 +69,7 @@ async function changeByCommand(changes: Changes, n: number): Promise<void> {
   const standing = standings[n] as Standing;
   const isRevocation = standing.license === "VALID";
   const words = isRevocation ? ["revoke", regNo(n), "--reason", "Found forged"] : ["reinstate", regNo(n)];
-  await tvs(["teachers", ...words, "--data", dataDir]);
+  await runWell(["teachers", ...words, "--data", dataDir]);
   standing.license = isRevocation ? "REVOKED" : "VALID";
   expectEvent(expected, n, isRevocation ? "license.revoked" : "license.reinstated");
   changes.done++;
@@ -93,7 +93,7 @@ async function importRows(
     "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date,license_revoked_on,license_revoked_reason";
   const lines = rows.map((n) => line(n, standings[n] as Standing));
   await writeFile(file, `${header}\n${lines.join("\n")}\n`);
-  await tvs(["teachers", "import", file, "--data", dataDir, ...flags]);
+  await runWell(["teachers", "import", file, "--data", dataDir, ...flags]);
 }
 
 function line(n: number, { license, isVerified }: Standing): string {

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
-import { sleep } from "../harness/eventually.ts";
+import { sleep, untilAnswer } from "../harness/eventually.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runJson, runWell, type Service, startService } from "../harness/program.ts";
 import { type FaultyReceiver, startFaultyReceiver } from "./faulty-receiver.ts";
-import { endService, type Serving, startService, tvs } from "./program.ts";
 import { type Changes, importRegister, makeChanges, prepareChanges } from "./status-changes.ts";
 import { judge, type WebhookFindings } from "./webhook-kill-findings.ts";
 
@@ -36,18 +35,21 @@ const subscribers: readonly Subscriber[] = [
   { id: "disabled", events: "all", verified: null, isDisabled: true },
 ];
 
-const serveFlags = ["--allow-private-webhooks"];
+const args = ["--allow-private-webhooks"];
 /** Until then everything that can be delivered has to be. */
 const maxSettlingMs = 180_000;
 const settlingTurnMs = 1_000;
 
-export async function killSender(kills: number, changeCount: number): Promise<WebhookFindings> {
-  const dataDir = await mkdtemp(join(tmpdir(), "tvs-kill-webhooks-"));
+export function killSender(kills: number, changeCount: number): Promise<WebhookFindings> {
+  return withTempDir((dataDir) => killSenderOf(dataDir, kills, changeCount));
+}
+
+async function killSenderOf(dataDir: string, kills: number, changeCount: number): Promise<WebhookFindings> {
   const receiver = await startFaultyReceiver();
   try {
     const changes = prepareChanges(dataDir);
     await importRegister(changes);
-    let service = await startService(dataDir, serveFlags);
+    let service = await startService({ dataDir, args });
     for (const subscriber of subscribers) await subscribe(subscriber, { dataDir, receiver, service });
     const changing = makeChanges(changes, changeCount);
     // The kills stand in the way of a failure's report; what fails here is thrown below.
@@ -55,16 +57,15 @@ export async function killSender(kills: number, changeCount: number): Promise<We
     for (let kill = 0; kill < kills; kill++) {
       await reached(changes, { goal: ((kill + Math.random()) * changeCount) / kills, changing });
       await sleep(Math.random() * 300);
-      await endService(service, "SIGKILL");
-      service = await startService(dataDir, serveFlags);
+      await service.stop("SIGKILL");
+      service = await startService({ dataDir, args });
     }
     await changing;
     await settle(dataDir);
-    await endService(service, "SIGTERM");
+    await service.stop();
     return { kills, changes: changes.done, ...(await compare(dataDir, changes, receiver)) };
   } finally {
     receiver.close();
-    await rm(dataDir, { recursive: true });
   }
 }
 
@@ -80,44 +81,43 @@ async function reached(
 
 async function subscribe(
   { id, events, verified, isDisabled }: Subscriber,
-  { dataDir, receiver, service }: { dataDir: string; receiver: FaultyReceiver; service: Serving },
+  { dataDir, receiver, service }: { dataDir: string; receiver: FaultyReceiver; service: Service },
 ): Promise<void> {
-  const data = ["--data", dataDir, "--json"];
+  const data = ["--data", dataDir];
   const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "1000", "--per-day", "1000"];
-  const { apiKey } = JSON.parse(await tvs(["partners", "add", id, "--name", id, ...limits, ...data]));
+  const add = ["partners", "add", id, "--name", id, ...limits, ...data];
+  const { apiKey } = await runJson<{ apiKey: string }>(add);
   const wanted = ["--events", events === "all" ? events : events.join(",")];
   const about = ["--teachers", verified === null ? "all" : "verified"];
   const url = `${receiver.url}/${id}`;
-  const set = ["partners", "webhook", "set", id, url, ...wanted, ...about, ...serveFlags, ...data];
-  const { secret } = JSON.parse(await tvs(set)) as { secret: string };
+  const set = ["partners", "webhook", "set", id, url, ...wanted, ...about, ...args, ...data];
+  const { secret } = await runJson<{ secret: string }>(set);
   receiver.secrets.set(id, [secret]);
   // One is in the middle of a rotation all the time: both of its secrets have to fit.
   if (id === "everything") {
-    const rotated = JSON.parse(await tvs(["partners", "webhook", "rotate-secret", id, ...data]));
+    const rotate = ["partners", "webhook", "rotate-secret", id, ...data];
+    const rotated = await runJson<{ secret: string }>(rotate);
     receiver.secrets.set(id, [rotated.secret, secret]);
   }
   if (verified !== null) await verifyTeachers(service, apiKey, verified);
-  if (isDisabled) await tvs(["partners", "disable", id, ...data]);
+  if (isDisabled) await runWell(["partners", "disable", id, ...data]);
 }
 
-async function verifyTeachers({ url }: Serving, apiKey: string, ids: ReadonlySet<number>): Promise<void> {
+async function verifyTeachers({ url }: Service, apiKey: string, ids: ReadonlySet<number>): Promise<void> {
   const items = [...ids].map((tId) => ({
     identifier: { tId },
     purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
   }));
-  const deadline = Date.now() + 5_000;
-  for (;;) {
-    const response = await fetch(`${url}/v1/inter-agency/batch`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${apiKey}` },
-      body: JSON.stringify({ items }),
-    });
+  const ask = async () => {
+    const headers = { Authorization: `Bearer ${apiKey}` };
+    const init = { method: "POST", headers, body: JSON.stringify({ items }) };
+    const response = await fetch(`${url}/v1/inter-agency/batch`, init);
     await response.arrayBuffer();
-    if (response.status === 200) return;
-    // A running service knows a new partner within a second.
-    if (response.status !== 401 || Date.now() > deadline) throw new Error(`batch: ${response.status}`);
-    await sleep(50);
-  }
+    return response.status;
+  };
+  // A running service knows a new partner within a second.
+  const status = await untilAnswer(ask, (answer) => answer !== 401);
+  if (status !== 200) throw new Error(`batch: ${status}`);
 }
 
 /**
@@ -127,11 +127,11 @@ async function verifyTeachers({ url }: Serving, apiKey: string, ids: ReadonlySet
 async function settle(dataDir: string): Promise<void> {
   const deadline = Date.now() + maxSettlingMs;
   while (Date.now() < deadline) {
-    const list = ["webhooks", "list", "--state", "pending", "--limit", "100000", "--json"];
-    const pending = JSON.parse(await tvs([...list, "--data", dataDir])) as { partnerId: string }[];
+    const list = ["webhooks", "list", "--state", "pending", "--limit", "100000", "--data", dataDir];
+    const pending = await runJson<{ partnerId: string }[]>(list);
     if (pending.length === 0) return;
     for (const id of new Set(pending.map(({ partnerId }) => partnerId))) {
-      await tvs(["partners", "webhook", "enable", id, "--data", dataDir]);
+      await runWell(["partners", "webhook", "enable", id, "--data", dataDir]);
     }
     await sleep(settlingTurnMs);
   }

@@ -3,17 +3,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { families } from "../../src/metrics/exposition.ts";
 import { routes } from "../../src/server/routes.ts";
-import { type AdminWorld, openAdminWorld } from "../server/admin/admin-world.ts";
-import { aPartner } from "../store/samples.ts";
+import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { aPartner } from "../harness/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
 
 const root = join(import.meta.dir, "../..");
 const read = (name: string) => readFileSync(join(root, name), "utf8");
 
-let world: AdminWorld;
+let world: TestConsole;
 let scraped: Map<string, ParsedFamily>;
 beforeAll(async () => {
-  world = await openAdminWorld();
+  world = await openTestConsole();
   const { operator } = world;
   const key = { keyId: "key-1", partnerId: "exam-body-a", mac: new Uint8Array(32) };
   await operator.stores.partners.add(aPartner("exam-body-a"), {

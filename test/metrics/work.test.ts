@@ -7,7 +7,7 @@ import {
   countedSigner,
   createWorkCounters,
 } from "../../src/metrics/work.ts";
-import { rejection } from "../rejection.ts";
+import { rejection } from "../harness/rejection.ts";
 
 describe("work", () => {
   test("is told apart by the public look-up and what each scope opens, under names that dashboards know", () => {

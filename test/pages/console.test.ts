@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AdminWorld, openAdminWorld } from "../server/admin/admin-world.ts";
-import { aPartner } from "../store/samples.ts";
+import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { aPartner } from "../harness/samples.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
 
 setDefaultTimeout(patienceMs);
 
-let world: AdminWorld;
+let world: TestConsole;
 beforeAll(async () => {
-  world = await openAdminWorld();
+  world = await openTestConsole();
   const { operator } = world;
   for (const partnerId of ["exam-body-a", "ministry-of-education"]) {
     const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
@@ -117,7 +117,7 @@ describe("the console in a browser", () => {
   });
 
   test("says so when the session has ended, and how to get another", async () => {
-    const own = await openAdminWorld();
+    const own = await openTestConsole();
     try {
       await inBrowser(desktop, async (tab) => {
         await tab.page.goto(await own.newLink());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { programWords } from "../blackbox/program.ts";
+import { programWords } from "../harness/program.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 

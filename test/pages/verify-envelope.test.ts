@@ -6,9 +6,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { runTvs } from "../cli/run.ts";
 import { pdfOfPictures, pngWithTwoHeaders } from "../cli/verify/picture-bombs.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { runTvs } from "../harness/program.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 

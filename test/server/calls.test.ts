@@ -3,16 +3,16 @@ import type { Call } from "../../src/domain/calls.ts";
 import { createApp } from "../../src/server/app.ts";
 import { beginTrace } from "../../src/server/http/http-call.ts";
 import { type Listener, listen } from "../../src/server/http/listen.ts";
-import { known, openWorld, type PartnerName, type World } from "./api-world.ts";
+import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 /** One service behind two listeners, the second without the fast path; what both say of their calls. */
-let world: World;
+let world: TestService;
 let listeners: { fast: Listener; hono: Listener };
 let calls: Call[] = [];
 let keyId: string;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);
 });
 afterAll(() => world.close());

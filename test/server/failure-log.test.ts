@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { configureLog } from "../../src/log.ts";
 import { listen } from "../../src/server/http/listen.ts";
-import { known, openWorld } from "./api-world.ts";
+import { known, openTestService } from "../harness/service.ts";
 
 const api = "/v1/inter-agency";
 
 test("the log names a failure's route by its pattern, never by its path", async () => {
-  const world = await openWorld();
+  const world = await openTestService();
   const lines: Record<string, unknown>[] = [];
   configureLog((line) => lines.push(JSON.parse(line)));
   const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath: world.fastPath });

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { aClock } from "../domain/samples.ts";
-import { known, openWorld } from "./api-world.ts";
+import { aClock } from "../harness/clock.ts";
+import { known, openTestService } from "../harness/service.ts";
 
 const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" };
 
 test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
-  const world = await openWorld({ clock });
+  const world = await openTestService({ clock });
   try {
     // The body comes when the next day has begun.
     const body = new ReadableStream({

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { known, openWorld, type World } from "./api-world.ts";
+import { known, openTestService, type TestService } from "../harness/service.ts";
 
-let world: World;
+let world: TestService;
 afterEach(() => world.close());
 
 const path = "/teacher/verify-license";
@@ -26,7 +26,7 @@ async function lookUpAll(asked: readonly (readonly [Way, string])[]): Promise<nu
 
 describe("look-ups by NIN, e-mail or phone", () => {
   test("have a third of the limit, which page, API and HEAD share", async () => {
-    world = await openWorld({ publicPerMinute: 9 });
+    world = await openTestService({ publicPerMinute: 9 });
     const { regNo, nin } = known;
     const personal = [
       ["API", nin],
@@ -47,7 +47,7 @@ describe("look-ups by NIN, e-mail or phone", () => {
   });
 
   test("have one, however low the limit is, and are told how to go on", async () => {
-    world = await openWorld({ publicPerMinute: 2 });
+    world = await openTestService({ publicPerMinute: 2 });
     expect(await lookUp("API", known.nin)).toBe(200);
     const refused = await world.call(`${path}?searchTerm=${known.nin}`, { from: "192.0.2.1" });
     expect(refused.status).toBe(429);
@@ -62,7 +62,7 @@ describe("look-ups by NIN, e-mail or phone", () => {
 
 describe("an IPv6 network", () => {
   test("of /48 has sixteen times the limit of its /64s together", async () => {
-    world = await openWorld({ publicPerMinute: 3 });
+    world = await openTestService({ publicPerMinute: 3 });
     let answered = 0;
     for (let network = 0; network < 60; network++) {
       if ((await lookUp("API", known.regNo, `2001:db8:1:${network.toString(16)}::1`)) === 200) answered++;

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { scopes } from "../../src/domain/partners.ts";
 import { routerPath, routes } from "../../src/server/routes.ts";
-import { openWorld, type World } from "./api-world.ts";
+import type { TestService } from "../harness/service.ts";
+import { openTestService } from "../harness/service.ts";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 

@@ -4,11 +4,11 @@ import { keyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { bulkRoom, singleRoom } from "../../src/signing/shared-queue.ts";
 import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
-import { secrets } from "../domain/samples.ts";
-import { fixtureKey } from "../domain/store-world.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../rejection.ts";
-import { aRing, start, verifies, withPool } from "./signing-world.ts";
+import { aRing, fixtureKey, verifies } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { secrets } from "../harness/samples.ts";
+import { start, withPool } from "./with-pool.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };

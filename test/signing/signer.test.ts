@@ -7,11 +7,12 @@ import type { SigningEngine } from "../../src/config.ts";
 import { configureLog } from "../../src/log.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
-import { secrets } from "../domain/samples.ts";
 import { sleep } from "../harness/eventually.ts";
-import { withTempDir } from "../harness.ts";
-import { rejection } from "../rejection.ts";
-import { aRing, start, verifies } from "./signing-world.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { aRing, verifies } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { secrets } from "../harness/samples.ts";
+import { start } from "./with-pool.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";

@@ -2,10 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { createWebCryptoSigner, tryWebCrypto } from "../../src/signing/webcrypto.ts";
-import { secrets } from "../domain/samples.ts";
-import { fixtureKey } from "../domain/store-world.ts";
-import { rejection } from "../rejection.ts";
-import { aRing, verifies as verifiesInput } from "./signing-world.ts";
+import { aRing, fixtureKey, verifies as verifiesInput } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { secrets } from "../harness/samples.ts";
 
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
 

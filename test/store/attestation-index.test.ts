@@ -10,9 +10,15 @@ import { segmentRows } from "../../src/store/segment-filter.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
-import { anAnsweredCall, anAttestation } from "./attestation-samples.ts";
-import { driverKinds } from "./drivers.ts";
-import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import {
+  anAnsweredCall,
+  anApiKey,
+  anAttestation,
+  aPartner,
+  aSigningKey,
+  aTeacherWrite,
+} from "../harness/samples.ts";
 
 const rareTeacher = 900_001;
 const nin = new Uint8Array(16).fill(5);

@@ -5,10 +5,9 @@ import type { Driver, Statement } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
-import { rejection } from "../rejection.ts";
-import { anAnsweredCall, anAttestation } from "./attestation-samples.ts";
-import { driverKinds } from "./drivers.ts";
-import { aSigningKey } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anAnsweredCall, anAttestation, aSigningKey } from "../harness/samples.ts";
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`answered calls, ${kind.name}`, () => {

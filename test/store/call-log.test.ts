@@ -9,11 +9,9 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallFilter } from "../../src/domain/calls.ts";
 import { uuidFrom } from "../../src/domain/clock.ts";
 import { configureLog } from "../../src/log.ts";
-import { callRow, openCallReader } from "../../src/store/call-file.ts";
-import { createCallLog, writeInThread } from "../../src/store/call-log.ts";
+import { createCallLog } from "../../src/store/call-log.ts";
 import { callRow, openCallReader } from "../../src/store/call-log-file.ts";
 import { type CallBatch, createCallWriter, writeCallsInThread } from "../../src/store/call-log-writer.ts";
-import { type CallBatch, createCallWriter } from "../../src/store/call-writer.ts";
 import { until } from "../harness/eventually.ts";
 
 const dayMs = 86_400_000;

@@ -11,10 +11,10 @@ import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
+import { driverKinds } from "../harness/drivers.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../rejection.ts";
-import { driverKinds } from "./drivers.ts";
-import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 /** What every driver must do, and what the stores must do over every driver. */
 for (const kind of driverKinds) {

@@ -10,9 +10,9 @@ import { eventsOf } from "../../src/store/events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
-import { lagos } from "../delivery/webhook-world.ts";
-import { driverKinds } from "./drivers.ts";
-import { anApiKey, aPartner, aTeacher } from "./samples.ts";
+import { lagos } from "../harness/clock.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
 
 /** Numbers from 0 to below 1, the same ones in each run (mulberry32). */
 function randomNumbers(seed: number): () => number {

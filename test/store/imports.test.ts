@@ -14,9 +14,9 @@ import { migrate } from "../../src/store/driver/migrations.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { type Cells, csv, row } from "../domain/import/import-world.ts";
-import { driverKinds } from "./drivers.ts";
-import { aTeacher, aTeacherWrite } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { type Cells, csv, row } from "../harness/imports.ts";
+import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`imports: ${kind.name}`, () => {

@@ -4,9 +4,8 @@ import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { anAnsweredCall, anAttestation } from "./attestation-samples.ts";
-import { driverKinds } from "./drivers.ts";
-import { aSigningKey } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { anAnsweredCall, anAttestation, aSigningKey } from "../harness/samples.ts";
 
 const batchId = requestId(500, "a");
 const singleId = requestId(500, "b");

@@ -9,8 +9,8 @@ import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { driverKinds } from "./drivers.ts";
-import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
 const calendar = createCalendar("Africa/Lagos");

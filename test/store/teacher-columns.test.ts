@@ -17,8 +17,8 @@ import { createImportStore } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { driverKinds } from "./drivers.ts";
-import { aTeacherWrite } from "./samples.ts";
+import { driverKinds } from "../harness/drivers.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
 
 /** A record in which no two fields of one type have the same value: whatever is swapped shows. */
 function distinct(regNo: string, n: number): TeacherContent {

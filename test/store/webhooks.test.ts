@@ -7,20 +7,21 @@ import { createCommits } from "../../src/store/driver/commits.ts";
 import { eventsOf } from "../../src/store/events.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { lagos, type WebhookWorld, withWebhooks } from "../delivery/webhook-world.ts";
-import { aSigningKey, aTeacher } from "./samples.ts";
+import { lagos } from "../harness/clock.ts";
+import { aSigningKey, aTeacher } from "../harness/samples.ts";
+import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
-const change = (world: WebhookWorld) => ({ ...world, calendar: lagos, actor: "test" });
+const change = (world: TestWebhooks) => ({ ...world, calendar: lagos, actor: "test" });
 
 /** `partner event-type` of each delivery, in the order in which they were made. */
-async function made(world: WebhookWorld): Promise<string[]> {
+async function made(world: TestWebhooks): Promise<string[]> {
   const rows = await world.rows(
     `SELECT partner_id || ' ' || event_type AS line FROM deliveries JOIN events ON events.id = event ORDER BY deliveries.id`,
   );
   return rows.map((row) => String(row.line));
 }
 
-async function subscribe(world: WebhookWorld, ...[id, terms]: [string, object?]): Promise<void> {
+async function subscribe(world: TestWebhooks, ...[id, terms]: [string, object?]): Promise<void> {
   await world.subscribe(id, "http://127.0.0.1:9/hook", terms);
 }
 
@@ -205,7 +206,7 @@ describe("the outbox", () => {
     }));
 });
 
-async function attest(world: WebhookWorld, partnerId: string, teacherId: number | null): Promise<void> {
+async function attest(world: TestWebhooks, partnerId: string, teacherId: number | null): Promise<void> {
   const store = createAttestationStore(world.driver, createCommits(world.driver));
   const attestation = {
     verificationId: `${partnerId}-${teacherId}`,

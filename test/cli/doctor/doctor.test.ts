@@ -7,10 +7,11 @@ import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
 import { createCallWriter } from "../../../src/store/call-log-writer.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
-import { makeCertificate } from "../../certificates.ts";
-import { withTempDir, withTestOperator } from "../../harness.ts";
-import { aSigningKey } from "../../store/samples.ts";
-import { runTvs } from "../run.ts";
+import { makeCertificate } from "../../harness/certificates.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { aSigningKey } from "../../harness/samples.ts";
+import { withTestOperator } from "../../harness/service.ts";
 
 type Check = { name: string; result: string; found: string; advice: string | null };
 

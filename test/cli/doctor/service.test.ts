@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { checkFileModes, checkTimeSync } from "../../../cli/doctor/machine.ts";
 import { checkClientCertificates, checkProxy, checkReceivers } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
-import { withTempDir, withTestOperator } from "../../harness.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { withTestOperator } from "../../harness/service.ts";
 
 const tls = { port: 8443, certFile: "chain.pem", keyFile: "key.pem" };
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
-import { runTvs } from "../run.ts";
+import { runTvs } from "../../harness/program.ts";
 
 setDefaultTimeout(60_000);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { command, group, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
-import { runTvs } from "../run.ts";
+import { runTvs } from "../../harness/program.ts";
 
 const importing = command({
   name: "import",

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runTvs } from "../run.ts";
+import { runTvs } from "../../harness/program.ts";
 import { onTerminal } from "./terminal.ts";
 
 setDefaultTimeout(60_000);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { startVerifiers } from "../../../cli/verify/threads.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
-import { rejection } from "../../rejection.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 const entry = new URL("../../../cli/main.ts", import.meta.url);
 const jwks = join(folder, "keys", "jwks.json");

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
-import { runTvs } from "../run.ts";
+import { runTvs } from "../../harness/program.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 const expected = ["--issuer", issuer, "--audience", audience];

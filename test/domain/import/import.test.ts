@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { type Cells, csv, row, rows, withImports } from "./import-world.ts";
+import { type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
 
 const noLicense = { license_issue_date: "", license_expiry_date: "" };
 const expired = { license_expiry_date: "2025-12-31" };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/search-term.ts";
-import { rejection } from "../../rejection.ts";
-import { csv, row, withImports } from "./import-world.ts";
+import { csv, row, withImports } from "../../harness/imports.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 describe("the lines of the report", () => {
   const bad = { nin: "x" };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ImportStore } from "../../../src/domain/import/store.ts";
-import { rejection } from "../../rejection.ts";
-import { type AddOptions, csv, type ImportWorld, row, rows, withImports } from "./import-world.ts";
+import { type AddOptions, csv, row, rows, type TestImports, withImports } from "../../harness/imports.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 /** An import store whose commits fail from the `after`-th on, as if the process had been killed there. */
 function killedAfter(imports: ImportStore, after: number): ImportStore {
@@ -19,7 +19,7 @@ describe("an import that was killed", () => {
   const extract = csv([...rows(10), row(11, { nin: "x" }), ...rows(40).slice(11)]);
   const small = { maxChunkRows: 4 };
 
-  async function kill({ add, imports }: ImportWorld, content = extract, options: AddOptions = small) {
+  async function kill({ add, imports }: TestImports, content = extract, options: AddOptions = small) {
     const through = killedAfter(imports, 3);
     expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Cells, csv, row, withImports } from "./import-world.ts";
+import { type Cells, csv, row, withImports } from "../../harness/imports.ts";
 
 /** A fault in one cell: the column, what stands there, and the code. */
 const rejections: [string, string, string][] = [

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { type AdminEnv, guarded } from "../../../src/server/admin/guard.ts";
-import { rejection } from "../../rejection.ts";
-import { type AdminWorld, openAdminWorld, pathOf } from "./admin-world.ts";
+import { openTestConsole, pathOf, type TestConsole } from "../../harness/console.ts";
+import { rejection } from "../../harness/rejection.ts";
 
-let world: AdminWorld;
+let world: TestConsole;
 beforeAll(async () => {
-  world = await openAdminWorld();
+  world = await openTestConsole();
 });
 afterAll(() => world.close());
 

@@ -3,9 +3,10 @@ import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
 import { createCommandLine } from "../../../src/server/admin/format.ts";
-import { run } from "../../blackbox/program.ts";
-import { makeRegister, withTempDir } from "../../harness.ts";
-import { aPartner } from "../../store/samples.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { aPartner } from "../../harness/samples.ts";
+import { makeRegister } from "../../harness/service.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
 const dayMs = 86_400_000;
@@ -120,7 +121,7 @@ describe("what needs attention", () => {
       await makeRegister(folder);
       for (const command of new Set(commands)) {
         const words = command.replace(/^tvs | --data .*$/g, "").split(" ");
-        const { code, stderr } = await run([...words, "--data", folder]);
+        const { code, stderr } = await runTvs([...words, "--data", folder]);
         // A file that is not there is the only thing that may be undecided.
         expect([command, code === 2 && !command.includes("FILE"), stderr.includes("internal")]).toEqual([
           command,

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
+import { openTestConsole, type TestConsole } from "../../harness/console.ts";
 import { untilAnswer } from "../../harness/eventually.ts";
-import { aPartner, aTeacherWrite } from "../../store/samples.ts";
-import { type AdminWorld, openAdminWorld } from "./admin-world.ts";
+import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
-let world: AdminWorld;
+let world: TestConsole;
 beforeAll(async () => {
-  world = await openAdminWorld();
+  world = await openTestConsole();
   const key = { keyId: "key-1", mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
   await world.operator.stores.partners.add(
     { ...aPartner("exam-body-a"), perMinute: 600, perDay: 1_000 },
@@ -188,7 +188,7 @@ describe("the console", () => {
 
 describe("the console of a database that does not answer", () => {
   test("says so, and keeps what it knew", async () => {
-    const broken = await openAdminWorld();
+    const broken = await openTestConsole();
     try {
       const headers = { Cookie: await broken.signIn() };
       await broken.call("/", { headers });

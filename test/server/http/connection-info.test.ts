@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readCertificate } from "../../../src/domain/certificates.ts";
 import { parseClientCertHeader } from "../../../src/server/http/connection-info.ts";
-import { makeCertificate } from "../../certificates.ts";
+import { makeCertificate } from "../../harness/certificates.ts";
 
 const notBefore = new Date("2024-02-29T12:00:00Z");
 const notAfter = new Date("2055-06-30T23:59:59Z");

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type KeyKind, mintApiKey } from "../../../src/domain/credentials.ts";
 import { createFastPath } from "../../../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../../../src/server/http/listen.ts";
-import { known, openWorld, type World } from "../api-world.ts";
-import { openClient } from "./raw-client.ts";
+import { openClient } from "../../harness/raw-client.ts";
+import { known, openTestService, type TestService } from "../../harness/service.ts";
 
 /** One service behind two listeners: one has the fast path, the other has only Hono's routes. */
-let world: World;
+let world: TestService;
 let fast: Listener;
 let hono: Listener;
 /** Calls that took the fast path. */
 let taken = 0;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
   fast = await listen(world.app.fetch, {
     host: "127.0.0.1",
     port: 0,

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Listener, type ListenOptions, listen } from "../../../src/server/http/listen.ts";
-import { makeCertificate } from "../../certificates.ts";
+import { makeCertificate } from "../../harness/certificates.ts";
 import { sleep, until } from "../../harness/eventually.ts";
-import { get, openClient, type RawClient } from "./raw-client.ts";
+import { get, openClient, type RawClient } from "../../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };

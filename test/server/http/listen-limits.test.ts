@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import type { ListenLimits } from "../../../src/server/http/http-server.ts";
 import { type Listener, listen } from "../../../src/server/http/listen.ts";
-import { makeCertificate } from "../../certificates.ts";
+import { makeCertificate } from "../../harness/certificates.ts";
 import { sleep, untilAnswer } from "../../harness/eventually.ts";
-import { get, openClient } from "./raw-client.ts";
+import { get, openClient } from "../../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };

@@ -6,9 +6,9 @@ import { bodyLimit } from "hono/body-limit";
 import { timeOfUuid } from "../../../src/domain/clock.ts";
 import type { ConnectionInfo } from "../../../src/server/http/connection-info.ts";
 import { type Listener, type ListenOptions, listen } from "../../../src/server/http/listen.ts";
-import { makeCertificate } from "../../certificates.ts";
+import { makeCertificate } from "../../harness/certificates.ts";
 import { sleep } from "../../harness/eventually.ts";
-import { get, openClient } from "./raw-client.ts";
+import { get, openClient } from "../../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };

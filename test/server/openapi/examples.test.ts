@@ -21,8 +21,8 @@ import * as examples from "../../../src/server/openapi/examples.ts";
 import { namedExamples, responses } from "../../../src/server/openapi/responses.ts";
 import { problemReply } from "../../../src/server/problem.ts";
 import type { AppOptions } from "../../../src/server/service.ts";
-import { rejection } from "../../rejection.ts";
-import { aPartner, aTeacher } from "../../store/samples.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aPartner, aTeacher } from "../../harness/samples.ts";
 
 /**
  * Asks the real app for every answer that the OpenAPI document shows. Only what is made anew each time (ids, keys and

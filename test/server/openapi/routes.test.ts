@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { publishedSchemas, type SchemaName } from "../../../src/server/openapi/schemas.ts";
-import { known, legacy, openWorld, type PartnerName, refusedPurpose, type World } from "../api-world.ts";
+import {
+  known,
+  legacy,
+  openTestService,
+  type PartnerName,
+  refusedPurpose,
+  type TestService,
+} from "../../harness/service.ts";
 import { document, isValid, resolve, validationErrors } from "./document.ts";
 
 const prefix = "/v1/inter-agency";
@@ -14,9 +21,9 @@ type Described = {
   content?: Record<string, { schema: { $ref?: string } }>;
 };
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 
@@ -177,7 +184,7 @@ describe("answers are as documented", () => {
   });
 
   test("a source address above its limit: 429", async () => {
-    const limited = await openWorld({ publicPerMinute: 1 });
+    const limited = await openTestService({ publicPerMinute: 1 });
     await limited.call(publicPath("1"));
     const response = await limited.call(publicPath("1"));
     expect(response.status).toBe(429);
@@ -186,7 +193,7 @@ describe("answers are as documented", () => {
   });
 
   test("a database that is gone: 503 everywhere", async () => {
-    const broken = await openWorld();
+    const broken = await openTestService();
     await broken.operator.driver.close();
     const paths: [string, Call][] = [
       [`${prefix}/health`, {}],

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openWorld, type World } from "../api-world.ts";
+import { openTestService, type TestService } from "../../harness/service.ts";
 
 const path = "/v1/inter-agency/getting-started";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 

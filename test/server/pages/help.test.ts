@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { headingId, titleOf, topics } from "../../../src/manual.ts";
-import { openWorld, type World } from "../api-world.ts";
+import type { TestService } from "../../harness/service.ts";
+import { openTestService } from "../../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { english } from "../../../src/server/pages/texts-en.ts";
-import { aTeacherWrite } from "../../store/samples.ts";
-import { known, legacy, openWorld, type World } from "../api-world.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
+import { known, legacy, openTestService, type TestService } from "../../harness/service.ts";
 
 const { lookup } = english;
 const revokedNo = "LA/2019/PRI/00666";
 const laterNo = "LA/2019/PRI/00777";
 const photoNo = "LA/2019/PRI/00888";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
   await world.operator.stores.teachers.apply([
     aTeacherWrite(revokedNo, {
       tId: 666,
@@ -25,7 +25,7 @@ afterAll(() => world.close());
 
 const form = "application/x-www-form-urlencoded";
 
-function ask(term: string, from: World = world): Promise<Response> {
+function ask(term: string, from: TestService = world): Promise<Response> {
   const body = new URLSearchParams({ searchTerm: term }).toString();
   return Promise.resolve(from.call("/", { method: "POST", body, headers: { "Content-Type": form } }));
 }
@@ -169,7 +169,7 @@ describe("no answer", () => {
   const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
 
   test("for want of patience: 429, in the same budget as the address for machines", async () => {
-    const limited = await openWorld({ publicPerMinute: 2 });
+    const limited = await openTestService({ publicPerMinute: 2 });
     expect((await limited.call("/teacher/verify-license?searchTerm=1")).status).toBe(200);
     expect((await ask(known.regNo, limited)).status).toBe(200);
     const refused = await ask(known.regNo, limited);
@@ -186,7 +186,7 @@ describe("no answer", () => {
   });
 
   test("from a database that is gone: 503, and no word about the teacher", async () => {
-    const broken = await openWorld();
+    const broken = await openTestService();
     await broken.operator.driver.close();
     for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
       const html = await response.text();

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
-import { openWorld, type World } from "../api-world.ts";
+import { openTestService, type TestService } from "../../harness/service.ts";
 
 const docs = "/v1/inter-agency/docs";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { openWorld, type World } from "../api-world.ts";
+import { openTestService, type TestService } from "../../harness/service.ts";
 
 const path = "/verify-envelope";
 
-let world: World;
+let world: TestService;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openTestService();
 });
 afterAll(() => world.close());
 

@@ -13,9 +13,9 @@ import { openConnection } from "../../../src/store/driver/connection.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
-import { withTempDir } from "../../harness.ts";
-import { rejection } from "../../rejection.ts";
-import { aTeacherWrite } from "../samples.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
 import { migrateTo } from "./old-database.ts";
 
 /** A migrated database with some teachers, still open: what a service works with. */

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
 import { type Driver, type Statement, statement } from "../../../src/store/driver/driver.ts";
-import { withStores } from "../../domain/store-world.ts";
-import { rejection } from "../../rejection.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { withStores } from "../../harness/store.ts";
 
 type World = {
   commit: Commit;

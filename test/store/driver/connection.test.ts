@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
 import { bindable, statement, storeError, type Value } from "../../../src/store/driver/driver.ts";
-import { withTempDir } from "../../harness.ts";
+import { withTempDir } from "../../harness/folder.ts";
 
 /**
  * What the native driver was seen to do wrong on Bun and on Deno, one test a hazard: the wrapper must not

@@ -3,8 +3,8 @@ import { copyFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { withTempDir } from "../../harness.ts";
-import { rejection } from "../../rejection.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 const entry = new URL("../../../cli/main.ts", import.meta.url);
 const insert = statement("INSERT INTO person (name) VALUES (?)", ["Ada"]);

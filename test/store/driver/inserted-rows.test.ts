@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { blockRows } from "../../../src/store/driver/connection.ts";
 import type { Driver, RowsTarget } from "../../../src/store/driver/driver.ts";
-import { rejection } from "../../rejection.ts";
-import { driverKinds } from "../drivers.ts";
+import { driverKinds } from "../../harness/drivers.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 const columns = ["k", "n", "b", "t"] as const;
 const insert: RowsTarget = { table: "bulk", columns, bytes: ["b"] };

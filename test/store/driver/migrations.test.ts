@@ -5,9 +5,9 @@ import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
-import { withTempDir } from "../../harness.ts";
-import { rejection } from "../../rejection.ts";
-import { aTeacherWrite } from "../samples.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
 import { migrateTo } from "./old-database.ts";
 
 function withDrivers(count: number, act: (...drivers: Driver[]) => Promise<void>): Promise<void> {

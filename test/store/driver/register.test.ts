@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { holdsRegister, migrate, readSchema, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
-import { rejection } from "../../rejection.ts";
-import { driverKinds } from "../drivers.ts";
-import { aSigningKey } from "../samples.ts";
+import { driverKinds } from "../../harness/drivers.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aSigningKey } from "../../harness/samples.ts";
 import { migrateTo } from "./old-database.ts";
 
 /** Runs over a database without tables, which is gone afterwards. */

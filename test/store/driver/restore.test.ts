@@ -16,8 +16,8 @@ import { makeBackup } from "../../../src/store/driver/backup.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { holdWebhooksName, type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
-import { withTempDir } from "../../harness.ts";
-import { rejection } from "../../rejection.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 /** The name that a database bears among its settings tells which one it is. */
 const named = (name: string) =>

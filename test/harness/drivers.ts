@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
-import { until } from "../harness/eventually.ts";
+import { until } from "./eventually.ts";
+import { makeFolder } from "./folder.ts";
 
 /** A way to open one database several times, and to remove it at the end. */
 export type DriverKind = {
@@ -28,12 +27,12 @@ function embedded(name: string, threaded: boolean): DriverKind {
     name,
     kind: "embedded",
     async create() {
-      const folder = await mkdtemp(join(tmpdir(), "tvs-store-"));
-      const file = join(folder, "tvs.db");
+      const folder = await makeFolder();
+      const file = join(folder.path, "tvs.db");
       const startWriter = () => new Worker(entry, { workerData: { role: "store-writer", file } });
       return {
         open: () => openEmbedded(threaded ? { file, startWriter } : { file }),
-        destroy: () => rm(folder, { recursive: true }),
+        destroy: folder.remove,
       };
     },
   };
@@ -44,11 +43,17 @@ export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-
 
 /** The real libSQL server, on a free port of the loopback interface, over a folder of its own. */
 export async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-sqld-"));
+  const folder = await makeFolder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const args = ["--db-path", join(folder, "data"), "--http-listen-addr", `127.0.0.1:${port}`, "--no-welcome"];
-  const server = spawn(sqld, args, { stdio: "ignore", cwd: folder });
+  const args = [
+    "--db-path",
+    join(folder.path, "data"),
+    "--http-listen-addr",
+    `127.0.0.1:${port}`,
+    "--no-welcome",
+  ];
+  const server = spawn(sqld, args, { stdio: "ignore", cwd: folder.path });
   await untilHealthy(server, `${url}/health`);
   return {
     url,
@@ -56,7 +61,7 @@ export async function startServer(): Promise<{ url: string; stop(): Promise<void
       const ended = new Promise((done) => server.once("exit", done));
       server.kill("SIGKILL");
       await ended;
-      await rm(folder, { recursive: true });
+      await folder.remove();
     },
   };
 }

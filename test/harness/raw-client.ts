@@ -1,8 +1,8 @@
 /** A client that writes bytes as they come and sees what the server does with the connection. */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import type { TestCertificate } from "../../certificates.ts";
-import { inTime } from "../../harness/eventually.ts";
+import type { TestCertificate } from "./certificates.ts";
+import { inTime } from "./eventually.ts";
 
 export interface RawClient {
   readonly socket: Socket;

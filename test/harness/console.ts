@@ -1,22 +1,20 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingHttpHeaders, request } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openAdminConsole, takeConsolePort } from "../../../cli/console.ts";
-import { openService } from "../../../cli/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
-import { findConsole, mintLink } from "../../../src/domain/console-link.ts";
-import { createApp } from "../../../src/server/app.ts";
+import { openAdminConsole, takeConsolePort } from "../../cli/console.ts";
+import { openService } from "../../cli/open-service.ts";
+import { readConfig } from "../../src/config.ts";
+import { findConsole, mintLink } from "../../src/domain/console-link.ts";
+import { createApp } from "../../src/server/app.ts";
+import { aClock } from "./clock.ts";
+import { makeFolder } from "./folder.ts";
 
 export type Answered = { status: number; headers: IncomingHttpHeaders; text: string };
-export type AdminWorld = Awaited<ReturnType<typeof openAdminWorld>>;
+export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 
 /** The real service with its console on a free port, its clock moved by the test. */
-export async function openAdminWorld() {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-admin-"));
-  let now = Date.parse("2026-03-01T09:30:00Z");
-  const clock = { now: () => now };
-  const config = readConfig({ data: folder }, {});
+export async function openTestConsole() {
+  const folder = await makeFolder();
+  const clock = aClock("2026-03-01T09:30:00Z");
+  const config = readConfig({ data: folder.path }, {});
   const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
   const consolePort = await takeConsolePort(0);
   const admin = await openAdminConsole(opened, config, consolePort);
@@ -63,7 +61,7 @@ export async function openAdminWorld() {
     admin.stop();
     await consolePort.close();
     await opened.close();
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   }
 
   /** A request to the service itself, which the console then shows. */
@@ -74,10 +72,19 @@ export async function openAdminWorld() {
       clientCertificate: null,
     });
 
-  const forward = (ms: number) => {
-    now += ms;
+  return {
+    ...opened,
+    admin,
+    folder: folder.path,
+    port: Number(port),
+    app,
+    newLink,
+    call,
+    signIn,
+    ask,
+    forward: clock.add,
+    close,
   };
-  return { ...opened, admin, folder, port: Number(port), app, newLink, call, signIn, ask, forward, close };
 }
 
 export function pathOf(link: string): string {

@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
@@ -9,9 +9,46 @@ import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import { createApp } from "../../src/server/app.ts";
 import type { AppOptions } from "../../src/server/service.ts";
-import { aPartner, aTeacherWrite } from "../store/samples.ts";
+import { makeFolder, withTempDir } from "./folder.ts";
+import { aPartner, aTeacherWrite } from "./samples.ts";
 
-/** Teachers that the world holds. */
+/** Across the files of one run, each of which loads this one anew. */
+const shared = globalThis as { emptyRegister?: Promise<ReadonlyMap<string, Uint8Array>> };
+
+/** The files of an empty register, by name: making its two signing keys takes a quarter of a second. */
+function emptyRegister(): Promise<ReadonlyMap<string, Uint8Array>> {
+  return withTempDir(async (folder) => {
+    const operator = await openOperator(readConfig({ data: folder }, {}), { whenMade: () => {} });
+    await operator.driver.close();
+    const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"));
+    return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
+  });
+}
+
+/** Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. All of one run have the same keys. */
+export async function makeRegister(dataDir: string): Promise<void> {
+  shared.emptyRegister ??= emptyRegister();
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  for (const [name, content] of await shared.emptyRegister)
+    writeFileSync(join(dataDir, name), content, { mode: 0o600 });
+}
+
+/** The real composition over a data directory, closed afterwards; an empty register is made where there is none. */
+export async function withTestOperator<T>(
+  dataDir: string,
+  act: (operator: Operator) => Promise<T>,
+  options: OpenOptions = {},
+): Promise<T> {
+  if (options.clock === undefined && !existsSync(join(dataDir, "tvs.db"))) await makeRegister(dataDir);
+  const operator = await openOperator(readConfig({ data: dataDir }, {}), { whenMade: () => {}, ...options });
+  try {
+    return await act(operator);
+  } finally {
+    await operator.driver.close();
+  }
+}
+
+/** Teachers that the test service holds. */
 export const known = { regNo: "LA/2019/PRI/04417", tId: 204417, nin: "12345678901" };
 export const legacy = { regNo: "KN/2001/SEC/00007", tId: 7 };
 
@@ -30,17 +67,19 @@ const partners: Record<string, Partial<Partner>> = {
 };
 
 export type PartnerName = "full" | "unscoped" | "spent";
-export type World = Awaited<ReturnType<typeof openWorld>>;
+export type TestService = Awaited<ReturnType<typeof openTestService>>;
 
 /**
  * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
  * `serve` listens with.
  */
-export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; accessLog?: boolean } = {}) {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-api-"));
+export async function openTestService(
+  options: Partial<AppOptions> & { clock?: Clock; accessLog?: boolean } = {},
+) {
+  const folder = await makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   const opened = await openService(
-    { ...readConfig({ data: folder }, {}), accessLog: options.accessLog ?? false },
+    { ...readConfig({ data: folder.path }, {}), accessLog: options.accessLog ?? false },
     { clock, defaultIssuer: "https://teachers.example" },
   );
   const { operator, service } = opened;
@@ -89,7 +128,7 @@ export async function openWorld(options: Partial<AppOptions> & { clock?: Clock; 
 
   async function close() {
     await opened.close();
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   }
 
   const { metrics } = opened;

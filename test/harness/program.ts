@@ -1,12 +1,9 @@
 /**
- * The program as the black-box suite knows it: a command line and an address. What runs is told by TVS_COMMAND, so
+ * The program as a user knows it: a command line and an address. What runs is told by TVS_COMMAND, so
  * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sleep } from "../harness/eventually.ts";
+import { sleep } from "./eventually.ts";
 
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
 export const patienceMs = 60_000;
@@ -27,7 +24,7 @@ export type Environment = Readonly<Record<string, string>>;
  * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that
  * one suite can be run with each.
  */
-function childEnvironment(env: Environment): Record<string, string> {
+export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
       name === "TVS_SIGNING_ENGINE" || !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
@@ -44,7 +41,13 @@ export type Finished = {
   json<T>(): T;
 };
 
-export type RunOptions = { stdin?: string; env?: Environment; cwd?: string };
+export type RunOptions = {
+  /** The data folder, for commands that are not told one by `--data`. */
+  readonly dataDir?: string;
+  readonly stdin?: string | Uint8Array;
+  readonly env?: Environment;
+  readonly cwd?: string;
+};
 
 /** Concurrent tests share the machine: more commands at once than this only wait for each other. */
 const maxCommands = 4;
@@ -52,7 +55,7 @@ let running = 0;
 const waiting: (() => void)[] = [];
 
 /** Runs one command to its end. */
-export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function runTvs(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   if (running >= maxCommands) await new Promise<void>((resolve) => waiting.push(resolve));
   else running++;
   try {
@@ -67,10 +70,13 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
   const child = Bun.spawn([...programWords, ...args], {
-    stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
+    stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
     stdout: "pipe",
     stderr: "pipe",
-    env: childEnvironment(options.env ?? {}),
+    env: childEnvironment({
+      ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
+      ...options.env,
+    }),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   const [stdout, stderr, code] = await Promise.all([
@@ -81,14 +87,25 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   return { code, stdout, stderr, json: <T>() => JSON.parse(stdout) as T };
 }
 
-/** Runs one command that has to succeed, and reads its JSON. */
-export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
-  const finished = await run([...args, "--json"], options);
+function bytesOf(content: string | Uint8Array): string | Uint8Array<ArrayBuffer> {
+  return typeof content === "string" ? content : new Uint8Array(content);
+}
+
+/** Runs one command that has to succeed. */
+export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const finished = await runTvs(args, options);
   if (finished.code !== 0) {
     throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
   }
-  return finished.json<T>();
+  return finished;
 }
+
+/** Runs one command that has to succeed, and reads its JSON. */
+export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+  return (await runWell([...args, "--json"], options)).json<T>();
+}
+
+export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
 /** A `tvs serve` that listens. */
 export type Service = {
@@ -98,10 +115,10 @@ export type Service = {
   readonly pid: number;
   stdout(): string;
   stderr(): string;
-  /** Sends SIGTERM and waits. @returns the exit code */
-  stop(): Promise<number>;
+  /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
+  stop(signal?: Signal): Promise<number>;
   /** Sends a signal and does not wait. */
-  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void;
+  signal(name: Signal): void;
   /** Resolves with the exit code, or 128 and more after a signal. */
   readonly exited: Promise<number>;
 };
@@ -138,8 +155,8 @@ export async function startService({ args = [], env = {}, dataDir }: ServeOption
     stderr: err.text,
     exited: child.exited,
     signal: (name) => child.kill(name),
-    async stop() {
-      child.kill("SIGTERM");
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
       const code = await child.exited;
       await Promise.all([out.ended, err.ended]);
       return code;
@@ -167,12 +184,6 @@ function collect(stream: ReadableStream<Uint8Array>) {
         check();
       }),
   };
-}
-
-/** A folder of this test file's own. */
-export async function makeFolder(): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), "tvs-blackbox-"));
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
 /** Waits for the next minute of the clock when this one has fewer than `seconds` left: quotas begin anew with it. */

@@ -1,19 +1,14 @@
 import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BlindIndex, createBlindIndex } from "../../../src/domain/blind-index.ts";
-import { createCalendar } from "../../../src/domain/clock.ts";
-import { type ImportOptions, importRegister } from "../../../src/domain/import/import.ts";
-import type { ImportResult } from "../../../src/domain/import/report.ts";
-import type { ImportStore } from "../../../src/domain/import/store.ts";
-import type { TeacherStore } from "../../../src/domain/teacher-store.ts";
-import type { StoredTeacher } from "../../../src/domain/teachers.ts";
-import type { Driver } from "../../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
-import { createImportStore } from "../../../src/store/imports.ts";
-import { createTeacherStore } from "../../../src/store/teachers.ts";
-import { withTempDir } from "../../harness.ts";
+import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
+import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
+import type { ImportResult } from "../../src/domain/import/report.ts";
+import type { ImportStore } from "../../src/domain/import/store.ts";
+import type { StoredTeacher } from "../../src/domain/teachers.ts";
+import { createImportStore } from "../../src/store/imports.ts";
+import { lagos } from "./clock.ts";
+import { type TestStores, withStoresAt } from "./store.ts";
 
 export const today = "2026-03-10";
 
@@ -21,16 +16,12 @@ export type Issue = { line: number; field: string | null; code: string };
 export type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
 export type Imported = ImportResult & { report: Report };
 
-export type ImportWorld = {
-  readonly folder: string;
-  readonly driver: Driver;
-  readonly teachers: TeacherStore;
+export type TestImports = Omit<TestStores, "find"> & {
+  find(regNo: string): Promise<StoredTeacher | null>;
   readonly imports: ImportStore;
   readonly blindIndex: BlindIndex;
-  readonly clock: { now(): number; set(time: string): void };
   /** Imports a file's text or bytes; `through` stands in for the import store. */
   add(content: string | Uint8Array, options?: AddOptions): Promise<Imported>;
-  find(regNo: string): Promise<StoredTeacher | null>;
   eventTypes(regNo: string): Promise<string[]>;
   count(sql: string): Promise<number>;
   /** Everything that lies in the data folder, as one text of single bytes. */
@@ -39,64 +30,47 @@ export type ImportWorld = {
 
 export type AddOptions = ImportOptions & { name?: string; through?: ImportStore; pieceBytes?: number };
 
-/** A real register in a temp folder at noon of {@link today} in Lagos, and its imports. */
-export function withImports(act: (world: ImportWorld) => Promise<void>): Promise<void> {
-  return withTempDir(async (folder) => {
-    const driver = await openEmbedded({ file: join(folder, "tvs.db") });
-    let now = Date.parse(`${today}T12:00:00+01:00`);
-    await migrate(driver, now);
-    const teachers = createTeacherStore(driver);
+/** A real register at noon of {@link today} in Lagos, and its imports. */
+export function withImports(act: (world: TestImports) => Promise<void>): Promise<void> {
+  return withStoresAt(`${today}T12:00:00+01:00`, async (stores) => {
+    const { folder, driver, teachers, clock } = stores;
     const imports = createImportStore(driver, folder);
     const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
-    const clock = {
-      now: () => now,
-      set(time: string) {
-        now = Date.parse(time);
-      },
-    };
-    const calendar = createCalendar("Africa/Lagos");
 
     async function add(content: string | Uint8Array, options: AddOptions = {}): Promise<Imported> {
       const { name = "extract.csv", through = imports, pieceBytes = 7, ...rest } = options;
       // Time goes on between two imports: what one wrote is not what happens during the next.
-      now += 1000;
+      clock.add(1000);
       let text = "";
       const writeReport = async (pieces: AsyncIterable<string>) => {
         for await (const piece of pieces) text += piece;
       };
       const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes) };
-      const dependencies = { teachers, imports: through, blindIndex, calendar, clock, actor: "test" };
+      const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
       const result = await importRegister(input, dependencies, { ...rest, writeReport });
       return { ...result, report: { ...(JSON.parse(text) as Report), text } };
     }
 
     const find = (regNo: string) => teachers.findStored({ by: "regNo", value: regNo });
-    try {
-      await act({
-        folder,
-        driver,
-        teachers,
-        imports,
-        blindIndex,
-        clock,
-        add,
-        find,
-        async eventTypes(regNo) {
-          const events = await teachers.events((await find(regNo))?.id ?? 0);
-          return events.map((event) => event.eventType);
-        },
-        async count(sql) {
-          const [row] = await driver.query(sql);
-          return Number(Object.values(row ?? {})[0]);
-        },
-        everything: () =>
-          readdirSync(folder)
-            .map((name) => readFileSync(join(folder, name)).toString("latin1"))
-            .join("\n"),
-      });
-    } finally {
-      await driver.close();
-    }
+    await act({
+      ...stores,
+      find,
+      imports,
+      blindIndex,
+      add,
+      async eventTypes(regNo) {
+        const events = await teachers.events((await find(regNo))?.id ?? 0);
+        return events.map((event) => event.eventType);
+      },
+      async count(sql) {
+        const [row] = await driver.query(sql);
+        return Number(Object.values(row ?? {})[0]);
+      },
+      everything: () =>
+        readdirSync(folder)
+          .map((name) => readFileSync(join(folder, name)).toString("latin1"))
+          .join("\n"),
+    });
   });
 }
 

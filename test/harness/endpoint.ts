@@ -1,0 +1,38 @@
+/** A receiver of the contract's kind on the loopback interface. */
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export type Received = { readonly headers: IncomingHttpHeaders; readonly body: string };
+/** What the endpoint does with a request; null leaves it without an answer. */
+export type Answer = { status: number; headers?: Record<string, string> } | null;
+
+export type Endpoint = { readonly url: string; readonly received: Received[] };
+
+/** The endpoint is gone when `act` has ended. */
+export async function withEndpoint(
+  answer: (request: Received, count: number) => Answer | Promise<Answer>,
+  act: (endpoint: Endpoint) => Promise<void>,
+): Promise<void> {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8");
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", async () => {
+      const one = { headers: request.headers, body };
+      received.push(one);
+      const made = await answer(one, received.length);
+      if (made !== null) response.writeHead(made.status, made.headers).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    await act({ url: `http://127.0.0.1:${port}/hook`, received });
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}

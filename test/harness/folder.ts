@@ -1,0 +1,33 @@
+/** Folders of the tests, gone when the tests are. */
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const prefix = join(tmpdir(), "tvs-test-");
+
+/** A folder that is there until `remove` is called. */
+export type Folder = { readonly path: string; remove(): Promise<void> };
+
+export async function makeFolder(): Promise<Folder> {
+  const path = await mkdtemp(prefix);
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+/** Gives a test a folder of its own and removes it afterwards. */
+export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await makeFolder();
+  try {
+    return await act(folder.path);
+  } finally {
+    await folder.remove();
+  }
+}
+
+/** A folder for all tests of a file, or of the group in which it is asked for, removed after the last of them. */
+export function sharedFolder(): string {
+  const path = mkdtempSync(prefix);
+  afterAll(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
+  return path;
+}

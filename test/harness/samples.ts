@@ -1,0 +1,137 @@
+import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import type { SigningKey } from "../../src/domain/keys.ts";
+import type { ApiKey, Partner } from "../../src/domain/partners.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { TeacherWrite } from "../../src/domain/teacher-store.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
+import { lagos } from "./clock.ts";
+
+/** Records with everything filled in, of which a test changes what it is about. */
+
+/** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */
+export const masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+export const secrets = deriveSecrets(masterKey);
+
+export function aPartner(partnerId: string): Partner {
+  return {
+    partnerId,
+    name: "An agency",
+    scopes: ["eligibility"],
+    purposes: ["GENERAL_PUBLIC_VERIFICATION"],
+    perMinute: 10,
+    perDay: 100,
+    batchCost: "call",
+    createdAt: 1,
+    disabledAt: null,
+  };
+}
+
+export function anApiKey(partnerId: string, keyId: string): ApiKey {
+  return { keyId, partnerId, mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
+}
+
+export function aSigningKey(kid: string, state: "active" | "pending"): SigningKey {
+  return {
+    kid,
+    state,
+    jwk: { kty: "RSA", use: "sig", alg: "RS256", kid, n: "AQ", e: "AQAB" },
+    sealed: new Uint8Array([1]),
+    createdAt: 1,
+    publishedAt: 1,
+    activatedAt: state === "active" ? 1 : null,
+    retiredAt: null,
+    compromisedSince: null,
+  };
+}
+
+export function aTeacher(regNo: string, changes: Partial<TeacherContent> = {}): TeacherContent {
+  return {
+    regNo,
+    tId: null,
+    name: "Ada Obi",
+    ninIndex: null,
+    ninVerified: false,
+    emailIndex: null,
+    phoneIndex: null,
+    state: "Lagos",
+    category: "A",
+    source: "new_system",
+    active: true,
+    certificateStatus: "VERIFIED",
+    certificateIssueDate: "2020-01-01",
+    licenseIssueDate: "2020-01-01",
+    licenseExpiryDate: "2099-12-31",
+    licenseRevokedOn: null,
+    licenseRevokedReason: null,
+    licenseRevokedBy: null,
+    photoUrl: null,
+    profile: null,
+    ...changes,
+  };
+}
+
+export function aTeacherWrite(regNo: string, changes: Partial<TeacherContent> = {}): TeacherWrite {
+  return planImport(regNo, changes, 1_700_000_000_000);
+}
+
+/** What an import at this time writes of a new teacher. */
+export function planImport(regNo: string, changes: Partial<TeacherContent>, at: number): TeacherWrite {
+  const content = aTeacher(regNo, changes);
+  return planWrite(null, content, { action: "import", actor: "test", calendar: lagos, at });
+}
+
+/** A record as the store gives it back: active, licensed to the end of the century. */
+export function aStoredTeacher(changes: Partial<StoredTeacher> = {}): StoredTeacher {
+  return {
+    ...aTeacher("LA/2019/PRI/04417"),
+    id: 1,
+    version: 1,
+    announcedStatus: "VALID",
+    updatedAt: 0,
+    ...changes,
+  };
+}
+
+/** Verification `n`, with an id that carries its time as those of the service do. */
+export function anAttestation(n: number, changes: Partial<Attestation> = {}): Attestation {
+  const issuedAt = changes.issuedAt ?? 1_700_000_000 + n;
+  const time = (issuedAt * 1000).toString(16).padStart(12, "0");
+  return {
+    verificationId: `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(n).padStart(12, "0")}`,
+    partnerId: "agency",
+    issuedAt,
+    kid: "A",
+    endpoint: "eligibility-check",
+    purpose: "GENERAL_PUBLIC_VERIFICATION",
+    policyVersion: "1",
+    teacherId: null,
+    reference: `regNo:A/B/C/${n}`,
+    ninIndex: null,
+    status: "VALID",
+    eligible: true,
+    context: null,
+    credential: "key",
+    requestId: "request",
+    jws: `header.payload.${n}`,
+    ...changes,
+  };
+}
+
+/** A call that cost one of the minute and one of the day, answered with these attestations. */
+export function anAnsweredCall(
+  attestations: readonly Attestation[],
+  changes: Partial<AnsweredCall> = {},
+): AnsweredCall {
+  const partnerId = attestations[0]?.partnerId ?? "agency";
+  return {
+    kid: "A",
+    attestations,
+    charges: [
+      { partnerId, kind: "minute", startsAt: 600_000, used: 1 },
+      { partnerId, kind: "day", startsAt: 0, used: 1 },
+    ],
+    idempotency: null,
+    ...changes,
+  };
+}
