@@ -6,9 +6,9 @@ import { cpuSeconds } from "./machine.ts";
 import {
   type Cleanup,
   dataDirIn,
+  folderUntilCleanup,
   hold,
   makeEvents,
-  makeFolder,
   noticeMs,
   openStores,
   serve,
@@ -19,7 +19,7 @@ import {
 
 /** A service over endpoints that are all at one receiver, with these paths. */
 async function serveEndpoints(paths: readonly string[], cleanup: Cleanup) {
-  const dataDir = dataDirIn(await makeFolder(cleanup));
+  const dataDir = dataDirIn(await folderUntilCleanup(cleanup));
   const receiver = await startReceiver(cleanup);
   const operator = await openStores(dataDir, cleanup);
   await subscribe(

@@ -4,7 +4,7 @@ import type { Bench, BenchOptions } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { type LoadPlan, runLoad } from "./load.ts";
 import { type ServedRegister, serveRegister, writeExtract } from "./register.ts";
-import { type Cleanup, makeFolder, withCleanup } from "./world.ts";
+import { type Cleanup, folderUntilCleanup, withCleanup } from "./world.ts";
 
 const connections = 64;
 
@@ -55,7 +55,7 @@ async function measureImport(
 ): Promise<void> {
   const rows = isQuick ? 20_000 : 200_000;
   const first = served.teachers + 1 + round * rows;
-  const extract = await writeExtract(await makeFolder(cleanup), { rows, first });
+  const extract = await writeExtract(await folderUntilCleanup(cleanup), { rows, first });
   const alone = (await runLoad(half)).p99Ms;
   const imported = importExtract(extract, served.dataDir);
   const beside = (await runLoad({ ...half, seconds: 600 }, imported)).p99Ms;

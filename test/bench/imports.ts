@@ -4,24 +4,24 @@ import { programWords } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { writeExtract } from "./register.ts";
-import { dataDirIn, makeFolder, withCleanup } from "./world.ts";
+import { dataDirIn, folderUntilCleanup, withCleanup } from "./world.ts";
 
 /** An import into an empty register, as a command of its own, and the sqlite3 shell's of the same rows. */
 export const importBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const rows = options.isQuick ? 50_000 : 1_000_000;
-    const folder = await makeFolder(cleanup);
+    const folder = await folderUntilCleanup(cleanup);
     const extract = await writeExtract(folder, { rows });
     let forShell: ShellImport | null = null;
     for (let round = 0; round < options.rounds; round++) {
       await withCleanup(async (inRound) => {
-        const dataDir = dataDirIn(await makeFolder(inRound));
+        const dataDir = dataDirIn(await folderUntilCleanup(inRound));
         // An import that makes the register reads its file once more before.
         await makeRegister(dataDir);
         const seconds = await measureImport(options, { extract, dataDir, rows });
         if (Bun.which("sqlite3") === null) return;
         forShell ??= await prepareShellImport(folder, join(dataDir, "tvs.db"));
-        const shellSeconds = await runShellImport(forShell, await makeFolder(inRound));
+        const shellSeconds = await runShellImport(forShell, await folderUntilCleanup(inRound));
         const name = `import of ${rows.toLocaleString("en")} rows`;
         options.figures.add(`${name} by the sqlite3 shell, the same indexes`, { unit: "s" }, shellSeconds);
         const terms = { unit: "times", goal: { atMost: 2.5 } };

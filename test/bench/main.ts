@@ -4,11 +4,10 @@
  *
  * It measures the executable, which it builds first; TVS_COMMAND names another program to measure.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { withTempDir } from "../harness/folder.ts";
 import { backlogBench } from "./backlog.ts";
 import type { Bench } from "./bench.ts";
 import { checksBench } from "./checks.ts";
@@ -79,18 +78,15 @@ async function main(): Promise<number> {
 }
 
 /** Builds the program into a folder of its own and runs this one again to measure it. */
-async function withExecutable(): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-bench-program-"));
-  try {
+function withExecutable(): Promise<number> {
+  return withTempDir(async (folder) => {
     const file = join(folder, "tvs");
     const build = fileURLToPath(new URL("../../cli/build/build.ts", import.meta.url));
     const built = Bun.spawn([process.execPath, build, "--outfile", file], { stdout: "ignore" });
     if ((await built.exited) !== 0) return 1;
     const env = { ...process.env, TVS_COMMAND: JSON.stringify([file]) };
-    return await Bun.spawn(process.argv, { env, stdio: ["ignore", "inherit", "inherit"] }).exited;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+    return Bun.spawn(process.argv, { env, stdio: ["ignore", "inherit", "inherit"] }).exited;
+  });
 }
 
 async function measure({ chosen, isMarkdown, ...options }: Options): Promise<number> {

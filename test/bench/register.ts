@@ -1,9 +1,9 @@
 import { constants } from "node:fs";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../harness/folder.ts";
 import { runJson, type Service } from "../harness/program.ts";
-import { type Cleanup, dataDirIn, makeFolder, serve } from "./world.ts";
+import { type Cleanup, dataDirIn, folderUntilCleanup, serve } from "./world.ts";
 
 const columns =
   "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +
@@ -31,22 +31,24 @@ export async function writeExtract(folder: string, { rows, first = 1 }: { rows: 
 
 /** A data folder with teachers 1 to `teachers` and a partner whose quota is out of the way. */
 export type Register = { readonly dataDir: string; readonly apiKey: string; readonly teachers: number };
+/** What registers are copied from. */
+type Template = Register & { remove(): Promise<void> };
 export type ServedRegister = Register & { readonly service: Service };
 
-const templates = new Map<number, Promise<Register>>();
+const templates = new Map<number, Promise<Template>>();
 
 /** A copy of a register that is made once in a run: an import takes longer than most of what is measured on it. */
 export async function makeRegister(teachers: number, cleanup: Cleanup): Promise<Register> {
   const made = templates.get(teachers) ?? makeTemplate(teachers);
   templates.set(teachers, made);
   const template = await made;
-  const dataDir = dataDirIn(await makeFolder(cleanup));
+  const dataDir = dataDirIn(await folderUntilCleanup(cleanup));
   await cp(template.dataDir, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
-  return { ...template, dataDir };
+  return { teachers, apiKey: template.apiKey, dataDir };
 }
 
-async function makeTemplate(teachers: number): Promise<Register> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-bench-register-"));
+async function makeTemplate(teachers: number): Promise<Template> {
+  const { path: folder, remove } = await makeFolder();
   const dataDir = dataDirIn(folder);
   const common = ["--data", dataDir];
   await runJson([
@@ -68,14 +70,14 @@ async function makeTemplate(teachers: number): Promise<Register> {
   ];
   const words = ["partners", "add", "caller", "--name", "Caller", ...terms, ...common];
   const { apiKey } = await runJson<{ apiKey: string }>(words);
-  return { dataDir, apiKey, teachers };
+  return { dataDir, apiKey, teachers, remove };
 }
 
 /** Removes what `makeRegister` copies from. */
 export async function removeTemplates(): Promise<void> {
   for (const made of templates.values()) {
     const template = await made.catch(() => null);
-    if (template !== null) await rm(join(template.dataDir, ".."), { recursive: true, force: true });
+    await template?.remove();
   }
 }
 

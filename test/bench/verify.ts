@@ -1,10 +1,9 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { sealEnvelope } from "../../src/domain/envelopes.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
+import { withTempDir } from "../harness/folder.ts";
 import { programWords } from "../harness/program.ts";
 import type { Bench } from "./bench.ts";
 import { cores, measureLimit } from "./machine.ts";
@@ -89,10 +88,9 @@ async function runVerify(words: readonly string[]): Promise<{ seconds: number; c
 
 /** `tvs verify` of NDJSON envelopes, beside the verifications that OpenSSL makes in the same minute. */
 export const verifyBench: Bench = async ({ figures, rounds, isQuick }) => {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-bench-verify-"));
   const count = isQuick ? quickCount : fullCount;
   const name = `tvs verify of ${count.toLocaleString("en")} envelopes`;
-  try {
+  await withTempDir(async (folder) => {
     const { file, jwks } = await writeEnvelopes(folder, count);
     const words = ["--jwks", jwks, "--issuer", issuer, "--audience", audience, "--json", file];
     for (let round = 0; round < rounds; round++) {
@@ -107,7 +105,5 @@ export const verifyBench: Bench = async ({ figures, rounds, isQuick }) => {
       const ofMulti = { unit: `of openssl verify -multi ${cores}` };
       figures.add(`${name}, part of all cores at once`, ofMulti, count / seconds / limit.allCores);
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 };

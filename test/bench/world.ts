@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Operator, openOperator, webhookDependencies } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
+import { makeFolder } from "../harness/folder.ts";
 import { type Service, startService } from "../harness/program.ts";
 import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
 
@@ -21,10 +20,10 @@ export async function withCleanup<T>(act: (cleanup: Cleanup) => Promise<T>): Pro
   }
 }
 
-export async function makeFolder(cleanup: Cleanup): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-bench-"));
-  cleanup(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+export async function folderUntilCleanup(cleanup: Cleanup): Promise<string> {
+  const { path, remove } = await makeFolder();
+  cleanup(remove);
+  return path;
 }
 
 export function dataDirIn(folder: string): string {

@@ -1,27 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { pruneAttestations } from "../../src/domain/retention.ts";
 import type { SignedEnvelope } from "../../src/partner/contract.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
-let dataDir: string;
+const dataDir = sharedFolder();
 let envelopes: SignedEnvelope[];
 let batchBody: string;
 let foreign: SignedEnvelope;
 
 /** Envelopes as the service really signs and records them, and one of a service of its own. */
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "tvs-attestations-"));
   ({ envelopes, batchBody } = await attest(dataDir));
   const other = join(dataDir, "other");
   foreign = (await attest(other)).envelopes[0] as SignedEnvelope;
 });
-afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 async function attest(folder: string) {
   const { operator, service, close } = await openService(readConfig({ data: folder }, {}));

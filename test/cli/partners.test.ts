@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyId, issueApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import { makeCertificate } from "../harness/certificates.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { aPartner } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
 
-let dataDir: string;
+const dataDir = sharedFolder();
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "tvs-partners-"));
   await withTestOperator(dataDir, async () => {});
 });
-afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 const terms = [
   "--name",

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, expect, test } from "bun:test";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
 
 const nin = "31415926535";
 let dataDir: string;
-let outDir: string;
+const outDir = sharedFolder();
 
 beforeAll(async () => {
-  outDir = await mkdtemp(join(tmpdir(), "tvs-roster-"));
   dataDir = join(outDir, "data");
   await withTestOperator(dataDir, async ({ stores: { teachers }, blindIndex }) => {
     await teachers.apply([
@@ -21,7 +20,6 @@ beforeAll(async () => {
     ]);
   });
 });
-afterAll(() => rm(outDir, { recursive: true, force: true }));
 
 const purpose = ["--purpose", "SCHOOL_EMPLOYMENT_VERIFICATION"];
 

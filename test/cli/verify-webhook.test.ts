@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sharedFolder } from "../harness/folder.ts";
 import { type RunOptions, runTvs } from "../harness/program.ts";
 
 type Vector = {
@@ -19,15 +20,13 @@ const fixture = new URL("../fixtures/webhooks/vectors.json", import.meta.url);
 const vectors: Vector[] = JSON.parse(readFileSync(fixture, "utf8"));
 const [genuine] = vectors as [Vector];
 
-let folder: string;
+const folder = sharedFolder();
 let bodyFile: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tvs-verify-webhook-"));
   bodyFile = join(folder, "body.json");
   await writeFile(bodyFile, genuine.body);
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function run(args: readonly string[], options: RunOptions = {}) {
   return runTvs(["verify-webhook", ...args], { dataDir: join(folder, "data"), ...options });

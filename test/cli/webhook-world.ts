@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { webhookDependencies } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { testWebhook } from "../../src/domain/webhooks.ts";
+import { makeFolder } from "../harness/folder.ts";
 import { type Finished, runTvs } from "../harness/program.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
@@ -30,7 +28,7 @@ export type Failure = {
 };
 
 export async function makeWebhookWorld(): Promise<WebhookWorld> {
-  const dataDir = await mkdtemp(join(tmpdir(), "tvs-webhooks-"));
+  const { path: dataDir, remove } = await makeFolder();
   const run = (line: string) => runTvs(line.split(" "), { dataDir });
   return {
     dataDir,
@@ -45,7 +43,7 @@ export async function makeWebhookWorld(): Promise<WebhookWorld> {
         partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
       ),
     addFailed: (partnerId, failure) => addFailed(dataDir, partnerId, failure),
-    remove: () => rm(dataDir, { recursive: true, force: true }),
+    remove,
   };
 }
 

@@ -32,14 +32,23 @@ export function childEnvironment(env: Environment): Record<string, string> {
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }
 
-/** A command that has ended. */
-export type Finished = {
+/** A command that has ended. A class, so that two are equal when they have said the same. */
+export class Finished {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
+
+  constructor(code: number, stdout: string, stderr: string) {
+    this.code = code;
+    this.stdout = stdout;
+    this.stderr = stderr;
+  }
+
   /** The one JSON value on stdout. @throws SyntaxError when stdout is anything else */
-  json<T>(): T;
-};
+  json<T>(): T {
+    return JSON.parse(this.stdout) as T;
+  }
+}
 
 export type RunOptions = {
   /** The data folder, for commands that are not told one by `--data`. */
@@ -84,7 +93,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return { code, stdout, stderr, json: <T>() => JSON.parse(stdout) as T };
+  return new Finished(code, stdout, stderr);
 }
 
 function bytesOf(content: string | Uint8Array): string | Uint8Array<ArrayBuffer> {

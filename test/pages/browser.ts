@@ -3,11 +3,10 @@
  * with Node and npm has no browser.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { makeFolder } from "../harness/folder.ts";
 
 /** Starting a browser on a busy machine takes seconds; Bun's own limit for a test is five. */
 export const patienceMs = 60_000;
@@ -56,8 +55,7 @@ export type Tab = {
  * @param options Playwright's: `viewport`, `colorScheme`, `javaScriptEnabled`, `locale`, …
  */
 export async function startBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
-  const profile = await mkdtemp(join(tmpdir(), "tvs-browser-"));
-  const remove = () => rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  const { path: profile, remove } = await makeFolder();
   try {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: executable(),

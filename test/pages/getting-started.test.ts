@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { withTempDir } from "../harness/folder.ts";
 import { programWords } from "../harness/program.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -35,16 +35,13 @@ async function printedCommands(): Promise<[id: string, text: string][]> {
 }
 
 /** A clean folder, with `tvs` on the path and the package that the page installs from the registry. */
-async function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-started-"));
-  try {
+function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
+  return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
-    return await act(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+    return act(folder);
+  });
 }
 
 async function runInShell(script: string, folder: string) {

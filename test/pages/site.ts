@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { openService } from "../../cli/open-service.ts";
 import { prepareSandbox } from "../../cli/sandbox.ts";
 import { readServeConfig } from "../../src/config.ts";
 import { createApp } from "../../src/server/app.ts";
 import { listen } from "../../src/server/http/listen.ts";
 import type { AppOptions } from "../../src/server/service.ts";
+import { makeFolder } from "../harness/folder.ts";
 
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
@@ -16,8 +14,8 @@ export type Site = Awaited<ReturnType<typeof openSite>>;
  * @param options those of the app, to replace `serve`'s own
  */
 export async function openSite(options: Partial<AppOptions> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-site-"));
-  const config = readServeConfig({ data: folder, sandbox: true, "public-per-minute": "100000" }, {});
+  const folder = await makeFolder();
+  const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
   const listener = await listen(async (request, info) => (await opening.promise).hono.fetch(request, info), {
     host: "127.0.0.1",
@@ -34,7 +32,7 @@ export async function openSite(options: Partial<AppOptions> = {}) {
   async function close() {
     await listener.close();
     await opened.close();
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   }
 
   return { url: listener.url, app, operator, service, demo, close };

@@ -2,12 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { pdfOfPictures, pngWithTwoHeaders } from "../cli/verify/picture-bombs.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -21,11 +21,10 @@ let site: Site;
 let browser: Browser;
 /** Its clock stands at the fixtures' time; Playwright stops the clock of a whole browser context. */
 let earlier: Browser;
-let temp: string;
+const temp = sharedFolder();
 let envelope: string;
 
 beforeAll(async () => {
-  temp = await mkdtemp(join(tmpdir(), "tvs-envelope-page-"));
   site = await openSite();
   browser = await startBrowser({ viewport: { width: 1100, height: 900 } });
   earlier = await startBrowser({ viewport: { width: 1100, height: 900 } });
@@ -37,7 +36,6 @@ afterAll(async () => {
   await browser.close();
   await earlier.close();
   await site.close();
-  await rm(temp, { recursive: true, force: true });
 }, patienceMs);
 
 async function askAbout(regNo: string): Promise<string> {

@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { mkdtemp, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { v7 as uuidv7 } from "uuid";
@@ -13,22 +12,24 @@ import { createCallLog } from "../../src/store/call-log.ts";
 import { callRow, openCallReader } from "../../src/store/call-log-file.ts";
 import { type CallBatch, createCallWriter, writeCallsInThread } from "../../src/store/call-log-writer.ts";
 import { until } from "../harness/eventually.ts";
+import { makeFolder } from "../harness/folder.ts";
 
 const dayMs = 86_400_000;
 const entry = new URL("../../cli/main.ts", import.meta.url);
 
 let folder: string;
+let remove: () => Promise<void>;
 let file: string;
 let logged: Record<string, unknown>[];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tvs-calls-"));
+  ({ path: folder, remove } = await makeFolder());
   file = join(folder, "tvs-calls.db");
   logged = [];
   configureLog((line) => logged.push(JSON.parse(line)));
 });
 afterEach(async () => {
   configureLog(() => {});
-  await rm(folder, { recursive: true });
+  await remove();
 });
 
 function aCall(changes: Partial<Call> = {}): Call {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
@@ -15,6 +14,7 @@ import { createImportStore } from "../../src/store/imports.ts";
 import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
+import { makeFolder } from "../harness/folder.ts";
 import { type Cells, csv, row } from "../harness/imports.ts";
 import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
 
@@ -25,20 +25,21 @@ for (const kind of driverKinds) {
     let imports: ImportStore;
     let teachers: TeacherStore;
     let folder: string;
+    let remove: () => Promise<void>;
 
     // A database for each test: which import is the last one is the database's business.
     beforeEach(async () => {
       database = await kind.create();
       driver = await database.open();
       await migrate(driver, 1);
-      folder = await mkdtemp(join(tmpdir(), "tvs-staging-"));
+      ({ path: folder, remove } = await makeFolder());
       imports = createImportStore(driver, folder);
       teachers = createTeacherStore(driver);
     });
     afterEach(async () => {
       await driver.close();
       await database.destroy();
-      await rm(folder, { recursive: true });
+      await remove();
     });
 
     const begin = (file: string) => imports.begin({ file, sha256: file, options: "{}", at: 1 });
@@ -178,8 +179,8 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
 
 describe("rows that wait", () => {
   test("are taken out in parts as they are at once, from any row on", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "tvs-staging-"));
-    const staging = await openStaging(folder);
+    const folder = await makeFolder();
+    const staging = await openStaging(folder.path);
     try {
       for (let first = 1; first < 60; first += 20) {
         const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
@@ -199,7 +200,7 @@ describe("rows that wait", () => {
       expect(await staging.pending(2, 100)).toEqual(all.filter(({ seq }) => seq > 2));
     } finally {
       await staging.close();
-      await rm(folder, { recursive: true });
+      await folder.remove();
     }
   });
 });

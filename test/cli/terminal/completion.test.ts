@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { sharedFolder } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 
 setDefaultTimeout(60_000);
 
-let folder: string;
+const folder = sharedFolder();
 let dataDir: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tvs-completion-"));
   dataDir = join(folder, "data");
   const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "9", "--per-day", "99"];
   await runTvs(["partners", "add", "exam-body", "--name", "Exam: Body", ...terms], { dataDir });
@@ -25,8 +24,6 @@ beforeAll(async () => {
     await writeFile(join(folder, shell), (await runTvs(["completion", shell])).stdout);
   }
 });
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function offered(...words: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await runTvs(["__complete", ...words], { dataDir });

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sharedFolder } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { onTerminal } from "./terminal.ts";
 
@@ -10,11 +10,10 @@ setDefaultTimeout(60_000);
 
 type Key = { kid: string; state: string };
 
-let folder: string;
+const folder = sharedFolder();
 let dataDir: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tvs-terminal-"));
   dataDir = join(folder, "data");
   await runTvs(
     ["partners", "add", "agency", "--name", "A", "--scopes", "all", "--purposes", "all"].concat([
@@ -26,8 +25,6 @@ beforeAll(async () => {
     { dataDir },
   );
 });
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function keys(): Promise<Key[]> {
   return JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as Key[];

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type PictureLimits, pictureLimits } from "../../../cli/verify/pictures.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
 import { splitIntoCodes } from "../../../src/partner/envelope-codes.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
+import { makeFolder } from "../../harness/folder.ts";
 import { jpegOf, pdfOf, pngOf, sheetOf, storedBits, storedJpeg, turned } from "./certificate-pictures.ts";
 import {
   interlacedPng,
@@ -26,10 +26,11 @@ const codes = await splitIntoCodes(jws);
 const sheet = sheetOf(codes);
 
 let temp: string;
+let remove: () => Promise<void>;
 beforeEach(async () => {
-  temp = await mkdtemp(join(tmpdir(), "tvs-qr-"));
+  ({ path: temp, remove } = await makeFolder());
 });
-afterEach(() => rm(temp, { recursive: true, force: true }));
+afterEach(() => remove());
 
 async function* oneChunk(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startVerifiers } from "../../../cli/verify/threads.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
+import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const entry = new URL("../../../cli/main.ts", import.meta.url);
@@ -14,14 +14,12 @@ const settings = ["--jwks", jwks, "--key-history", keyHistory, "--issuer", issue
 const threaded = { workerEntry: entry, threads: 2 };
 
 let temp: string;
+let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  temp = await mkdtemp(join(tmpdir(), "tvs-verify-threads-"));
+  ({ path: temp, remove } = await makeFolder());
 });
-
-afterEach(async () => {
-  await rm(temp, { recursive: true, force: true });
-});
+afterEach(() => remove());
 
 async function run(args: string[], more: { workerEntry?: URL; threads?: number } = {}) {
   const parts: string[] = [];

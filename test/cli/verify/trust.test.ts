@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
@@ -67,15 +66,12 @@ describe("a key history alone", () => {
   test("takes the anchor from the environment and from a saved profile as well", async () => {
     const wrong = { TVS_VERIFY_ANCHOR: keys.retired.kid };
     expect((await run([...alone, input("valid.json")], { env: wrong })).code).toBe(1);
-    const home = await mkdtemp(join(tmpdir(), "tvs-verify-trust-"));
-    try {
+    await withTempDir(async (home) => {
       const env = { HOME: home };
       await run([...alone, "--anchor", keys.retired.kid, "--save-profile", "pinned"], { env });
       const pinned = await run(["--profile", "pinned", input("valid.json")], { env });
       expect([pinned.code, pinned.stdout]).toEqual([1, expect.stringContaining("KEY_HISTORY_NOT_ANCHORED")]);
-    } finally {
-      await rm(home, { recursive: true, force: true });
-    }
+    });
   });
 
   test("takes an anchor that begins with a dash", async () => {

@@ -1,21 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
 import { audience, folder, issuer } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { makeFolder } from "../../harness/folder.ts";
 import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 let temp: string;
+let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  temp = await mkdtemp(join(tmpdir(), "tvs-verify-"));
+  ({ path: temp, remove } = await makeFolder());
 });
-
-afterEach(async () => {
-  await rm(temp, { recursive: true, force: true });
-});
+afterEach(() => remove());
 
 async function save(name: string, content: string | Uint8Array): Promise<string> {
   const path = join(temp, name);

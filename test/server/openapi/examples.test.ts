@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { openService } from "../../../cli/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { signDelivery } from "../../../src/delivery/attempt.ts";
@@ -21,6 +18,8 @@ import * as examples from "../../../src/server/openapi/examples.ts";
 import { namedExamples, responses } from "../../../src/server/openapi/responses.ts";
 import { problemReply } from "../../../src/server/problem.ts";
 import type { AppOptions } from "../../../src/server/service.ts";
+import { aClock } from "../../harness/clock.ts";
+import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aPartner, aTeacher } from "../../harness/samples.ts";
 
@@ -54,10 +53,9 @@ const expired: Partial<TeacherContent> = {
 };
 
 async function openExampleWorld() {
-  const folder = await mkdtemp(join(tmpdir(), "tvs-examples-"));
-  let now = Date.parse("2026-03-01T09:30:00.123Z");
-  const clock = { now: () => now };
-  const opened = await openService(readConfig({ data: folder }, {}), {
+  const folder = await makeFolder();
+  const clock = aClock("2026-03-01T09:30:00.123Z");
+  const opened = await openService(readConfig({ data: folder.path }, {}), {
     clock,
     defaultIssuer: examples.issuer,
   });
@@ -65,7 +63,11 @@ async function openExampleWorld() {
 
   /** A partner with a key of its own. */
   async function addPartner(partnerId: string, changes: object): Promise<string> {
-    const { text, record } = mintApiKey(partnerId, { kind: "live", secrets: operator.secrets, now });
+    const { text, record } = mintApiKey(partnerId, {
+      kind: "live",
+      secrets: operator.secrets,
+      now: clock.now(),
+    });
     const allowed = purposes.filter((purpose) => purpose !== "EMPLOYER_BACKGROUND_CHECK");
     await operator.stores.partners.add(
       { ...aPartner(partnerId), scopes, purposes: allowed, perMinute: 600, perDay: 600, ...changes },
@@ -77,7 +79,7 @@ async function openExampleWorld() {
   async function put(changes: Partial<TeacherContent>): Promise<void> {
     const before = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
     const { calendar } = service.live.current();
-    const facts = { action: "import", actor: "test", calendar, at: now } as const;
+    const facts = { action: "import", actor: "test", calendar, at: clock.now() } as const;
     await operator.stores.teachers.apply([planWrite(before, aTeacher(regNo, changes), facts)]);
   }
 
@@ -108,12 +110,10 @@ async function openExampleWorld() {
     service,
     put,
     ask,
-    setTime: (time: string) => {
-      now = Date.parse(time);
-    },
+    setTime: clock.set,
     async close() {
       await opened.close();
-      await rm(folder, { recursive: true, force: true });
+      await folder.remove();
     },
   };
 }
