@@ -1,0 +1,214 @@
+import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { releaseWebhooks, webhookBacklog } from "../../src/domain/deliveries.ts";
+import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
+import { disableWebhook, enableWebhook, removeWebhook, testWebhook } from "../../src/domain/webhooks.ts";
+import { type Received, withEndpoint } from "../harness/endpoint.ts";
+import { until } from "../harness/eventually.ts";
+import { withWebhooks } from "../harness/webhooks.ts";
+
+const ok = () => ({ status: 200 });
+
+function regNos(count: number, from = 0): string[] {
+  return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
+}
+
+/** The signature header in its parts, and whether each `v1` is right for the body. */
+function signature({ headers, body }: Received) {
+  const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
+  const t = Number(time.slice("t=".length));
+  const isOf = (secret: string, place: number) =>
+    digests[place] === `v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
+  return { t, digests, isOf };
+}
+
+describe("an endpoint", () => {
+  test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        (_, count) => ({ status: count === 1 ? 410 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender();
+          await world.put("A/B/C/1");
+          await sender.settle();
+          await world.putMany(regNos(20, 2));
+          await sender.settle();
+          expect(received.length).toBe(1);
+          expect(await world.webhooks.endpoint("board")).toMatchObject({
+            disabledReason: "gone",
+            lastError: "BAD_STATUS 410",
+          });
+          expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({
+            pending: 21,
+            held: 21,
+          });
+          await enableWebhook(world, "board");
+          await sender.settle();
+          expect(received.length).toBe(22);
+          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
+        },
+      ),
+    ));
+
+  test("that fails for five days is disabled, and not for a day less or after a success between", () =>
+    withWebhooks((world) => {
+      let status = 500;
+      return withEndpoint(
+        () => ({ status }),
+        async ({ url }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender();
+          const attempt = async (regNo: string) => {
+            await world.put(regNo);
+            await sender.settle();
+            return (await world.webhooks.endpoint("board"))?.disabledReason;
+          };
+          await attempt("A/B/C/1");
+          world.clock.add(endpointFailureLimitMs - 1);
+          expect(await attempt("A/B/C/2")).toBeNull();
+          status = 200;
+          await attempt("A/B/C/3");
+          expect(await world.webhooks.endpoint("board")).toMatchObject({
+            failingSince: null,
+            lastError: null,
+          });
+          status = 500;
+          await attempt("A/B/C/4");
+          world.clock.add(endpointFailureLimitMs);
+          expect(await attempt("A/B/C/5")).toBe("failing");
+          expect((await world.deliveries()).at(-1)).toEqual(["board", "pending", 1]);
+        },
+      );
+    }));
+
+  test("that never answers keeps no other waiting", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        () => null,
+        (silent) =>
+          withEndpoint(ok, async ({ url, received }) => {
+            await world.subscribe("silent", silent.url);
+            for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
+            // Room for fewer than the silent one would take, and more deliveries than room.
+            const limits = {
+              maxAttempts: 10,
+              maxAttemptsPerEndpoint: 4,
+              maxHeldPerEndpoint: 8,
+              pollMs: 5,
+              drainMs: 1,
+            };
+            const sender = world.sender({ limits });
+            await world.putMany(regNos(50));
+            await until(() => received.length === 150);
+            expect(silent.received.length).toBe(4);
+            await sender.close();
+            const states = await world.rows(
+              "SELECT partner_id, state, attempts, count(*) AS n FROM deliveries GROUP BY 1, 2, 3 ORDER BY 1",
+            );
+            expect(states).toMatchObject([
+              { partner_id: "one", state: "delivered", attempts: 1, n: 50 },
+              { partner_id: "silent", state: "pending", attempts: 0, n: 50 },
+              { partner_id: "three", state: "delivered", attempts: 1, n: 50 },
+              { partner_id: "two", state: "delivered", attempts: 1, n: 50 },
+            ]);
+            // Cut off by the close, they are nobody's and due at once.
+            expect(
+              await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL OR due_at > 0"),
+            ).toHaveLength(150);
+          }),
+      ),
+    ));
+
+  test("that fails all the time keeps its own retries to itself, and none waits for fresh ones", () =>
+    withWebhooks((world) =>
+      withEndpoint(
+        ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
+        async ({ url, received }) => {
+          await world.subscribe("board", url);
+          const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
+          await world.putMany(regNos(1));
+          await sender.settle();
+          world.clock.add(5_000);
+          await world.putMany(regNos(50, 1));
+          await sender.settle();
+          const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
+          expect(place).toBeLessThan(5);
+          expect(received.length).toBe(52);
+        },
+      ),
+    ));
+
+  test("gets nothing while it or its partner is disabled, then what was held", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await world.partners.disable("board", world.clock.now());
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
+        await world.partners.disable("board", null);
+        await disableWebhook(world, "board");
+        await world.put("A/B/C/2");
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
+        await enableWebhook(world, "board");
+        await sender.settle();
+        expect(received.length).toBe(2);
+      }),
+    ));
+
+  test("that was removed gets nothing, and what it was to be told is dead", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.putMany(regNos(3));
+        expect(await removeWebhook(world, "board")).toBe(3);
+        await world.sender().settle();
+        expect(received.length).toBe(0);
+        expect(await world.deliveries()).toEqual(regNos(3).map(() => ["board", "dead", 0]));
+      }),
+    ));
+
+  test("is sent a test that names nobody", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        const secret = await world.subscribe("board", url, { events: ["license.revoked"] });
+        await world.subscribe("other", url);
+        const { deliveryId, event } = await testWebhook(world, "board");
+        await world.sender().settle();
+        expect(received.length).toBe(1);
+        const [request] = received as [Received];
+        expect(request.headers["x-agency-delivery-id"]).toBe(deliveryId);
+        expect(signature(request).isOf(secret, 0)).toBe(true);
+        expect(JSON.parse(request.body)).toMatchObject({
+          eventId: event.eventId,
+          eventType: "license.verified",
+          data: { tId: null, regNo: null, licenseStatus: "VALID" },
+        });
+      }),
+    ));
+});
+
+describe("a restore's hold", () => {
+  test("keeps everything back until it is released, whatever endpoint is enabled", () =>
+    withWebhooks((world) =>
+      withEndpoint(ok, async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.settings.write({ hold_webhooks: "true" });
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await enableWebhook(world, "board");
+        await sender.settle();
+        expect(received.length).toBe(0);
+        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
+        expect(await releaseWebhooks(world.settings)).toBe(true);
+        expect(await releaseWebhooks(world.settings)).toBe(false);
+        await sender.settle();
+        expect(received.length).toBe(1);
+      }),
+    ));
+});

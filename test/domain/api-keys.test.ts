@@ -1,0 +1,244 @@
+import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import {
+  apiKeyId,
+  authenticate,
+  describeApiKey,
+  issueApiKey,
+  loadCredentialBook,
+  mintApiKey,
+  type Presented,
+  revokeApiKey,
+} from "../../src/domain/credentials.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anApiKey, aPartner, secrets } from "../harness/samples.ts";
+import { withStores } from "../harness/store.ts";
+
+const now = Date.parse("2026-03-01T12:00:00Z");
+
+const minting = { kind: "live", secrets, now } as const;
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** CRC-32 of IEEE 802.3, bit by bit: written from the definition, not from the code under test. */
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (const byte of Buffer.from(text)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+function inBase62(value: number): string {
+  let digits = "";
+  for (let rest = BigInt(value); digits.length < 6; rest /= 62n) digits = base62[Number(rest % 62n)] + digits;
+  return digits;
+}
+
+/** Computed with Python's zlib module. */
+const vectors = {
+  live: `tvs_live_0123456789Ab${"C".repeat(43)}2cPWQW`,
+  test: "tvs_test_Zz0000000000abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ3xb8Rw",
+};
+
+describe("the form of an API key", () => {
+  test("prefix, id of 12, secret of 43 and checksum of 6 characters", () => {
+    for (const kind of ["live", "test"] as const) {
+      const { text, record } = mintApiKey("agency", { ...minting, kind });
+      expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
+      expect(text.slice(9, 21)).toBe(record.keyId);
+      expect(text.slice(-6)).toBe(inBase62(crc32(text.slice(0, -6))));
+      expect(apiKeyId(text, kind)).toBe(record.keyId);
+    }
+  });
+
+  test("known keys", () => {
+    expect(apiKeyId(vectors.live, "live")).toBe("0123456789Ab");
+    expect(apiKeyId(vectors.test, "test")).toBe("Zz0000000000");
+    // The check value that every description of CRC-32 gives.
+    expect(crc32("123456789")).toBe(0xcbf43926);
+  });
+
+  test("a key of the other kind is none", () => {
+    expect(apiKeyId(vectors.live, "test")).toBeNull();
+    expect(apiKeyId(vectors.test, "live")).toBeNull();
+  });
+
+  test("no two are alike, and every character of the alphabet occurs", () => {
+    const texts = Array.from({ length: 200 }, () => mintApiKey("agency", minting).text);
+    expect(new Set(texts).size).toBe(200);
+    expect(new Set(texts.join("").replaceAll("tvs_live_", "")).size).toBe(62);
+  });
+
+  test("the record holds only a keyed hash", () => {
+    const { text, record } = mintApiKey("agency", minting);
+    expect(record).toEqual({
+      keyId: text.slice(9, 21),
+      partnerId: "agency",
+      mac: secrets.mac("api-key", text),
+      createdAt: now,
+      expiresAt: null,
+      revokedAt: null,
+    });
+  });
+
+  test("a wrong character anywhere is seen", () => {
+    for (const key of Object.values(vectors)) {
+      for (let place = 0; place < key.length; place++) {
+        const wrong = key[place] === "x" ? "y" : "x";
+        expect(
+          apiKeyId(
+            key.slice(0, place) + wrong + key.slice(place + 1),
+            key === vectors.live ? "live" : "test",
+          ),
+        ).toBeNull();
+      }
+    }
+  });
+
+  test("two neighbours that changed places are seen", () => {
+    const { text } = mintApiKey("agency", minting);
+    for (let place = 9; place < text.length - 1; place++) {
+      const [a = "", b = ""] = [text[place], text[place + 1]];
+      const swapped = text.slice(0, place) + b + a + text.slice(place + 2);
+      expect(apiKeyId(swapped, "live")).toBe(a === b ? text.slice(9, 21) : null);
+    }
+  });
+
+  test.each([
+    ["empty", ""],
+    ["cut short", vectors.live.slice(0, -1)],
+    ["too long", `${vectors.live}W`],
+    ["with a line end", `${vectors.live}\n`],
+    ["with white space before it", ` ${vectors.live}`],
+    ["in upper case", vectors.live.toUpperCase()],
+    ["with a character of another alphabet", vectors.live.replace("C", "С")],
+    ["very long", `tvs_live_${"A".repeat(100_000)}`],
+  ])("%s, it is none", (_what, text) => {
+    expect(apiKeyId(text, "live")).toBeNull();
+  });
+});
+
+const nothing: Presented = { certificate: null, bearer: null, headerKey: null };
+
+const options = { kind: "live", secrets, now } as const;
+
+describe("keys of one partner, in the store", () => {
+  const hourMs = 3_600_000;
+  const issuing = { ...options, overlapMs: 24 * hourMs };
+
+  test("the key in use ends after the overlap, and both open the service until then", () =>
+    withStores(async ({ partners }) => {
+      const first = mintApiKey("agency", minting);
+      await partners.add(aPartner("agency"), first.record);
+      const { text, record, previous } = await issueApiKey(partners, "agency", issuing);
+      expect(record).toMatchObject({ partnerId: "agency", createdAt: now, expiresAt: null });
+      expect(previous).toEqual({ keyId: first.record.keyId, expiresAt: now + 24 * hourMs });
+      const book = await loadCredentialBook(partners);
+      const opens = (bearer: string, at: number) =>
+        authenticate({ ...nothing, bearer }, book, { ...options, now: at }) !== null;
+      expect([opens(first.text, now), opens(text, now)]).toEqual([true, true]);
+      expect([opens(first.text, now + 24 * hourMs - 1), opens(first.text, now + 24 * hourMs)]).toEqual([
+        true,
+        false,
+      ]);
+      expect(opens(text, now + 1000 * hourMs)).toBe(true);
+    }));
+
+  test.each([
+    ["sooner than the overlap: it keeps its end", now + hourMs, 24 * hourMs, now + hourMs],
+    ["later than the overlap: the overlap counts", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
+    ["no overlap: it ends now", null, 0, now],
+  ])("a key that was to end %s", (_what, expiresAt, overlapMs, ends) =>
+    withStores(async ({ partners }) => {
+      const first = { ...mintApiKey("agency", minting).record, expiresAt };
+      await partners.add(aPartner("agency"), first);
+      const { previous } = await issueApiKey(partners, "agency", { ...issuing, overlapMs });
+      expect(previous).toEqual({ keyId: first.keyId, expiresAt: ends });
+      expect((await partners.apiKeys()).find((one) => one.keyId === first.keyId)?.expiresAt).toBe(ends);
+    }),
+  );
+
+  test("a third live key is refused, naming the two, the oldest to be revoked", () =>
+    withStores(async ({ partners }) => {
+      const [older, newer] = [
+        anApiKey("agency", "OldKey000000"),
+        { ...anApiKey("agency", "AKey00000000"), createdAt: 2 },
+      ];
+      await partners.add(aPartner("agency"), newer);
+      await partners.addKey(older, { shortened: null, maxLive: 2 });
+      const refusal = await rejection(issueApiKey(partners, "agency", issuing));
+      expect(refusal).toMatchObject({ code: "REFUSED" });
+      expect(String(refusal)).toMatch(
+        /two live keys \(OldKey000000, AKey00000000\).*key revoke OldKey000000$/,
+      );
+      expect(await partners.apiKeys()).toHaveLength(2);
+    }));
+
+  test("keys that ended do not count, nor those of others", () =>
+    withStores(async ({ partners }) => {
+      await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
+      await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
+      await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
+      await partners.revokeKey("Expired00000", now - 1);
+      const { previous } = await issueApiKey(partners, "agency", issuing);
+      expect(previous).toBeNull();
+      expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
+        previous: { expiresAt: now + 24 * hourMs },
+      });
+      expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
+    }));
+
+  test("of several issued at once, one is added", () =>
+    withStores(async ({ partners }) => {
+      await partners.add(aPartner("agency"), mintApiKey("agency", minting).record);
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 4 }, () => issueApiKey(partners, "agency", issuing)),
+      );
+      expect(outcomes.filter((one) => one.status === "fulfilled")).toHaveLength(1);
+      expect(await partners.apiKeys()).toHaveLength(2);
+    }));
+
+  test("revoking tells whether it was the last, and keeps the first time", () =>
+    withStores(async ({ partners }) => {
+      const { record } = mintApiKey("agency", minting);
+      await partners.add(aPartner("agency"), record);
+      const second = await issueApiKey(partners, "agency", issuing);
+      expect(await revokeApiKey(partners, record.keyId, now)).toMatchObject({
+        isLast: false,
+        record: { revokedAt: now },
+      });
+      expect(await revokeApiKey(partners, record.keyId, now + 5)).toMatchObject({
+        record: { revokedAt: now },
+      });
+      expect(await revokeApiKey(partners, second.record.keyId, now)).toMatchObject({ isLast: true });
+      expect(await rejection(revokeApiKey(partners, "NoSuchKey000", now))).toMatchObject({
+        code: "NOT_KNOWN",
+      });
+    }));
+});
+
+test("a key is shown with its state and without its hash", () => {
+  const { record } = mintApiKey("agency", minting);
+  const states = [
+    record,
+    { ...record, expiresAt: now },
+    { ...record, revokedAt: now },
+    { ...record, expiresAt: now, revokedAt: now },
+  ];
+  expect(states.map((one) => describeApiKey(one, now).state)).toEqual([
+    "live",
+    "expired",
+    "revoked",
+    "revoked",
+  ]);
+  expect(describeApiKey({ ...record, expiresAt: now }, now)).toEqual({
+    keyId: record.keyId,
+    partnerId: "agency",
+    state: "expired",
+    createdAt: "2026-03-01T12:00:00.000Z",
+    expiresAt: "2026-03-01T12:00:00.000Z",
+    revokedAt: null,
+  });
+});

@@ -1,0 +1,107 @@
+import { createLocalJWKSet, jwtVerify } from "jose";
+import type { AttestationStore } from "../../src/domain/attestations.ts";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { createCalendar } from "../../src/domain/clock.ts";
+import type { Signer } from "../../src/domain/envelopes.ts";
+import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createLive } from "../../src/domain/live.ts";
+import type { Partner } from "../../src/domain/partners.ts";
+import { defaultPolicy } from "../../src/domain/policy.ts";
+import { createQuota } from "../../src/domain/quota.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
+import { createVerification, type Question } from "../../src/domain/verification.ts";
+import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
+import { aClock } from "../harness/clock.ts";
+import { fillRing } from "../harness/keys.ts";
+import { aPartner, aTeacher, secrets } from "../harness/samples.ts";
+import { type TestStores, withStores } from "../harness/store.ts";
+
+export const start = "2026-03-01T09:30:00.250Z";
+export const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
+export const regNo = "LA/2019/PRI/04417";
+
+export const nin = "12345678901";
+export const purpose = "EMPLOYER_BACKGROUND_CHECK";
+export const blindIndex = createBlindIndex(secrets.blindIndexKey);
+
+export const ask = (identifier: Question["identifier"], context?: object): Question => ({
+  identifier,
+  purpose,
+  context,
+});
+
+export type World = Awaited<ReturnType<typeof open>>;
+
+export type Around = {
+  attestations?(real: AttestationStore, stores: TestStores): AttestationStore;
+  teachers?(real: TeacherReader): TeacherReader;
+  signer?(real: Signer): Signer;
+  partner?: Partial<Partner>;
+};
+
+/** The real composition over a real store; a test may stand between two of its parts. */
+export function withVerification(act: (world: World) => Promise<void>, around: Around = {}): Promise<void> {
+  return withStores(async (stores) => act(await open(stores, around)));
+}
+
+async function open(stores: TestStores, around: Around) {
+  const clock = aClock(start);
+  const ring = await fillRing(stores.keys, clock.now());
+  const signer = createWebCryptoSigner(secrets);
+  const defaults = {
+    issuer: "https://teachers.example",
+    timeZone: "Africa/Lagos",
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+  };
+  const live = await createLive({ ...stores, secrets, clock, defaults, onKeys: (keys) => signer.load(keys) });
+  await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
+  const { attestations, teachers } = stores;
+  const verification = createVerification({
+    live,
+    teachers: around.teachers?.(teachers) ?? teachers,
+    attestations: around.attestations?.(attestations, stores) ?? attestations,
+    idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+    blindIndex,
+    signer: around.signer?.(signer) ?? signer,
+    clock,
+  });
+  const partner = { ...aPartner("agency"), ...around.partner };
+  const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
+
+  function caller() {
+    const call = quota.open(partner);
+    return { partner, credential: "KeyId0000000", requestId: "request-1", quota: call };
+  }
+  const one = (question: Question, idempotency?: { key: string; body: unknown }) =>
+    verification.answer(caller(), "eligibility-check", { question, idempotency });
+  const batch = (questions: Question[], idempotency?: { key: string; body: unknown }) =>
+    verification.answerBatch(caller(), { questions, idempotency });
+  const stored = () => attestations.list({ limit: 1000 });
+  return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
+}
+
+export async function enrol({ teachers }: TestStores, changes: Partial<TeacherContent>): Promise<void> {
+  const change = {
+    action: "import",
+    actor: "test",
+    calendar: createCalendar("Africa/Lagos"),
+    at: Date.parse(start),
+  } as const;
+  await teachers.apply([planWrite(null, aTeacher(changes.regNo ?? regNo, changes), change)]);
+}
+
+/** Checks an envelope as a partner does, and gives back what was signed. */
+export async function verified(
+  world: World,
+  envelope: { signature: string; audience: string; issuer: string },
+) {
+  const keys = createLocalJWKSet(JSON.parse((await world.live.refresh()).jwks));
+  const currentDate = new Date(world.clock.now());
+  return jwtVerify(envelope.signature, keys, {
+    issuer: envelope.issuer,
+    audience: envelope.audience,
+    currentDate,
+  });
+}
