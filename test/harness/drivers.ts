@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, describe } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -5,6 +6,7 @@ import { join, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { migrate } from "../../src/store/driver/migrations.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
 import { until } from "./eventually.ts";
 import { makeFolder } from "./folder.ts";
@@ -81,6 +83,39 @@ export const driverKinds: readonly DriverKind[] = [
   embedded("embedded, writing in a thread", true),
   remote,
 ];
+
+/** The database of one group of tests. */
+export type OpenDatabase = {
+  /** The connection that all of them share; there once `beforeAll` has begun. */
+  driver(): Driver;
+  /** Another connection, which the test closes. */
+  another(): Promise<Driver>;
+};
+
+/** A group of tests for each kind of driver, each with a database of its own that has the program's schema. */
+export function describeDrivers(
+  title: string,
+  tests: (kind: DriverKind, database: OpenDatabase) => void,
+): void {
+  for (const kind of driverKinds) {
+    describe.skipIf(kind.unavailable !== undefined)(`${title}: ${kind.name}`, () => {
+      let database: Awaited<ReturnType<typeof kind.create>>;
+      let driver: Driver;
+
+      beforeAll(async () => {
+        database = await kind.create();
+        driver = await database.open();
+        await migrate(driver, 1_700_000_000_000);
+      });
+      afterAll(async () => {
+        await driver.close();
+        await database.destroy();
+      });
+
+      tests(kind, { driver: () => driver, another: () => database.open() });
+    });
+  }
+}
 
 function freePort(): Promise<number> {
   return new Promise((done) => {

@@ -1,0 +1,192 @@
+import { beforeAll, expect, test } from "bun:test";
+import { createCommits } from "../../../src/store/driver/commits.ts";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { migrate } from "../../../src/store/driver/migrations.ts";
+import { describeDrivers } from "../../harness/drivers.ts";
+import { until } from "../../harness/eventually.ts";
+import { rejection } from "../../harness/rejection.ts";
+
+/** What every driver must do. */
+describeDrivers("driver", (kind, opened) => {
+  let driver: Driver;
+
+  beforeAll(async () => {
+    driver = opened.driver();
+    await driver.batch([
+      { sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] },
+    ]);
+  });
+
+  /** Runs over a database of its own: the table of the other tests is none of this program's. */
+  async function withOwn(act: (own: Driver) => Promise<void>): Promise<void> {
+    const other = await kind.create();
+    const own = await other.open();
+    try {
+      await migrate(own, 1_700_000_000_000);
+      await act(own);
+    } finally {
+      await own.close();
+      await other.destroy();
+    }
+  }
+
+  test("gives back what was stored, of every type", async () => {
+    const bytes = new Uint8Array([0, 1, 255]);
+    const insert = "INSERT INTO probe VALUES (?, ?, ?, ?) RETURNING n";
+    const [rows] = await driver.batch([
+      { sql: insert, args: ["types", 9_007_199_254_740_991, bytes, "é/\u{1F600}"] },
+    ]);
+    expect(Number(rows?.[0]?.n)).toBe(9_007_199_254_740_991);
+    const [row] = await driver.query("SELECT * FROM probe WHERE k = ?", ["types"]);
+    expect(new Uint8Array(row?.b as ArrayBuffer)).toEqual(bytes);
+    expect(row?.t).toBe("é/\u{1F600}");
+  });
+
+  test("binds an integer as an integer, not as 6.0", async () => {
+    const [row] = await driver.query("SELECT json_array(?) AS j, typeof(?) AS t", [6, 6]);
+    expect(row).toMatchObject({ j: "[6]", t: "integer" });
+  });
+
+  test("binds booleans and refuses text that would come back cut", async () => {
+    const [row] = await driver.query("SELECT ? AS yes, ? AS no", [true, false]);
+    expect([Number(row?.yes), Number(row?.no)]).toEqual([1, 0]);
+    expect(await rejection(driver.query("SELECT ? AS t", ["a\0b"]))).toBeInstanceOf(Error);
+  });
+
+  test("never answers with the parameters of an earlier call", async () => {
+    const insert = "INSERT INTO probe (k, n) VALUES (?, ?)";
+    await driver.batch([
+      { sql: insert, args: ["one", 1] },
+      { sql: insert, args: ["two", 2] },
+    ]);
+    const ask = async (key: string) => (await driver.query("SELECT n FROM probe WHERE k = ?", [key]))[0]?.n;
+    expect(
+      [await ask("one"), await ask("none"), await ask("two"), await ask("none")].map((n) => n && Number(n)),
+    ).toEqual([1, undefined, 2, undefined]);
+  });
+
+  test("does all of a batch or nothing", async () => {
+    const insert = "INSERT INTO probe (k) VALUES (?)";
+    const twice = [
+      { sql: insert, args: ["twice"] },
+      { sql: insert, args: ["twice"] },
+    ];
+    expect(await rejection(driver.batch(twice))).toMatchObject({ code: "STORE_CONSTRAINT" });
+    expect(await driver.query("SELECT 1 FROM probe WHERE k = 'twice'")).toEqual([]);
+    await driver.batch([{ sql: insert, args: ["after a failure"] }]);
+  });
+
+  test("a statement can depend on the change before it", async () => {
+    const chain = (key: string) => [
+      { sql: "UPDATE probe SET n = 5 WHERE k = ? RETURNING k", args: [key] },
+      { sql: "INSERT INTO probe (k) SELECT 'child of ' || ? WHERE changes() = 1", args: [key] },
+      { sql: "INSERT INTO probe (k) SELECT 'grandchild of ' || ? WHERE changes() = 1", args: [key] },
+    ];
+    await driver.batch([
+      { sql: "INSERT INTO probe (k) VALUES ('parent')", args: [] },
+      ...chain("parent"),
+      ...chain("nobody"),
+    ]);
+    const rows = await driver.query("SELECT k FROM probe WHERE k LIKE '%child of%' ORDER BY k");
+    expect(rows.map((row) => row.k)).toEqual(["child of parent", "grandchild of parent"]);
+  });
+
+  test("acts in flight share a commit, and a bad one fails alone", async () => {
+    const commit = createCommits(driver);
+    const insert = (key: string) =>
+      commit([{ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] }]);
+    const outcomes = await Promise.allSettled([insert("g1"), insert("g2"), insert("g1"), insert("g3")]);
+    expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+  });
+
+  test("two connections write side by side", async () => {
+    const other = await opened.another();
+    const write = (through: Driver, from: number) =>
+      Promise.all(
+        Array.from({ length: 50 }, (_, i) =>
+          through.batch([{ sql: "INSERT INTO probe (k) VALUES (?)", args: [`side ${from + i}`] }]),
+        ),
+      );
+    await Promise.all([write(driver, 0), write(other, 50)]);
+    await other.close();
+    const [row] = await driver.query("SELECT count(*) AS n FROM probe WHERE k LIKE 'side %'");
+    expect(Number(row?.n)).toBe(100);
+  });
+
+  test("only one service at a time holds the database", async () => {
+    const first = await opened.another();
+    const second = await opened.another();
+    await first.lockService();
+    expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
+    await first.close();
+    await second.lockService();
+    await second.close();
+  });
+
+  // A file is claimed by a lock of the operating system, which nobody can take over.
+  const testTakenOver = kind.kind === "remote" ? test : undefined;
+  testTakenOver?.("a service whose claim was taken over answers nothing more", async () => {
+    const service = await opened.another();
+    await service.lockService();
+    const sql = "UPDATE service_claim SET holder = 'elsewhere:1:x', expires_at = ?";
+    await driver.batch([{ sql, args: [Date.now() + 60_000] }]);
+    const ask = () => rejection(service.query("SELECT 1"));
+    await until(async () => (await ask()) !== undefined);
+    expect(await ask()).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect(await rejection(service.batch([{ sql: "SELECT 1", args: [] }]))).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+    await service.close();
+    expect(await driver.query("SELECT holder FROM service_claim")).toMatchObject([
+      { holder: "elsewhere:1:x" },
+    ]);
+    await driver.batch([{ sql: "DELETE FROM service_claim", args: [] }]);
+  });
+
+  test("migrating again changes nothing, and a newer schema is refused", () =>
+    withOwn(async (own) => {
+      await migrate(own, 1);
+      const [before] = await own.query("SELECT max(version) AS v FROM schema_migrations");
+      await own.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]);
+      expect(await rejection(migrate(own, 1))).toMatchObject({ code: "DATABASE_TOO_NEW" });
+      await own.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 1000", args: [] }]);
+      const [after] = await own.query("SELECT max(version) AS v FROM schema_migrations");
+      expect(after).toEqual(before);
+    }));
+
+  test("what somebody else has put into the schema is refused, and so is what was altered or is gone", () =>
+    withOwn(async (own) => {
+      const verdictAfter = async (sql: string, undo: string) => {
+        await own.batch([{ sql, args: [] }]);
+        const refusal = (await rejection(migrate(own, 1))) as { code: string; message: string } | undefined;
+        await own.batch([{ sql: undo, args: [] }]);
+        return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
+      };
+      const undoing = `CREATE TRIGGER undo AFTER UPDATE ON teachers BEGIN
+      UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+      const foreign: [string, string, string][] = [
+        [undoing, "DROP TRIGGER undo", "trigger undo is none that tvs makes"],
+        ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is none that tvs makes"],
+        ["CREATE TABLE more (a)", "DROP TABLE more", "table more is none that tvs makes"],
+        ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is none that tvs makes"],
+        [
+          'CREATE TABLE "a\u001b[2J\'" (a)',
+          'DROP TABLE "a\u001b[2J\'"',
+          "table a??2J? is none that tvs makes",
+        ],
+        [
+          "ALTER TABLE partners ADD COLUMN x TEXT",
+          "ALTER TABLE partners DROP COLUMN x",
+          "table partners was altered",
+        ],
+      ];
+      for (const [sql, undo, found] of foreign)
+        expect(await verdictAfter(sql, undo)).toBe(`STORE_CORRUPT ${found}`);
+      const [stored] = await own.query("SELECT sql FROM sqlite_master WHERE name = 'one_active_key'");
+      const gone = await verdictAfter("DROP INDEX one_active_key", String(stored?.sql));
+      expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
+      // Statistics are SQLite's own business; a libSQL server does not take the statement.
+      if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
+      await migrate(own, 1);
+    }));
+});
