@@ -6,46 +6,16 @@ import { eventually, withinOneSecond } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { patienceMs, runTvs } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
-import type { Envelope } from "./contract.ts";
-import { teachers } from "./registry.ts";
-import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+import { audienceOf, bearer, createTlsWorld, header, type TlsWorld, tId } from "./tls-world.ts";
+import { api, type Partner } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
-let world: World;
-let first: Partner;
-let second: Partner;
-let serverArgs: string[];
-
-const tId = teachers.valid.t_id;
+let { world, first, second, serverArgs, call, statusOf } = {} as TlsWorld;
 beforeAll(async () => {
-  world = await createWorld({ rows: [teachers.valid] });
-  const server = await makeCertificate({ commonName: "verify.example.gov" });
-  const certFile = await world.file("server.pem", server.certPem);
-  const keyFile = await world.file("server.key", server.keyPem);
-  serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
-  await world.restart({ args: serverArgs });
-  first = await world.partner();
-  second = await world.partner();
+  ({ world, first, second, serverArgs, call, statusOf } = await createTlsWorld());
 });
-
 afterAll(() => world?.end());
-
-function call(headers: Record<string, string>): Promise<Response> {
-  return world.get(`${api}/lookup/by-tid/${tId}`, headers);
-}
-
-async function statusOf(headers: Record<string, string>): Promise<number> {
-  return (await call(headers)).status;
-}
-
-async function audienceOf(response: Response): Promise<string> {
-  expect(response.status).toBe(200);
-  return (await readJson<Envelope>(response)).audience;
-}
-
-const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
-const header = (key: string) => ({ "x-agency-api-key": key });
 
 describe("client certificates", () => {
   function callTls(

@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
-import type { Envelope, Problem } from "./contract.ts";
-import { uuid } from "./contract.ts";
-import { teachers } from "./registry.ts";
-import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+import { type Problem, uuid } from "./contract.ts";
+import { audienceOf, bearer, createTlsWorld, header, type TlsWorld, tId } from "./tls-world.ts";
+import { api, type Partner, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
-let world: World;
-let first: Partner;
-let second: Partner;
-let serverArgs: string[];
+let { world, first, second, call, statusOf } = {} as TlsWorld;
+beforeAll(async () => {
+  ({ world, first, second, call, statusOf } = await createTlsWorld());
+});
+afterAll(() => world?.end());
 
-const tId = teachers.valid.t_id;
 const endpoints: [string, string, string][] = [
   ["POST", "/eligibility-check", "eligibility"],
   ["GET", "/lookup/by-reg-no/LA%2FPT%2F2019%2F00001", "lookup_by_reg_no"],
@@ -22,35 +20,6 @@ const endpoints: [string, string, string][] = [
   ["POST", "/lookup/by-nin", "lookup_by_nin"],
   ["POST", "/batch", "batch"],
 ];
-
-beforeAll(async () => {
-  world = await createWorld({ rows: [teachers.valid] });
-  const server = await makeCertificate({ commonName: "verify.example.gov" });
-  const certFile = await world.file("server.pem", server.certPem);
-  const keyFile = await world.file("server.key", server.keyPem);
-  serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
-  await world.restart({ args: serverArgs });
-  first = await world.partner();
-  second = await world.partner();
-});
-
-afterAll(() => world?.end());
-
-function call(headers: Record<string, string>): Promise<Response> {
-  return world.get(`${api}/lookup/by-tid/${tId}`, headers);
-}
-
-async function statusOf(headers: Record<string, string>): Promise<number> {
-  return (await call(headers)).status;
-}
-
-async function audienceOf(response: Response): Promise<string> {
-  expect(response.status).toBe(200);
-  return (await readJson<Envelope>(response)).audience;
-}
-
-const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
-const header = (key: string) => ({ "x-agency-api-key": key });
 
 describe("without a valid credential", () => {
   test.each(endpoints)("%s %s is 401, whatever else is wrong", async (method, path) => {
