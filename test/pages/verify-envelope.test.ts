@@ -1,135 +1,32 @@
-/** The envelope page in a real browser: what a partner's engineer and a clerk with a certificate go through. */
+/** The envelope page: what a partner's engineer goes through. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createHmac } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { pdfOfPictures, pngWithTwoHeaders } from "../cli/verify/picture-bombs.ts";
-import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
-import { sharedFolder } from "../harness/folder.ts";
-import { runTvs } from "../harness/program.ts";
-import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
+import { folder } from "../fixtures/envelope-tokens.ts";
+import { axeFindings, startBrowser } from "./browser.ts";
+import {
+  askAbout,
+  checksOf,
+  envelope,
+  fixture,
+  known,
+  openPage,
+  openPasted,
+  outcomeOf,
+  path,
+  sent,
+  shownIn,
+  site,
+  tonesIn,
+  untilOutcomeSays,
+  useEnvelopePage,
+  verify,
+  within,
+} from "./envelope-page.ts";
 
-setDefaultTimeout(patienceMs);
-
-const known = "TR/2019/LA/000001";
-const path = "/verify-envelope";
-
-let site: Site;
-let browser: Browser;
-/** Its clock stands at the fixtures' time; Playwright stops the clock of a whole browser context. */
-let earlier: Browser;
-const temp = sharedFolder();
-let envelope: string;
-
-beforeAll(async () => {
-  site = await openSite();
-  browser = await startBrowser({ viewport: { width: 1100, height: 900 } });
-  earlier = await startBrowser({ viewport: { width: 1100, height: 900 } });
-  await earlier.context.clock.setFixedTime(new Date(now));
-  envelope = await askAbout(known);
-}, patienceMs);
-
-afterAll(async () => {
-  await browser.close();
-  await earlier.close();
-  await site.close();
-}, patienceMs);
-
-async function askAbout(regNo: string): Promise<string> {
-  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
-  const headers = { Authorization: `Bearer ${site.demo.apiKey}` };
-  return (await fetch(address, { headers })).text();
-}
-
-/** Opens the page; every test says itself what may be complained about. */
-async function openPage(query = ""): Promise<Tab> {
-  const tab = await browser.open();
-  await tab.page.goto(`${site.url}${path}${query}`);
-  await tab.page.waitForSelector("#tool:not([hidden])");
-  return tab;
-}
-
-async function within<T>(tab: Promise<Tab>, act: (tab: Tab) => Promise<T>): Promise<T> {
-  const opened = await tab;
-  try {
-    return await act(opened);
-  } finally {
-    await opened.page.close();
-  }
-}
-
-/** The text as it is shown, line by line. */
-async function shownIn(page: Page, selector: string): Promise<string> {
-  return (await page.locator(selector).allInnerTexts()).join("\n");
-}
-
-/** Waits for the outcome, and gives its verdict and all of its text. */
-async function outcomeOf(page: Page): Promise<{ verdict: string; text: string }> {
-  await page.waitForSelector("#outcome .verdict");
-  // The verdict on all comes first; those on each of several envelopes follow, folded up.
-  const verdict = await shownIn(
-    page,
-    "#outcome > :first-child > .verdict:first-child h2, #outcome > .verdict h2",
-  );
-  return { verdict: verdict.replace(/^\S\s*/, ""), text: await shownIn(page, "#outcome") };
-}
-
-/** The colours of the verdicts, in their order. */
-function tonesIn(page: Page, selector: string): Promise<string[]> {
-  return page
-    .locator(`${selector} .verdict`)
-    .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
-}
-
-/** Waits until the outcome says something: that of an earlier check may still stand there. */
-function untilOutcomeSays(page: Page, words: string): Promise<void> {
-  return page.locator("#outcome", { hasText: words }).waitFor();
-}
-
-/** What was asked for, but for the icon, which a browser fetches when it likes. */
-function sent(requested: readonly string[]): string[] {
-  return requested.filter((address) => !address.endsWith("/icon.svg"));
-}
-
-async function verify(page: Page, text: string): Promise<{ verdict: string; text: string }> {
-  await page.fill("#envelope", text);
-  await page.click("#envelope-form button");
-  return outcomeOf(page);
-}
-
-/** The checks by their verdict in words. */
-async function checksOf(page: Page, word: string): Promise<string[]> {
-  const lines = await page.locator(".checks li").allInnerTexts();
-  return lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length).trim());
-}
-
-async function certificateFor(page: Page, text: string): Promise<void> {
-  await verify(page, text);
-  await page.click("text=Make a certificate to print");
-  await page.waitForSelector("#certificate img");
-}
-
-async function fixture(name: string): Promise<string> {
-  return readFile(join(folder, "inputs", name), "utf8");
-}
-
-/** The page with the fixtures' keys pasted, at the fixtures' time. */
-async function openPasted(sources: { jwks?: string; history?: string } = {}): Promise<Tab> {
-  const { jwks = "jwks.json", history = "history.jose" } = sources;
-  const tab = await earlier.open();
-  await tab.page.goto(`${site.url}${path}?keys=pasted`);
-  await tab.page.waitForSelector("#tool:not([hidden])");
-  if (jwks !== "") await tab.page.fill("#jwks", await readFile(join(folder, "keys", jwks), "utf8"));
-  if (history !== "") {
-    await tab.page.fill("#key-history", await readFile(join(folder, "keys", history), "utf8"));
-  }
-  await tab.page.fill("#issuer", issuer);
-  await tab.page.fill("#audience", audience);
-  return tab;
-}
+useEnvelopePage();
 
 describe("with the keys of this service", () => {
   test("a genuine envelope is called genuine, in words first, with every check and signed value", () =>
@@ -472,218 +369,4 @@ describe("bad input is answered in plain words", () => {
       await plain.close();
     }
   });
-});
-
-describe("a webhook delivery", () => {
-  const secret = "whsec_page";
-  const arrived = "2026-03-01T12:00:30Z";
-  const seconds = Date.parse(arrived) / 1000 - 20;
-  const data = {
-    tId: 1001,
-    regNo: known,
-    licenseStatus: "REVOKED",
-    certificateStatus: "VERIFIED",
-    previousStatus: "VALID",
-  };
-  const body = JSON.stringify({
-    eventId: "e1",
-    eventType: "license.revoked",
-    occurredAt: "2026-03-01T12:00:00Z",
-    data,
-  });
-  const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
-  const header = `t=${seconds},v1=${digest}`;
-
-  async function check(given: { body?: string; header?: string; secret?: string; arrived?: string }) {
-    return within(openPage(), async ({ page, requested }) => {
-      await page.check("#kind-webhook");
-      await page.fill("#body", given.body ?? body);
-      await page.fill("#signature-header", given.header ?? header);
-      await page.fill("#secret", given.secret ?? secret);
-      await page.fill("#arrived", given.arrived ?? arrived);
-      const before = sent(requested).length;
-      await page.click("#webhook-form button");
-      const outcome = await outcomeOf(page);
-      expect(sent(requested).slice(before)).toEqual([]);
-      return { ...outcome, findings: await axeFindings(page) };
-    });
-  }
-
-  test("that is good is called genuine, and its event is shown", async () => {
-    const { verdict, text, findings } = await check({});
-    expect(verdict).toBe("Signature: genuine");
-    expect(text).toContain("Event: license.revoked");
-    expect(text).toContain(known);
-    expect(findings).toEqual([]);
-  });
-
-  test.each([
-    ["changed", { body: `${body} ` }, "SIGNATURE_MISMATCH"],
-    ["with another secret", { secret: "whsec_other" }, "SIGNATURE_MISMATCH"],
-    ["with half a header", { header: "v1=00" }, "SIGNATURE_HEADER_MALFORMED"],
-    ["that is old", { arrived: "" }, "OUTSIDE_REPLAY_WINDOW"],
-    ["without a secret", { secret: "" }, "Type in the webhook secret"],
-    ["without a body", { body: "" }, "There is nothing to verify"],
-    ["with a wrong time", { arrived: "yesterday" }, "The time of arrival is not understood"],
-  ])("%s is not", async (_, given, words) => {
-    const { verdict, text } = await check(given);
-    expect(verdict).not.toBe("Signature: genuine");
-    expect(text).toContain(words);
-  });
-
-  test("may be opened as a file, byte for byte", () =>
-    within(openPage(), async ({ page }) => {
-      const bytes = Buffer.from(body.replace("{", "{\r\n"));
-      const signed = createHmac("sha256", secret).update(`${seconds}.`).update(bytes).digest("hex");
-      await page.check("#kind-webhook");
-      await page.setInputFiles("#body-file", { name: "b.json", mimeType: "application/json", buffer: bytes });
-      await page.fill("#signature-header", `t=${seconds},v1=${signed}`);
-      await page.fill("#secret", secret);
-      await page.fill("#arrived", arrived);
-      await page.click("#webhook-form button");
-      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-    }));
-});
-
-describe("a certificate of verification", () => {
-  async function readBack(file: string): Promise<{ verdict: string; text: string }> {
-    return within(openPage(), async ({ page, complaints }) => {
-      await page.setInputFiles("#files", file);
-      const outcome = await outcomeOf(page);
-      expect(complaints).toEqual([]);
-      return outcome;
-    });
-  }
-
-  /** As a partner does who has only the files. */
-  async function readBackOffline(file: string): Promise<{ code: number; stdout: string; stderr: string }> {
-    const history = join(temp, "key-history.jose");
-    const address = `${site.url}/v1/inter-agency/.well-known/key-history`;
-    await writeFile(history, await (await fetch(address)).text());
-    const settings = ["--key-history", history, "--issuer", site.url, "--audience", site.demo.partnerId];
-    return runTvs(["verify", "--qr", file, ...settings, "--json"]);
-  }
-
-  test("is printed as PDF, and the page and the command read it back", async () => {
-    const file = join(temp, "certificate.pdf");
-    await within(openPage(), async ({ page, complaints }) => {
-      await certificateFor(page, envelope);
-      const text = await shownIn(page, "#certificate");
-      for (const shown of ["Adaeze Okafor", known, "What it does not mean", "Code 1 of 3"]) {
-        expect(text).toContain(shown);
-      }
-      expect(await axeFindings(page)).toEqual([]);
-      await page.pdf({ path: file, format: "A4" });
-      expect(complaints).toEqual([]);
-    });
-    const { verdict, text } = await readBack(file);
-    expect(verdict).toBe("Signature: genuine");
-    expect(text).toContain(JSON.parse(envelope).verificationId);
-    const { code, stdout, stderr } = await readBackOffline(file);
-    expect([code, stderr]).toEqual([0, ""]);
-    expect(JSON.parse(stdout)).toMatchObject({ valid: true, result: { teacher: { name: "Adaeze Okafor" } } });
-  });
-
-  test("prints nothing but itself", () =>
-    within(openPage(), async ({ page }) => {
-      await certificateFor(page, envelope);
-      await page.emulateMedia({ media: "print" });
-      for (const hidden of ["#envelope-form", "#keys", "footer", ".checks", ".verdict", "#title"]) {
-        expect([hidden, await page.locator(hidden).first().isVisible()]).toEqual([hidden, false]);
-      }
-      expect(await page.isVisible("#certificate img")).toBe(true);
-    }));
-
-  test("is read back from a screenshot and from photographs of single codes", async () => {
-    const sheet = join(temp, "codes.png");
-    const single = [1, 2, 3].map((number) => join(temp, `code-${number}.jpg`));
-    await within(openPage(), async ({ page }) => {
-      await certificateFor(page, envelope);
-      await page.locator(".codes").screenshot({ path: sheet });
-      for (const [index, file] of single.entries()) {
-        const figure = page.locator(".codes figure").nth(index);
-        await figure.screenshot({ path: file, type: "jpeg", quality: 60 });
-      }
-    });
-    expect((await readBack(sheet)).verdict).toBe("Signature: genuine");
-    expect((await readBackOffline(sheet)).code).toBe(0);
-    await within(openPage(), async ({ page }) => {
-      await page.setInputFiles("#files", single.slice(0, 2));
-      expect((await outcomeOf(page)).text).toContain("has 3 codes, and these were not found: 3.");
-      await page.setInputFiles("#files", single);
-      await untilOutcomeSays(page, "Signature: genuine");
-    });
-  });
-
-  test("is read with pasted keys as well, by scripts alone", () =>
-    within(openPasted(), async ({ page, requested, complaints }) => {
-      await certificateFor(page, await fixture("valid-bare.jws"));
-      const file = join(temp, "pasted.pdf");
-      await page.pdf({ path: file });
-      const before = sent(requested).length;
-      await page.setInputFiles("#files", file);
-      await page.locator("#certificate").waitFor({ state: "detached" });
-      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-      const names = sent(requested)
-        .slice(before)
-        .map((address) => new URL(address).pathname);
-      expect(names.every((name) => /^\/verify-envelope\/(scanner-[\w-]+|pdf)\.js$/.test(name))).toBe(true);
-      expect(complaints).toEqual([]);
-    }));
-});
-
-describe("on every screen", () => {
-  const screens = [
-    ["phone, light", { width: 360, height: 740 }, "light"],
-    ["phone, dark", { width: 360, height: 740 }, "dark"],
-    ["desktop, light", { width: 1280, height: 900 }, "light"],
-    ["desktop, dark", { width: 1280, height: 900 }, "dark"],
-  ] as const;
-
-  test.each(screens)("%s: nothing is cut off, and axe finds nothing", async (name, viewport, colorScheme) => {
-    await within(openPage(), async ({ page }) => {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      expect(await axeFindings(page)).toEqual([]);
-      const changed = JSON.parse(envelope);
-      changed.result.teacher.name = "Somebody Else";
-      await verify(page, JSON.stringify(changed));
-      expect(await overflowPx(page)).toBe(0);
-      expect(await axeFindings(page)).toEqual([]);
-      await shoot(page, `${name}, changed`);
-      await page.reload();
-      await certificateFor(page, envelope);
-      expect(await overflowPx(page)).toBe(0);
-      expect(await axeFindings(page)).toEqual([]);
-      await shoot(page, `${name}, certificate`);
-      await page.reload();
-      await certificateFor(page, await askAbout("TR/2019/LA/000003"));
-      expect(await overflowPx(page)).toBe(0);
-      expect(await axeFindings(page)).toEqual([]);
-      await shoot(page, `${name}, revoked`);
-      await page.goto(`${site.url}${path}?keys=pasted`);
-      await page.check("#kind-webhook");
-      expect(await axeFindings(page)).toEqual([]);
-      await page.check("#kind-envelope");
-      expect(await overflowPx(page)).toBe(0);
-      expect(await axeFindings(page)).toEqual([]);
-    });
-  });
-
-  /** For people to look at, where a folder is named. */
-  async function shoot(page: Page, name: string): Promise<void> {
-    const shots = process.env.SCREENSHOTS;
-    if (shots === undefined) return;
-    const file = `verify-envelope, ${name}.png`.replace(/[^\w.]+/g, "-");
-    await page.screenshot({ path: join(shots, file), fullPage: true });
-  }
-
-  test("by keyboard alone", () =>
-    within(openPage(), async ({ page }) => {
-      await page.focus("#envelope");
-      await page.keyboard.insertText(envelope);
-      for (let turn = 0; turn < 3; turn++) await page.keyboard.press("Tab");
-      await page.keyboard.press("Enter");
-      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-    }));
 });

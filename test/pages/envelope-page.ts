@@ -1,0 +1,134 @@
+/** The envelope page in a real browser, with the service behind it. */
+
+import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
+import { openSite, type Site } from "./site.ts";
+
+export const known = "TR/2019/LA/000001";
+
+export const path = "/verify-envelope";
+
+export let site: Site;
+
+export let browser: Browser;
+
+/** Its clock stands at the fixtures' time; Playwright stops the clock of a whole browser context. */
+export let earlier: Browser;
+
+export let envelope: string;
+
+/** For a test file: opens the site and the browsers before its tests, and closes them after. */
+export function useEnvelopePage(): void {
+  setDefaultTimeout(patienceMs);
+
+  beforeAll(async () => {
+    site = await openSite();
+    browser = await startBrowser({ viewport: { width: 1100, height: 900 } });
+    earlier = await startBrowser({ viewport: { width: 1100, height: 900 } });
+    await earlier.context.clock.setFixedTime(new Date(now));
+    envelope = await askAbout(known);
+  }, patienceMs);
+
+  afterAll(async () => {
+    await browser.close();
+    await earlier.close();
+    await site.close();
+  }, patienceMs);
+}
+
+export async function askAbout(regNo: string): Promise<string> {
+  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
+  const headers = { Authorization: `Bearer ${site.demo.apiKey}` };
+  return (await fetch(address, { headers })).text();
+}
+
+/** Opens the page; every test says itself what may be complained about. */
+export async function openPage(query = ""): Promise<Tab> {
+  const tab = await browser.open();
+  await tab.page.goto(`${site.url}${path}${query}`);
+  await tab.page.waitForSelector("#tool:not([hidden])");
+  return tab;
+}
+
+export async function within<T>(tab: Promise<Tab>, act: (tab: Tab) => Promise<T>): Promise<T> {
+  const opened = await tab;
+  try {
+    return await act(opened);
+  } finally {
+    await opened.page.close();
+  }
+}
+
+/** The text as it is shown, line by line. */
+export async function shownIn(page: Page, selector: string): Promise<string> {
+  return (await page.locator(selector).allInnerTexts()).join("\n");
+}
+
+/** Waits for the outcome, and gives its verdict and all of its text. */
+export async function outcomeOf(page: Page): Promise<{ verdict: string; text: string }> {
+  await page.waitForSelector("#outcome .verdict");
+  // The verdict on all comes first; those on each of several envelopes follow, folded up.
+  const verdict = await shownIn(
+    page,
+    "#outcome > :first-child > .verdict:first-child h2, #outcome > .verdict h2",
+  );
+  return { verdict: verdict.replace(/^\S\s*/, ""), text: await shownIn(page, "#outcome") };
+}
+
+/** The colours of the verdicts, in their order. */
+export function tonesIn(page: Page, selector: string): Promise<string[]> {
+  return page
+    .locator(`${selector} .verdict`)
+    .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
+}
+
+/** Waits until the outcome says something: that of an earlier check may still stand there. */
+export function untilOutcomeSays(page: Page, words: string): Promise<void> {
+  return page.locator("#outcome", { hasText: words }).waitFor();
+}
+
+/** What was asked for, but for the icon, which a browser fetches when it likes. */
+export function sent(requested: readonly string[]): string[] {
+  return requested.filter((address) => !address.endsWith("/icon.svg"));
+}
+
+export async function verify(page: Page, text: string): Promise<{ verdict: string; text: string }> {
+  await page.fill("#envelope", text);
+  await page.click("#envelope-form button");
+  return outcomeOf(page);
+}
+
+/** The checks by their verdict in words. */
+export async function checksOf(page: Page, word: string): Promise<string[]> {
+  const lines = await page.locator(".checks li").allInnerTexts();
+  return lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length).trim());
+}
+
+export async function certificateFor(page: Page, text: string): Promise<void> {
+  await verify(page, text);
+  await page.click("text=Make a certificate to print");
+  await page.waitForSelector("#certificate img");
+}
+
+export async function fixture(name: string): Promise<string> {
+  return readFile(join(folder, "inputs", name), "utf8");
+}
+
+/** The page with the fixtures' keys pasted, at the fixtures' time. */
+export async function openPasted(sources: { jwks?: string; history?: string } = {}): Promise<Tab> {
+  const { jwks = "jwks.json", history = "history.jose" } = sources;
+  const tab = await earlier.open();
+  await tab.page.goto(`${site.url}${path}?keys=pasted`);
+  await tab.page.waitForSelector("#tool:not([hidden])");
+  if (jwks !== "") await tab.page.fill("#jwks", await readFile(join(folder, "keys", jwks), "utf8"));
+  if (history !== "") {
+    await tab.page.fill("#key-history", await readFile(join(folder, "keys", history), "utf8"));
+  }
+  await tab.page.fill("#issuer", issuer);
+  await tab.page.fill("#audience", audience);
+  return tab;
+}

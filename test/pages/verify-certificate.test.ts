@@ -1,0 +1,174 @@
+/** The envelope page: what a clerk with a certificate goes through, on every screen. */
+
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { sharedFolder } from "../harness/folder.ts";
+import { runTvs } from "../harness/program.ts";
+import { axeFindings, overflowPx } from "./browser.ts";
+import {
+  askAbout,
+  certificateFor,
+  envelope,
+  fixture,
+  known,
+  openPage,
+  openPasted,
+  outcomeOf,
+  path,
+  sent,
+  shownIn,
+  site,
+  untilOutcomeSays,
+  useEnvelopePage,
+  verify,
+  within,
+} from "./envelope-page.ts";
+
+useEnvelopePage();
+
+const temp = sharedFolder();
+
+describe("a certificate of verification", () => {
+  async function readBack(file: string): Promise<{ verdict: string; text: string }> {
+    return within(openPage(), async ({ page, complaints }) => {
+      await page.setInputFiles("#files", file);
+      const outcome = await outcomeOf(page);
+      expect(complaints).toEqual([]);
+      return outcome;
+    });
+  }
+
+  /** As a partner does who has only the files. */
+  async function readBackOffline(file: string): Promise<{ code: number; stdout: string; stderr: string }> {
+    const history = join(temp, "key-history.jose");
+    const address = `${site.url}/v1/inter-agency/.well-known/key-history`;
+    await writeFile(history, await (await fetch(address)).text());
+    const settings = ["--key-history", history, "--issuer", site.url, "--audience", site.demo.partnerId];
+    return runTvs(["verify", "--qr", file, ...settings, "--json"]);
+  }
+
+  test("is printed as PDF, and the page and the command read it back", async () => {
+    const file = join(temp, "certificate.pdf");
+    await within(openPage(), async ({ page, complaints }) => {
+      await certificateFor(page, envelope);
+      const text = await shownIn(page, "#certificate");
+      for (const shown of ["Adaeze Okafor", known, "What it does not mean", "Code 1 of 3"]) {
+        expect(text).toContain(shown);
+      }
+      expect(await axeFindings(page)).toEqual([]);
+      await page.pdf({ path: file, format: "A4" });
+      expect(complaints).toEqual([]);
+    });
+    const { verdict, text } = await readBack(file);
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain(JSON.parse(envelope).verificationId);
+    const { code, stdout, stderr } = await readBackOffline(file);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ valid: true, result: { teacher: { name: "Adaeze Okafor" } } });
+  });
+
+  test("prints nothing but itself", () =>
+    within(openPage(), async ({ page }) => {
+      await certificateFor(page, envelope);
+      await page.emulateMedia({ media: "print" });
+      for (const hidden of ["#envelope-form", "#keys", "footer", ".checks", ".verdict", "#title"]) {
+        expect([hidden, await page.locator(hidden).first().isVisible()]).toEqual([hidden, false]);
+      }
+      expect(await page.isVisible("#certificate img")).toBe(true);
+    }));
+
+  test("is read back from a screenshot and from photographs of single codes", async () => {
+    const sheet = join(temp, "codes.png");
+    const single = [1, 2, 3].map((number) => join(temp, `code-${number}.jpg`));
+    await within(openPage(), async ({ page }) => {
+      await certificateFor(page, envelope);
+      await page.locator(".codes").screenshot({ path: sheet });
+      for (const [index, file] of single.entries()) {
+        const figure = page.locator(".codes figure").nth(index);
+        await figure.screenshot({ path: file, type: "jpeg", quality: 60 });
+      }
+    });
+    expect((await readBack(sheet)).verdict).toBe("Signature: genuine");
+    expect((await readBackOffline(sheet)).code).toBe(0);
+    await within(openPage(), async ({ page }) => {
+      await page.setInputFiles("#files", single.slice(0, 2));
+      expect((await outcomeOf(page)).text).toContain("has 3 codes, and these were not found: 3.");
+      await page.setInputFiles("#files", single);
+      await untilOutcomeSays(page, "Signature: genuine");
+    });
+  });
+
+  test("is read with pasted keys as well, by scripts alone", () =>
+    within(openPasted(), async ({ page, requested, complaints }) => {
+      await certificateFor(page, await fixture("valid-bare.jws"));
+      const file = join(temp, "pasted.pdf");
+      await page.pdf({ path: file });
+      const before = sent(requested).length;
+      await page.setInputFiles("#files", file);
+      await page.locator("#certificate").waitFor({ state: "detached" });
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
+      const names = sent(requested)
+        .slice(before)
+        .map((address) => new URL(address).pathname);
+      expect(names.every((name) => /^\/verify-envelope\/(scanner-[\w-]+|pdf)\.js$/.test(name))).toBe(true);
+      expect(complaints).toEqual([]);
+    }));
+});
+
+describe("on every screen", () => {
+  const screens = [
+    ["phone, light", { width: 360, height: 740 }, "light"],
+    ["phone, dark", { width: 360, height: 740 }, "dark"],
+    ["desktop, light", { width: 1280, height: 900 }, "light"],
+    ["desktop, dark", { width: 1280, height: 900 }, "dark"],
+  ] as const;
+
+  test.each(screens)("%s: nothing is cut off, and axe finds nothing", async (name, viewport, colorScheme) => {
+    await within(openPage(), async ({ page }) => {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      expect(await axeFindings(page)).toEqual([]);
+      const changed = JSON.parse(envelope);
+      changed.result.teacher.name = "Somebody Else";
+      await verify(page, JSON.stringify(changed));
+      expect(await overflowPx(page)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+      await shoot(page, `${name}, changed`);
+      await page.reload();
+      await certificateFor(page, envelope);
+      expect(await overflowPx(page)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+      await shoot(page, `${name}, certificate`);
+      await page.reload();
+      await certificateFor(page, await askAbout("TR/2019/LA/000003"));
+      expect(await overflowPx(page)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+      await shoot(page, `${name}, revoked`);
+      await page.goto(`${site.url}${path}?keys=pasted`);
+      await page.check("#kind-webhook");
+      expect(await axeFindings(page)).toEqual([]);
+      await page.check("#kind-envelope");
+      expect(await overflowPx(page)).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+
+  /** For people to look at, where a folder is named. */
+  async function shoot(page: Page, name: string): Promise<void> {
+    const shots = process.env.SCREENSHOTS;
+    if (shots === undefined) return;
+    const file = `verify-envelope, ${name}.png`.replace(/[^\w.]+/g, "-");
+    await page.screenshot({ path: join(shots, file), fullPage: true });
+  }
+
+  test("by keyboard alone", () =>
+    within(openPage(), async ({ page }) => {
+      await page.focus("#envelope");
+      await page.keyboard.insertText(envelope);
+      for (let turn = 0; turn < 3; turn++) await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
+    }));
+});
