@@ -4,7 +4,13 @@ import { dirname, join, relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dir, "..");
 
-type SourceFile = { readonly path: string; readonly text: string; readonly imports: readonly string[] };
+type SourceFile = {
+  readonly path: string;
+  readonly text: string;
+  /** The text without its comments. */
+  readonly code: string;
+  readonly imports: readonly string[];
+};
 
 /** Every TypeScript file below a folder, by its path from the root. */
 function filesOf(folder: string): SourceFile[] {
@@ -13,7 +19,7 @@ function filesOf(folder: string): SourceFile[] {
     .map((name) => {
       const path = join(folder, name);
       const text = readFileSync(join(root, path), "utf8");
-      return { path, text, imports: importsOf(text) };
+      return { path, text, code: withoutComments(text), imports: importsOf(text) };
     });
 }
 
@@ -35,6 +41,7 @@ function withoutComments(text: string): string {
 const source = filesOf("src");
 const commands = filesOf("cli");
 const tests = filesOf("test");
+const data = filesOf("data");
 
 /** `src/domain/keys.ts` lies in `domain`, `cli/serve.ts` in `cli`, `src/config.ts` in `config`. */
 function layerOf(path: string): string {
@@ -209,16 +216,78 @@ function valueImports(file: SourceFile): string[] {
     .map(([, , specifier = ""]) => targetOf(file, specifier));
 }
 
+const shipped = [...source, ...commands].filter((file) => !file.path.endsWith(".d.ts"));
+
+/** Files under forty lines with one importer that stand by themselves all the same, and why. */
+const smallForAReason: Readonly<Record<string, string>> = {
+  "src/signing/libcrypto-bun.ts": "the half for one runtime, which the other cannot load",
+};
+
+/** What partners import from the package; nobody here need take it. */
+const packageEntries = Object.values(
+  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports?: object }).exports ?? {},
+).map((entry) => String(entry).replace(/^\.\//, ""));
+
+const linesOf = (file: SourceFile) => file.text.trimEnd().split("\n").length;
+
+/** The files of this repository that each file imports, in whatever way. */
+const targets = new Map(
+  [...shipped, ...tests, ...data].map((file) => [
+    file.path,
+    new Set(file.imports.filter(isRelative).map((one) => targetOf(file, one))),
+  ]),
+);
+const imports = (file: SourceFile, target: SourceFile) => targets.get(file.path)?.has(target.path) === true;
+
+/** Who of src and cli imports a file. */
+function importersOf(target: SourceFile): string[] {
+  return shipped.filter((file) => imports(file, target)).map((file) => file.path);
+}
+
+function exportedValues({ code }: SourceFile): string[] {
+  const declaration = /^export (?:async )?(?:const|let|function\*?|class) (\w+)/gm;
+  return [...code.matchAll(declaration)].map(([, name = ""]) => name);
+}
+
+/** Whether a file that imports this one has the name anywhere: in its list of imports, or behind a dynamic import. */
+function isTaken(target: SourceFile, name: string): boolean {
+  const named = new RegExp(`\\b${name}\\b`);
+  return [...shipped, ...tests, ...data].some((file) => imports(file, target) && named.test(file.code));
+}
+
 describe("every file", () => {
   const all = [...source, ...commands, ...tests];
   const matching = (files: readonly SourceFile[], pattern: RegExp) =>
     files.filter((file) => pattern.test(file.text)).map((file) => file.path);
 
   test("of src and cli has at most three hundred lines", () => {
-    const long = [...source, ...commands]
-      .filter((file) => file.text.trimEnd().split("\n").length > 300)
-      .map((file) => file.path);
+    const long = [...source, ...commands].filter((file) => linesOf(file) > 300).map((file) => file.path);
     expect(long).toEqual([]);
+  });
+
+  test("of src and cli under forty lines is imported by more than one other", () => {
+    const small = shipped
+      .filter((file) => linesOf(file) < 40 && !(file.path in smallForAReason))
+      .map((file) => ({ path: file.path, importers: importersOf(file) }))
+      // One file a command; they stand side by side in the table.
+      .filter(({ importers }) => importers.length === 1 && importers[0] !== "cli/commands.ts")
+      .map(({ path, importers }) => `${path} is for ${importers[0]} alone`);
+    expect(small).toEqual([]);
+    const present = shipped.map((file) => file.path);
+    expect(Object.keys(smallForAReason).filter((path) => !present.includes(path))).toEqual([]);
+  });
+
+  test("of src and cli exports no value that no other file takes", () => {
+    const idle = shipped
+      .filter((file) => !packageEntries.includes(file.path))
+      .flatMap((file) => exportedValues(file).map((name) => ({ file, name })))
+      .filter(({ file, name }) => !isTaken(file, name))
+      .map(({ file, name }) => `${file.path}: ${name}`);
+    expect(idle).toEqual([]);
+  });
+
+  test("of the tests has at most four hundred lines", () => {
+    expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
   });
 
   test("has a name that says what is in it", () => {
