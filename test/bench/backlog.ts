@@ -15,7 +15,7 @@ import {
   startReceiver,
   subscribe,
   withCleanup,
-} from "./world.ts";
+} from "./setup.ts";
 
 const endpoints = 50;
 const teachers = 2_000;

@@ -3,7 +3,7 @@ import { type MachineLimit, measureLimit, memoryMb } from "./machine.ts";
 import { type Measured, measureLoad } from "./measured.ts";
 import { type ServedRegister, serveRegister } from "./register.ts";
 import { type Rival, startRivals } from "./rivals/rivals.ts";
-import { withCleanup } from "./world.ts";
+import { withCleanup } from "./setup.ts";
 
 /** The register that the targets speak of. */
 export const registerSize = 200_000;

@@ -15,7 +15,7 @@ import {
   startReceiver,
   subscribe,
   withCleanup,
-} from "./world.ts";
+} from "./setup.ts";
 
 /** A service over endpoints that are all at one receiver, with these paths. */
 async function serveEndpoints(paths: readonly string[], cleanup: Cleanup) {

@@ -6,7 +6,7 @@ import { batchLoad, registerSize } from "./checks.ts";
 import { type LoadPlan, runLoad } from "./load.ts";
 import { type Measured, measureLoad } from "./measured.ts";
 import { makeRegister, type Register, type ServedRegister, serveRegister } from "./register.ts";
-import { type Cleanup, serve, withCleanup } from "./world.ts";
+import { type Cleanup, serve, withCleanup } from "./setup.ts";
 
 const teachersAtFullScale = 5_000_000;
 const attestationsAtFullScale = 50_000_000;

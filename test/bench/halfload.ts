@@ -4,7 +4,7 @@ import type { Bench, BenchOptions } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { type LoadPlan, runLoad } from "./load.ts";
 import { type ServedRegister, serveRegister, writeExtract } from "./register.ts";
-import { type Cleanup, folderUntilCleanup, withCleanup } from "./world.ts";
+import { type Cleanup, folderUntilCleanup, withCleanup } from "./setup.ts";
 
 const connections = 64;
 

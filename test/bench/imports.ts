@@ -4,7 +4,7 @@ import { programWords } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { writeExtract } from "./register.ts";
-import { dataDirIn, folderUntilCleanup, withCleanup } from "./world.ts";
+import { dataDirIn, folderUntilCleanup, withCleanup } from "./setup.ts";
 
 /** An import into an empty register, as a command of its own, and the sqlite3 shell's of the same rows. */
 export const importBench: Bench = (options) =>

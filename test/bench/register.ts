@@ -3,7 +3,7 @@ import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder } from "../harness/folder.ts";
 import { runJson, type Service } from "../harness/program.ts";
-import { type Cleanup, dataDirIn, folderUntilCleanup, serve } from "./world.ts";
+import { type Cleanup, dataDirIn, folderUntilCleanup, serve } from "./setup.ts";
 
 const columns =
   "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +

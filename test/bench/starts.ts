@@ -4,7 +4,7 @@ import type { Bench } from "./bench.ts";
 import { registerSizeFor } from "./checks.ts";
 import { memoryMb } from "./machine.ts";
 import { makeRegister } from "./register.ts";
-import { withCleanup } from "./world.ts";
+import { withCleanup } from "./setup.ts";
 
 /** How long the program takes to start, on files that the system has read before, and what it then holds. */
 export const startBench: Bench = (options) =>

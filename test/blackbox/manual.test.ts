@@ -1,5 +1,4 @@
 /** Every command line of the manual, page by page in one folder, as an operator would paste it. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

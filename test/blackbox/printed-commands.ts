@@ -1,12 +1,10 @@
 /** The command lines of a document, run in one shell as a reader would paste them. */
-
 import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeFolder } from "../harness/folder.ts";
-import type { Service } from "../harness/program.ts";
-import { programWords, startService } from "../harness/program.ts";
+import { programWords, type Service, startService } from "../harness/program.ts";
 
 export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 

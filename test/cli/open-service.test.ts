@@ -12,10 +12,10 @@ import { startReceiver } from "../delivery/receiver.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { aPartner } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
-import { makeWebhookWorld, withSender } from "./webhook-world.ts";
+import { makeWebhookTerminal, withSender } from "./webhook-terminal.ts";
 
 test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {
-  const world = await makeWebhookWorld();
+  const world = await makeWebhookTerminal();
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
     received.resolve(request);

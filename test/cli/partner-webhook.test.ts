@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../delivery/receiver.ts";
 import { runTvs } from "../harness/program.ts";
-import { makeWebhookWorld, type WebhookWorld, withSender } from "./webhook-world.ts";
+import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 
-let world: WebhookWorld;
+let world: WebhookTerminal;
 const secretPattern = /^whsec_[0-9A-Za-z]{43}$/;
 const allTypes = 7;
 /** An address of the public internet. Nothing is ever sent to it: no service runs over these deliveries. */
 const publicUrl = "https://8.8.8.8/events?token=hush";
 
 beforeAll(async () => {
-  world = await makeWebhookWorld();
+  world = await makeWebhookTerminal();
   await world.addPartner("bare");
 });
 afterAll(() => world.remove());
@@ -82,7 +82,7 @@ describe("tvs partners webhook set", () => {
   });
 
   test("what serve was allowed is remembered for the commands", async () => {
-    const allowed = await makeWebhookWorld();
+    const allowed = await makeWebhookTerminal();
     try {
       await allowed.addPartner("agency");
       expect((await allowed.run("partners webhook set agency http://127.0.0.1:9/x")).code).toBe(1);
@@ -158,7 +158,7 @@ describe("tvs partners webhook test", () => {
       received.resolve(request);
     });
     // A world of its own: a sender must not find deliveries to the public addresses of the other tests.
-    const own = await makeWebhookWorld();
+    const own = await makeWebhookTerminal();
     try {
       await own.addPartner("tested");
       const url = `http://127.0.0.1:${receiver.port}/hooks`;
@@ -225,7 +225,7 @@ describe("what is wrong is told in one line", () => {
 });
 
 test("tvs status counts what waits, what is held and what is dead", async () => {
-  const counted = await makeWebhookWorld();
+  const counted = await makeWebhookTerminal();
   try {
     await Promise.all(["a", "b"].map((id) => counted.addPartner(id)));
     for (const id of ["a", "b"]) await counted.json(`partners webhook set ${id} ${publicUrl}`);

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../delivery/receiver.ts";
 import { runTvs } from "../harness/program.ts";
 import { withTestOperator } from "../harness/service.ts";
-import { makeWebhookWorld, type WebhookWorld, withSender } from "./webhook-world.ts";
+import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 
-let world: WebhookWorld;
+let world: WebhookTerminal;
 const diedAt = Date.parse("2020-03-01T12:00:00Z");
 const ok = "HTTP/1.1 204 No Content\r\n\r\n";
 
 beforeAll(async () => {
-  world = await makeWebhookWorld();
+  world = await makeWebhookTerminal();
 });
 afterAll(() => world.remove());
 
@@ -152,7 +152,7 @@ describe("tvs webhooks retry", () => {
 });
 
 test("tvs webhooks release ends the hold of a restore, and enabling one endpoint does not", async () => {
-  const held = await makeWebhookWorld();
+  const held = await makeWebhookTerminal();
   try {
     await held.addPartner("agency");
     await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");

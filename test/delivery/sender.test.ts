@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
 import { rotateWebhookSecret } from "../../src/domain/webhooks.ts";
-import { type Received, withEndpoint } from "../harness/endpoint.ts";
+import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
 import { withWebhooks } from "../harness/webhooks.ts";
@@ -12,15 +11,6 @@ const ok = () => ({ status: 200 });
 
 function regNos(count: number, from = 0): string[] {
   return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
-}
-
-/** The signature header in its parts, and whether each `v1` is right for the body. */
-function signature({ headers, body }: Received) {
-  const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
-  const t = Number(time.slice("t=".length));
-  const isOf = (secret: string, place: number) =>
-    digests[place] === `v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
-  return { t, digests, isOf };
 }
 
 describe("a delivery", () => {

@@ -18,11 +18,15 @@ import { aPartner, aTeacher, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 export const start = "2026-03-01T09:30:00.250Z";
+
 export const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
+
 export const regNo = "LA/2019/PRI/04417";
 
 export const nin = "12345678901";
+
 export const purpose = "EMPLOYER_BACKGROUND_CHECK";
+
 export const blindIndex = createBlindIndex(secrets.blindIndexKey);
 
 export const ask = (identifier: Question["identifier"], context?: object): Question => ({

@@ -1,4 +1,5 @@
 /** A receiver of the contract's kind on the loopback interface. */
+import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -35,4 +36,13 @@ export async function withEndpoint(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
+}
+
+/** The signature header in its parts, and whether each `v1` is right for the body. */
+export function signature({ headers, body }: Received) {
+  const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
+  const t = Number(time.slice("t=".length));
+  const isOf = (secret: string, place: number) =>
+    digests[place] === `v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
+  return { t, digests, isOf };
 }

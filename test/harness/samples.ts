@@ -2,8 +2,7 @@ import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import type { TeacherWrite } from "../../src/domain/teacher-store.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
+import { planWrite, type TeacherWrite } from "../../src/domain/teacher-store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
 import { lagos } from "./clock.ts";
 

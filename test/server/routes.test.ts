@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { scopes } from "../../src/domain/partners.ts";
 import { routerPath, routes } from "../../src/server/routes.ts";
-import type { TestService } from "../harness/service.ts";
-import { openTestService } from "../harness/service.ts";
+import { openTestService, type TestService } from "../harness/service.ts";
 
 let world: TestService;
 beforeAll(async () => {

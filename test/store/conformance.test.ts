@@ -151,16 +151,16 @@ describeDrivers("stores", (_kind, opened) => {
     expect((await outbox.open()).find((one) => one.partnerId === "hooked")?.nextDueAt).toBe(0);
 
     const requests = [{ partnerId: "hooked", limit: 5, except: [] }];
-    const claims = await outbox.claim(requests, { token: "first", now: 1_000, until: 2_000 });
-    expect(claims.map((claim) => claim.eventType)).toEqual(["license.verified", "certificate.verified"]);
-    expect(JSON.parse(claims[0]?.body ?? "")).toMatchObject({ eventId: claims[0]?.eventId });
-    const taken = await outbox.claim(requests, { token: "second", now: 2_000, until: 3_000 });
+    const leases = await outbox.lease(requests, { token: "first", now: 1_000, until: 2_000 });
+    expect(leases.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
+    expect(JSON.parse(leases[0]?.body ?? "")).toMatchObject({ eventId: leases[0]?.eventId });
+    const taken = await outbox.lease(requests, { token: "second", now: 2_000, until: 3_000 });
     await outbox.release(taken.slice(1), 2_000);
-    const finish = (claim: (typeof claims)[number] | undefined, next: "delivered" | { dueAt: number }) => {
-      if (claim === undefined) throw new Error("nothing was claimed");
+    const finish = (delivery: (typeof leases)[number] | undefined, next: "delivered" | { dueAt: number }) => {
+      if (delivery === undefined) throw new Error("nothing was leased");
       const error = next === "delivered" ? null : "BAD_STATUS";
       return outbox.finish({
-        claim,
+        delivery,
         url,
         at: 2_000,
         finishedAt: 2_001,
@@ -171,27 +171,27 @@ describeDrivers("stores", (_kind, opened) => {
         isGone: false,
       });
     };
-    expect(await finish(claims[0], "delivered")).toBe(false);
+    expect(await finish(leases[0], "delivered")).toBe(false);
     expect(await finish(taken[0], { dueAt: 9_000 })).toBe(true);
     expect(await finish(taken[0], "delivered")).toBe(false);
     const list = await webhooks.deliveries({ partnerId: "hooked", limit: 10 });
     expect(
-      list.map(({ state, attempts, claimed, lastError }) => ({ state, attempts, claimed, lastError })),
+      list.map(({ state, attempts, leased, lastError }) => ({ state, attempts, leased, lastError })),
     ).toEqual([
-      { state: "pending", attempts: 0, claimed: false, lastError: null },
-      { state: "pending", attempts: 1, claimed: false, lastError: "BAD_STATUS" },
+      { state: "pending", attempts: 0, leased: false, lastError: null },
+      { state: "pending", attempts: 1, leased: false, lastError: "BAD_STATUS" },
     ]);
     expect(await webhooks.endpoint("hooked")).toMatchObject({
       failingSince: 2_001,
       lastError: "BAD_STATUS 200",
     });
-    expect(await webhooks.hasten("hooked", 3_000)).toBe(1);
+    expect(await webhooks.makeDue("hooked", 3_000)).toBe(1);
     const backlog = await webhooks.backlog(3_000);
     expect(backlog.filter(({ partnerId }) => partnerId === "hooked")).toMatchObject([
       { partnerId: "hooked", pending: 2, dead: 0, heldBy: null },
     ]);
     expect(await webhooks.remove("hooked")).toBe(true);
-    expect(await webhooks.bury("hooked", 4_000)).toBe(2);
+    expect(await webhooks.markDead("hooked", 4_000)).toBe(2);
   });
 
   test("a new owner of the database gives back every lease, and no retry comes early by it", async () => {
@@ -209,10 +209,10 @@ describeDrivers("stores", (_kind, opened) => {
     };
     await webhooks.set(terms);
     await createTeacherStore(driver).apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
-    const claimFrom = (limit: number, token: string, now: number) =>
-      outbox.claim([{ partnerId: "taken", limit, except: [] }], { token, now, until: now + 60_000 });
-    const [first, second, third] = await claimFrom(3, "dead", 1_000);
-    if (first === undefined || second === undefined || third === undefined) throw new Error("claim failed");
+    const leaseFrom = (limit: number, token: string, now: number) =>
+      outbox.lease([{ partnerId: "taken", limit, except: [] }], { token, now, until: now + 60_000 });
+    const [first, second, third] = await leaseFrom(3, "dead", 1_000);
+    if (first === undefined || second === undefined || third === undefined) throw new Error("no lease");
     const end = {
       url,
       at: 1_000,
@@ -222,23 +222,23 @@ describeDrivers("stores", (_kind, opened) => {
       durationMs: 1,
       isGone: false,
     };
-    await outbox.finish({ ...end, claim: first, next: { dueAt: 90_000 } });
-    await outbox.finish({ ...end, claim: second, next: { dueAt: 1_500 } });
-    expect((await claimFrom(1, "dead", 2_000)).map(({ id }) => id)).toEqual([second.id]);
+    await outbox.finish({ ...end, delivery: first, next: { dueAt: 90_000 } });
+    await outbox.finish({ ...end, delivery: second, next: { dueAt: 1_500 } });
+    expect((await leaseFrom(1, "dead", 2_000)).map(({ id }) => id)).toEqual([second.id]);
 
     const before = await outbox.revision();
     await outbox.releaseAll(3_000);
     expect(await outbox.revision()).not.toBe(before);
-    expect(await outbox.finish({ ...end, claim: third, next: "delivered" })).toBe(false);
-    const taken = await claimFrom(10, "living", 3_000);
+    expect(await outbox.finish({ ...end, delivery: third, next: "delivered" })).toBe(false);
+    const taken = await leaseFrom(10, "living", 3_000);
     expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual([
       [second.id, 1],
       [third.id, 0],
       [third.id + 1, 0],
     ]);
     await outbox.releaseAll(4_000);
-    expect(await claimFrom(10, "later", 4_000)).toHaveLength(3);
+    expect(await leaseFrom(10, "later", 4_000)).toHaveLength(3);
     expect(await webhooks.remove("taken")).toBe(true);
-    expect(await webhooks.bury("taken", 4_000)).toBe(4);
+    expect(await webhooks.markDead("taken", 4_000)).toBe(4);
   });
 });

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { makeRegister, type ServedRegister } from "../register.ts";
-import type { Cleanup } from "../world.ts";
+import type { Cleanup } from "../setup.ts";
 
 export type Rival = { readonly name: string; readonly url: string; readonly pid: number };
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { headingId, titleOf, topics } from "../../../src/manual.ts";
-import type { TestService } from "../../harness/service.ts";
-import { openTestService } from "../../harness/service.ts";
+import { openTestService, type TestService } from "../../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
 

@@ -8,7 +8,7 @@ import { anApiKey, aPartner } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
 
 /** A data folder and the terminal over it, for the tests of the webhook commands. */
-export type WebhookWorld = {
+export type WebhookTerminal = {
   readonly dataDir: string;
   run(line: string): Promise<Finished>;
   /** Runs a command that must succeed with `--json`, and gives its value. */
@@ -27,7 +27,7 @@ export type Failure = {
   readonly retryAt?: number;
 };
 
-export async function makeWebhookWorld(): Promise<WebhookWorld> {
+export async function makeWebhookTerminal(): Promise<WebhookTerminal> {
   const { path: dataDir, remove } = await makeFolder();
   const run = (line: string) => runTvs(line.split(" "), { dataDir });
   return {
