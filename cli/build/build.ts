@@ -1,5 +1,5 @@
 /**
- * How one executable is made: the program, its assets and libSQL's native addon in one file (decisions, The program).
+ * How one executable is made: the program, its assets and libSQL's native addon in one file (decision D1.1).
  * Run, it compiles the one for this machine's platform, unless told otherwise: `npm run build`. Build time only, so the
  * files of this folder may use Bun's own APIs.
  */

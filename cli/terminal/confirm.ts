@@ -12,7 +12,7 @@ export const yesArg = {
 
 /**
  * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by
- * calling the command and is not asked: decisions (The program) give these commands without a flag for it.
+ * calling the command and is not asked: decision D1.7 leaves the question out of the command line.
  *
  * @param consequence what cannot be undone, a whole sentence
  * @throws TvsError REFUSED when the answer is not yes

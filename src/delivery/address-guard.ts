@@ -1,5 +1,5 @@
 /**
- * Keeps webhooks out of the operator's own network (server-side request forgery; decisions, Webhooks). A
+ * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A
  * partner chooses the URL, so the URL and whatever its name resolves to are hostile until proved public.
  */
 import { lookup } from "node:dns/promises";

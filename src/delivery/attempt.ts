@@ -1,4 +1,4 @@
-/** One attempt of one delivery: the address checked, the body signed, the exchange made (decisions, Webhooks). */
+/** One attempt of one delivery: the address checked, the body signed, the exchange made (decision D10.1). */
 
 import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
@@ -90,7 +90,7 @@ function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResul
   };
 }
 
-/** The headers of an attempt (contract, Events). The signature is this attempt's; the ids stay. */
+/** The headers of an attempt (contract C20). The signature is this attempt's; the ids stay. */
 function deliveryHeaders(
   delivery: LeasedDelivery,
   signing: { version: string; secrets: readonly string[]; timestampSeconds: number },
@@ -105,7 +105,7 @@ function deliveryHeaders(
   };
 }
 
-/** What the signature of a webhook delivery is made of (contract, Events: signature rule; decisions, Webhooks). */
+/** What the signature of a webhook delivery is made of (contract C21, decision D10.1). */
 type SignDeliveryInput = {
   /** The exact bytes of the request body; text is taken as UTF-8. */
   readonly body: string | Uint8Array;

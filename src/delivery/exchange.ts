@@ -1,4 +1,4 @@
-/** The HTTP exchange of an attempt: a POST to an address that was checked (decisions, Webhooks). */
+/** The HTTP exchange of an attempt: a POST to an address that was checked (decision D10.3). */
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP } from "node:net";

@@ -55,7 +55,7 @@ export type Sender = {
 };
 
 /**
- * Sends what is in the outbox until it is closed (decisions, Webhooks).
+ * Sends what is in the outbox until it is closed (decision D10.5).
  *
  * Nothing that matters is only in memory: a delivery in hand is leased in the database, and a lease ends by itself when this
  * process dies, and only the holder of the lease records what became of an attempt. So a delivery is made at

@@ -1,7 +1,7 @@
 /**
  * Reads X.509 certificates for what counts here: fingerprint and dates.
  *
- * A certificate is only ever an identity by its fingerprint (contract, Authentication): no chain is built,
+ * A certificate is only ever an identity by its fingerprint (contract C17): no chain is built,
  * and the name in it is shown to the operator but decides nothing.
  */
 import { Buffer } from "node:buffer";

@@ -74,7 +74,7 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
 
 type CertificateIdentity = { fingerprint: string; validFrom: number; validTo: number };
 
-/** What a request presents, strongest first (contract, Authentication). */
+/** What a request presents, strongest first (contract C17). */
 export type Presented = {
   readonly certificate: CertificateIdentity | null;
   /** The one that a proxy passes on: the TLS layer's may be the proxy's own. */

@@ -10,7 +10,7 @@ import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
 import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers.ts";
 
-/** The verdict on a teacher, or on nobody, for a purpose (contract, EligibilityResult). */
+/** The verdict on a teacher, or on nobody, for a purpose (contract C10). */
 export function eligibilityResult(
   teacher: Teacher | null,
   options: { purpose: Purpose; policy: Policy; today: CalendarDate },

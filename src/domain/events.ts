@@ -43,7 +43,7 @@ export function statusesOn(teacher: StatusFields, today: CalendarDate): Statuses
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
- * The events that a change causes, licence first (decisions, Import: the table of events).
+ * The events that a change causes, licence first (decision D7.5).
  * Deactivation is announced alone; a change that is not in the table is not announced.
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {

@@ -43,7 +43,7 @@ export type Idempotency = {
 type Running = { fingerprint: Uint8Array; outcome: Promise<{ answer: StoredAnswer; replayed: boolean }> };
 
 /**
- * Idempotency keys (contract, Idempotency). One service owns a database, so calls in flight are known in
+ * Idempotency keys (contract C16). One service owns a database, so calls in flight are known in
  * memory; what was answered is known from the record that was committed with the answer.
  */
 export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock): Idempotency {

@@ -8,7 +8,7 @@ import type { Secrets } from "./secrets.ts";
 
 export type KeyState = "pending" | "active" | "retired" | "compromised";
 
-/** Contract, JWKS document: one key. */
+/** One key of the JWKS document (contract C11). */
 export type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
 /** A key of the ring. Times are milliseconds since the epoch. */
@@ -149,7 +149,7 @@ export function keyRing(keys: readonly SigningKey[]): KeyRing {
   return { keys, active, pending };
 }
 
-/** Contract, JWKS document. Retired keys stay for ever, so that old envelopes do; compromised ones leave. */
+/** The JWKS document (contract C11). Retired keys stay for ever, so that old envelopes do; compromised ones leave. */
 export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
@@ -175,7 +175,7 @@ export function requireRotatable(
 }
 
 /**
- * Promotes the pending key (decisions, Keys).
+ * Promotes the pending key (decision D5.2).
  * @param options `now` without waiting for the pending key to have been public for a day
  * @throws TvsError REFUSED while partners may not have seen the pending key yet
  */
@@ -210,7 +210,7 @@ export async function compromiseKey(
 
 /**
  * Every key with its window, as a compact JWS that the active key signs: what an envelope is checked
- * against years later, offline (decisions, Keys).
+ * against years later, offline (decision D5.4).
  * @returns the JWS, `typ` `key-history+jwt`
  */
 export async function signKeyHistory(

@@ -45,7 +45,7 @@ export type Live = {
   isStale(): boolean;
 };
 
-/** What a command changes, a running service honours within one second (decisions, The program). */
+/** What a command changes, a running service honours within one second (decision D1.4). */
 export const maxStaleMs = 1_000;
 
 export type LiveDependencies = {

@@ -1,6 +1,6 @@
 /**
  * Personal data in free text: what looks like a NIN, a phone number or an e-mail address. None of them is ever stored
- * as it is (decisions, Results), whatever digits it is written in and however they are grouped.
+ * as it is (decision D3.7), whatever digits it is written in and however they are grouped.
  */
 
 /** Decimal digits of every script, and what NFKC makes a digit of. */

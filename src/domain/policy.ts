@@ -25,7 +25,7 @@ export type Policy = {
 };
 
 /**
- * Reads a policy document (decisions: deny by default, versioned).
+ * Reads a policy document (decision D3.5: deny by default, versioned).
  * @param text JSON
  * @throws TvsError CONFIG_INVALID naming the member that is wrong
  */

@@ -14,7 +14,7 @@ type PublicLicense = {
   daysRemaining: number | null;
 };
 
-/** Contract, Public lookup response. */
+/** What the public look-up answers (contract C3). */
 export type PublicAnswer =
   | { found: false; verifiedAt: string }
   | {
@@ -88,7 +88,7 @@ function describe(
   };
 }
 
-/** The public is not told that a licence was revoked, only that there is none (contract, States). */
+/** The public is not told that a licence was revoked, only that there is none (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {
   const license = licenseOn(teacher, today);
   if (license.status === "REVOKED") {

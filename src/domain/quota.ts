@@ -41,7 +41,7 @@ function startOf(kind: WindowKind, now: number): number {
   return Math.floor(now / windowMs[kind]) * windowMs[kind];
 }
 
-/** Contract, X-RateLimit headers: `resetAt` in Unix epoch seconds. */
+/** What the X-RateLimit headers say (contract C15): `resetAt` in Unix epoch seconds. */
 export type QuotaState = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
 
 /** A call that may not run now: which window blocks, and for how many seconds. */

@@ -2,7 +2,7 @@ import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "./blind-index.ts";
 import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 
-/** A NIN: exactly eleven digits (contract, Identifier). */
+/** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
 
 /** Far above any e-mail address or registration number; a longer term names nobody. */

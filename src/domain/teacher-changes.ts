@@ -61,7 +61,7 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
 
 /**
  * Checks why a change is made. The reason stays in the history for ever, so what looks like a contact or a
- * NIN is refused: none of them is ever stored (decisions, Results).
+ * NIN is refused: none of them is ever stored (decision D3.7).
  * @returns the reason without white space around it
  * @throws TvsError USAGE
  */

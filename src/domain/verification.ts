@@ -94,7 +94,7 @@ type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation }
  * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves.
  *
  * A failure to look up or to sign is an error, never an answer: "not found" is only ever signed when the
- * register was asked and had nobody (decisions, HTTP details).
+ * register was asked and had nobody (decision D2.2).
  */
 export function createVerification(dependencies: VerificationDependencies): Verification {
   const { live, attestations, idempotency } = dependencies;

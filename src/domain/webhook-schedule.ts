@@ -1,4 +1,4 @@
-/** When a delivery that failed is tried again, and when it is given up (decisions, Webhooks). */
+/** When a delivery that failed is tried again, and when it is given up (decision D10.2). */
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;

@@ -1,4 +1,4 @@
-/** Reads the claims of an envelope's JWS (RFC 7519 section 4.1; contract, SignedEnvelope). */
+/** Reads the claims of an envelope's JWS (RFC 7519 section 4.1; contract C9). */
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
@@ -150,7 +150,7 @@ const rules: Record<string, Rule> = {
 
 const resultRules = listRules(rules);
 
-/** Contract: "when false, the other fields are null". */
+/** Contract C10: "when false, the other fields are null". */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
 
 /** `found` and `eligible` must agree with `status`, or a reader of one member is misled. */

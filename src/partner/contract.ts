@@ -57,7 +57,7 @@ export type Profile = {
   employment: { employer: string; role: string | null; from: string | null; to: string | null }[];
 };
 
-/** Contract, EligibilityResult: when `found` is false every nullable member is null. */
+/** The verdict on a teacher (contract C10): when `found` is false every nullable member is null. */
 export type EligibilityResult = {
   found: boolean;
   source: Source | null;
@@ -83,7 +83,7 @@ export const notFoundResult: EligibilityResult = {
   profile: null,
 };
 
-/** Contract, SignedEnvelope: `signature` is a compact RS256 JWS whose `result` claim is authoritative. */
+/** The signed answer (contract C9): `signature` is a compact RS256 JWS whose `result` claim is authoritative. */
 export type SignedEnvelope = {
   verificationId: string;
   verifiedAt: string;
@@ -105,7 +105,7 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** Contract, Webhook event envelope: public identifiers and status words only. */
+/** What a webhook carries (contract C19): public identifiers and status words only. */
 export type WebhookEvent = {
   eventId: string;
   eventType: EventType;

@@ -30,7 +30,7 @@ function isBlank(text: string): boolean {
   return !/\S/.test(text);
 }
 
-/** A batch response has `results` and no signature of its own (contract, POST /batch). */
+/** A batch response has `results` and no signature of its own (contract C8). */
 function isBatch(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, "results") && !Object.hasOwn(value, "signature");
 }

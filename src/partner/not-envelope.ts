@@ -42,7 +42,7 @@ function no(what: string): Refusal {
   return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
 }
 
-/** What the service means by a status (contract, Errors), in our words: the message in the file is anybody's. */
+/** What the service means by a status (contract C24), in our words: the message in the file is anybody's. */
 const statusMeanings: Readonly<Record<number, string>> = {
   400: "the request was malformed",
   401: "there was no valid credential",

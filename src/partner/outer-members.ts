@@ -1,6 +1,6 @@
 /**
  * Compares the unsigned members of an envelope with what is signed. The signed ones are authoritative
- * (contract, SignedEnvelope); a difference means that somebody edited the envelope, and it is refused.
+ * (contract C9); a difference means that somebody edited the envelope, and it is refused.
  */
 
 import type { Claims } from "./claims.ts";
@@ -86,7 +86,7 @@ function isSameSecond(verifiedAt: string, seconds: number): boolean {
  * @param outer the unsigned members
  * @param claims the signed claims
  * @param kid the key id of the signed header
- * @returns the first difference, in the order of the decisions' list, or null
+ * @returns the first difference, in the order of decision D6.2, or null
  */
 export function findOuterDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
   const place = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");

@@ -2,8 +2,8 @@
  * Every reason for which an envelope, a key set or an input is not accepted.
  *
  * The names are stable: partners branch on them, so a name is never reused for another meaning.
- * `refused` means that the thing is wrong; `undecidable` means that this input cannot tell (contract,
- * Authentication; the exit codes 1 and 2 of `tvs verify` follow from it).
+ * `refused` means that the thing is wrong; `undecidable` means that this input cannot tell (contract
+ * C18; the exit codes 1 and 2 of `tvs verify` follow from it).
  */
 
 /** What a verification ends with: accepted, wrong, or not possible to say. */

@@ -1,4 +1,4 @@
-/** Verifies one signed envelope offline (contract, Authentication and SignedEnvelope). */
+/** Verifies one signed envelope offline (contract C9 and contract C18). */
 
 import { type Claims, readClaims, readIssuedAt } from "./claims.ts";
 import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
@@ -214,7 +214,7 @@ function assertOptions(options: VerifyOptions): void {
 }
 
 /**
- * Verifies one envelope (contract, SignedEnvelope; RFC 7515, RS256 alone).
+ * Verifies one envelope (contract C9; RFC 7515, RS256 alone).
  *
  * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
  * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)

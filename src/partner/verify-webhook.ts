@@ -1,4 +1,4 @@
-/** Verifies a received webhook delivery (contract, Events: the signature rule). */
+/** Verifies a received webhook delivery (contract C21). */
 
 import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
@@ -31,7 +31,7 @@ export type WebhookInput = {
   readonly secret: string;
   /** The time to judge by; the machine's when left out. */
   readonly now?: Date;
-  /** The replay window on either side; 300 by contract. */
+  /** The replay window on either side; 300 by contract C21. */
   readonly toleranceSeconds?: number;
 };
 
@@ -82,7 +82,7 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
 }
 
 /**
- * Verifies one delivery (contract, Events: signature rule): the signature first, then the replay window.
+ * Verifies one delivery (contract C21): the signature first, then the replay window.
  *
  * A body that is no event of the contract does not make a good signature bad: the delivery is valid, and
  * `event` is null. Deliveries can repeat: remember `eventId` and act once.

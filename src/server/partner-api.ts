@@ -1,5 +1,5 @@
 /**
- * The partner operations (contract, Partner endpoints), each from its call's parts to the question asked of the
+ * The partner operations (contract C14), each from its call's parts to the question asked of the
  * domain.
  */
 import { TvsError } from "../domain/errors.ts";

@@ -25,7 +25,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE_UNAVAILABLE: 503,
 };
 
-/** Seconds after which a caller may try again what failed for a passing reason (contract, Errors: 5xx). */
+/** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
 const retryAfterSeconds = "1";
 
 /** Answers a call, whatever happens, with the headers that every answer has. */

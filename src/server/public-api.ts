@@ -13,7 +13,7 @@ import type { Service } from "./service.ts";
 /** A call for everybody, within the limit of the address that it comes from. */
 export type PublicHandler = (call: HttpCall, on: { service: Service; limit: PublicLimit }) => Promise<Reply>;
 
-/** The public look-up (contract, A). */
+/** The public look-up (contract C2). */
 export const publicLookup: PublicHandler = async (call, { service, limit }) => {
   const caller = limit(call);
   const decision = caller.lookup();

@@ -118,7 +118,7 @@ describe("events", () => {
   const revoked = { license_revoked_on: day(-1), license_revoked_reason: "test" };
   const valid = {};
 
-  /** The table of decisions, Import: how many events a change of one record causes. */
+  /** The table of decision D7.5: how many events a change of one record causes. */
   const changes: [string, Partial<Row>, Partial<Row>, number][] = [
     ["NOT_FOUND to VALID", never, valid, 1],
     ["EXPIRED to VALID", expired, valid, 1],

@@ -161,7 +161,7 @@ describe("categories", () => {
 });
 
 describe("under the default policy", () => {
-  /** Decisions, Results: the table of purposes. */
+  /** Decision D3.5: the table of purposes. */
   const strict: readonly Purpose[] = [
     "BODYA_EXAMINER_CREDENTIAL_CHECK",
     "BODYB_EXAMINER_CREDENTIAL_CHECK",

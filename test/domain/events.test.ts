@@ -19,7 +19,7 @@ const statuses = (changes: Partial<Statuses>): Statuses => ({
 const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
   transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
 
-describe("which change causes which event (the table of decisions, Import)", () => {
+describe("which change causes which event (the table of decision D7.5)", () => {
   test.each<Move>([
     [{ license: "NOT_FOUND" }, { license: "VALID" }, [["license.verified", "NOT_FOUND"]]],
     [{ license: "EXPIRED" }, { license: "VALID" }, [["license.reinstated", "EXPIRED"]]],

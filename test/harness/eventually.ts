@@ -24,7 +24,7 @@ export async function eventually(
   return holds();
 }
 
-/** What a command changes, a running service honours within one second (decisions, The program). */
+/** What a command changes, a running service honours within one second (decision D1.4). */
 export function withinOneSecond(holds: () => boolean | Promise<boolean>): Promise<boolean> {
   return eventually(holds, 1_000);
 }

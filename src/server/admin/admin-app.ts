@@ -22,7 +22,7 @@ type AdminOptions = {
 };
 
 /**
- * The operator's console and the metrics (decisions, Pages). The metrics are open to whoever is on this machine, as a
+ * The operator's console and the metrics (decision D8.3). The metrics are open to whoever is on this machine, as a
  * scraper can open no link; the console wants a session, which a one-time link begins.
  */
 export function createAdminApp({ sources, exposition, sessions, port }: AdminOptions): Hono<AdminEnv> {

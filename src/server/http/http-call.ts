@@ -55,7 +55,7 @@ export function jsonReply(status: number, value: unknown, headers: Record<string
   return { status, headers, body: JSON.stringify(value) };
 }
 
-/** Sets the quota's headers (contract, X-RateLimit headers). */
+/** Sets the quota's headers (contract C15). */
 export function setRateLimitHeaders(headers: Record<string, string>, state: QuotaState): void {
   headers["X-RateLimit-Limit"] = String(state.limit);
   headers["X-RateLimit-Remaining"] = String(state.remaining);

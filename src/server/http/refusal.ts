@@ -1,6 +1,6 @@
 /**
  * Answers that the listener gives itself, before or instead of the application. They have the body of every other
- * error, `{statusCode, message}` (contract, Errors).
+ * error, `{statusCode, message}` (contract C23).
  */
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
  * Where a request really comes from when proxies stand in front of the service, and what the per-address limit of
- * the public lookup counts (decisions, Credentials and quotas).
+ * the public lookup counts (decision D4.3).
  */
 import ipaddr from "ipaddr.js";
 import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../../domain/networks.ts";

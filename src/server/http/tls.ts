@@ -1,6 +1,6 @@
 /**
  * The TLS listener: it asks every client for a certificate and requires none, and no authority has to have signed
- * it (contract, Authentication: a certificate counts by its fingerprint).
+ * it (contract C17: a certificate counts by its fingerprint).
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import {

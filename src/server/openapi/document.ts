@@ -109,7 +109,7 @@ export type ResponsesByStatus = Readonly<Record<number, ResponseName>>;
 /** Responses that any address can give. */
 const everywhere = { 404: "NotFound", 405: "MethodNotAllowed", 500: "InternalError" } as const;
 
-/** The operations of the service by path and method (contract, Endpoints), those of the table of routes. */
+/** The operations of the service by path and method (contract C14), those of the table of routes. */
 function paths(): OpenApiDocument["paths"] {
   const all: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
@@ -167,7 +167,7 @@ const signatureRule =
   "are two `v1`, the new one first: accept when either matches. Each attempt is signed afresh. The example is that of the " +
   `example event, written as compact JSON, under the secret \`${examples.webhookSecret}\`.`;
 
-/** What the service calls at a subscribed partner's endpoint (contract, Events). */
+/** What the service calls at a subscribed partner's endpoint (contract C20). */
 const webhooks: Json = {
   statusChange: {
     post: {

@@ -10,8 +10,8 @@ import { english } from "./texts-en.ts";
 const path = "/v1/inter-agency/getting-started";
 
 /**
- * How a partner's engineer gets from a key to going live, with commands for this very server (decisions, HTTP
- * details). It is written for engineers, and in English only.
+ * How a partner's engineer gets from a key to going live, with commands for this very server (decision
+ * D2.7). It is written for engineers, and in English only.
  */
 export function gettingStarted(service: Service, offer: DemoOffer): PageHandler {
   const sandbox = service.keyKind === "test";

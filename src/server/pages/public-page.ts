@@ -27,7 +27,7 @@ const maxFormBytes = 16 * 1024;
 type PageContext = Context<AppEnv>;
 
 /**
- * The public look-up for people (decisions, Pages): the same question to the same domain as `/teacher/verify-license`,
+ * The public look-up for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
  * under the same limit. It works without a script.
  */
 export function publicPage(service: Service, limit: PublicLimit) {

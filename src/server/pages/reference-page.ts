@@ -176,7 +176,7 @@ async function makeDocument(issuer: string): Promise<PublicDocument> {
 }
 
 /**
- * The OpenAPI document and a page that shows it to people (decisions, HTTP details and Pages). All of it is embedded
+ * The OpenAPI document and a page that shows it to people (decision D2.7 and decision D8.1). All of it is embedded
  * in the program and served from the same origin.
  * @param offer the sandbox's key, for those who may see it
  */

@@ -193,7 +193,7 @@ function sendFor(c: Context, document: PublicDocument, cacheControl: string): Re
 }
 
 /**
- * The page on which an envelope is verified in the browser itself and never uploaded (decisions, Pages). It has two
+ * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
  * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
 export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {

@@ -157,7 +157,7 @@ export function answer({ id, at, identifier, purpose, result }: Check, jws: stri
   return { verificationId: id, verifiedAt, issuer, audience, result, signature: jws, signatureKid: kid };
 }
 
-/** The headers of an answered check (contract, response headers). */
+/** The headers of an answered check (contract C15). */
 export function headersOf(id: string): Record<string, string> {
   return {
     "X-Verification-Id": id,

@@ -62,7 +62,7 @@ describe("counts", () => {
     }));
 });
 
-/** The table of events (decisions, Import): a change of one record, and the events in their order. */
+/** The table of events (decision D7.5): a change of one record, and the events in their order. */
 const transitions: [string, Cells, Cells, string[]][] = [
   ["licence NOT_FOUND to VALID", noLicense, {}, ["license.verified"]],
   ["EXPIRED to VALID", expired, {}, ["license.reinstated"]],

@@ -55,7 +55,7 @@ describe("every text", () => {
     },
   );
 
-  test("for the public keeps the word for a withdrawn licence to itself (contract, States)", () => {
+  test("for the public keeps the word for a withdrawn licence to itself (contract C13)", () => {
     for (const [path, text] of sentences(english.lookup, "lookup")) {
       expect([path, /revok/i.test(text)]).toEqual([path, false]);
     }
