@@ -63,7 +63,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   ].join("");
 }
 
-export function section(name: string, body: string): string {
+function section(name: string, body: string): string {
   return body === "" ? "" : `\n${name}\n${body}\n`;
 }
 
@@ -101,7 +101,7 @@ async function commandLines(commands: Commands): Promise<Line[]> {
   );
 }
 
-export function listed(lines: readonly Line[], leastNameWidth = 0): string {
+function listed(lines: readonly Line[], leastNameWidth = 0): string {
   const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length));
   const indent = 2 + names + gap;
   const isBeside = terminalWidth() - indent >= leastMeaningWidth;

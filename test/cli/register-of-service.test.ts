@@ -54,7 +54,7 @@ describe("the installed service's settings", () => {
     withSettings(text, (folder, file) => {
       for (const mode of [0o620, 0o602]) {
         chmodSync(file, mode);
-        expect(() => serviceSettings({}, {}, { folder })).toThrow("others than root can write it");
+        expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
       }
     }));
 
@@ -62,7 +62,7 @@ describe("the installed service's settings", () => {
     withSettings(text, (folder, file) => {
       chmodSync(file, 0o640);
       chownSync(file, 4_242, 0);
-      expect(() => serviceSettings({}, {}, { folder })).toThrow("others than root can write it");
+      expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
     }),
   );
 
@@ -83,7 +83,7 @@ describe("the installed service's settings", () => {
       process.chdir(folder);
       try {
         expect(() => serviceSettings({}, {}, { folder })).toThrow(
-          "there is a register in ./data, and one of",
+          "there is a register in ./data, and another one of",
         );
       } finally {
         process.chdir(here);

@@ -187,7 +187,7 @@ describe("deliveries", () => {
       expect(await rejection(retryDelivery(world, "nothing"))).toMatchObject({ code: "NOT_KNOWN" });
     }));
 
-  test("one that is being sent is not hastened", () =>
+  test("one that is being sent is not made due", () =>
     withWebhooks(async (world) => {
       await world.subscribe("board", "http://127.0.0.1:9/");
       await world.put("A/B/C/1");
@@ -201,7 +201,7 @@ describe("deliveries", () => {
       expect(delivery?.leased).toBe(true);
       const deliveryId = delivery?.deliveryId ?? "";
       expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({
-        message: expect.stringContaining("under way"),
+        message: expect.stringContaining("in progress"),
       });
       world.clock.add(1);
       expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });

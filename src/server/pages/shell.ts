@@ -39,7 +39,7 @@ export type Allowances = Readonly<Record<string, readonly string[]>>;
  * what is named.
  * @param allowances directives to add to or to replace, for example `{ "script-src": ["'self'"] }`
  */
-export function contentSecurityPolicy(allowances: Allowances = {}): string {
+function contentSecurityPolicy(allowances: Allowances = {}): string {
   const directives: Record<string, readonly string[]> = {
     "default-src": ["'none'"],
     "style-src": [styleHash],
