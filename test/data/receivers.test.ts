@@ -114,7 +114,8 @@ public class Ask {
   Go: {
     file: "receiver.go",
     needs: "go",
-    start: (receiver) => ["go", "run", receiver],
+    // Built first: `go run` would leave the receiver behind when it is ended itself.
+    start: (receiver) => ["sh", "-c", 'go build -o receiver "$0" && exec ./receiver', receiver],
     functionOf: (source) => source.replace("func main() {", "func serve() {"),
     asking: {
       file: "ask.go",
@@ -149,8 +150,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(temp, { recursive: true, force: true }));
 
+/** What languages keep for their next run, they keep in the folder that is removed. */
+function environment(secret: string): Record<string, string | undefined> {
+  return { ...process.env, HOME: temp, WEBHOOK_SECRET: secret, PYTHONDONTWRITEBYTECODE: "1" };
+}
+
 async function run(words: string[], cwd: string, secret: string): Promise<string> {
-  const env = { ...process.env, WEBHOOK_SECRET: secret, PYTHONDONTWRITEBYTECODE: "1" };
+  const env = environment(secret);
   const child = Bun.spawn(words, { cwd, env, stdout: "pipe", stderr: "inherit" });
   const output = await new Response(child.stdout).text();
   expect(await child.exited).toBe(0);
@@ -203,9 +209,14 @@ describe.each(Object.entries(languages))("the receiver in %s", (_, language) => 
     "answers 204 to a genuine delivery and 400 to a forged one",
     async () => {
       const [secret, port] = ["whsec_receiver", await freePort()];
-      const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: port, PYTHONDONTWRITEBYTECODE: "1" };
+      const env = { ...environment(secret), PORT: port };
       const receiver = join(folder, language.file);
-      const child = Bun.spawn(language.start(receiver, port), { env, stdout: "ignore", stderr: "ignore" });
+      const child = Bun.spawn(language.start(receiver, port), {
+        cwd: temp,
+        env,
+        stdout: "ignore",
+        stderr: "ignore",
+      });
       try {
         const body = JSON.stringify({ eventId: "1", eventType: "license.revoked", data: { regNo: "A" } });
         const time = Math.floor(Date.now() / 1000);
