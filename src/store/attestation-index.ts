@@ -1,15 +1,24 @@
 import { Buffer } from "node:buffer";
 import type { AttestationMaintenance } from "../domain/attestations.ts";
-import { mayHold } from "./bloom.ts";
+import { addTo, bitsOf, mayHold } from "./bloom.ts";
 import type { Driver, Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
-import { bitsOf, makeFilter, type SoughtBy, segmentRows } from "./segment-filter.ts";
 
 /**
  * Secondary indexes of the evidence log, built behind it: whom each of its segments speaks of, and who verified whom.
  * The tables keep the names that migrations gave them: attestation_stretches holds the segments, attestation_upkeep how
  * far maintenance has come.
  */
+
+/** Attestations of one segment of the log, and the size of its filter: sixteen bits an attestation. */
+export const segmentRows = 4096;
+const filterBytes = 8192;
+
+/** Whom or what attestations are sought by. */
+export type SoughtBy =
+  | { readonly teacherId: number }
+  | { readonly ninIndex: Uint8Array }
+  | { readonly partnerId: string };
 
 /** Attestations of one step: a millisecond or so, which a call that waits for the disk does not notice. */
 const verifiedRows = 512;
@@ -141,7 +150,7 @@ export async function* segmentsOf(
   key: SoughtBy,
   { newestFirst }: { newestFirst: boolean },
 ): AsyncGenerator<Segment> {
-  const bits = bitsOf(key);
+  const bits = bitsOf(nameOf(key), filterBytes);
   const [end] = await driver.query("SELECT coalesce(max(last_id), 0) AS id FROM attestation_stretches");
   const filtered = end === undefined ? 0 : integer(end, "id");
   const unfiltered = { first: filtered + 1, last: maxId };
@@ -169,4 +178,20 @@ export function conditionOf(key: SoughtBy): readonly [sql: string, value: Value]
   if ("teacherId" in key) return ["teacher_id = ?3", key.teacherId];
   if ("partnerId" in key) return ["partner_id = ?3", key.partnerId];
   return ["nin_index = ?3", key.ninIndex];
+}
+
+/**
+ * The Bloom filter of one segment: says surely that a teacher, a NIN or a partner does not occur in it, and mistakes one
+ * in a thousand others. Filters are stored, so neither their size nor the names in them are ever changed.
+ */
+export function makeFilter(keys: Iterable<SoughtBy>): Uint8Array {
+  const filter = new Uint8Array(filterBytes);
+  for (const key of keys) addTo(filter, nameOf(key));
+  return filter;
+}
+
+function nameOf(key: SoughtBy): string {
+  if ("teacherId" in key) return `t${key.teacherId}`;
+  if ("partnerId" in key) return `p${key.partnerId}`;
+  return `n${Buffer.from(key.ninIndex).toString("hex").toUpperCase()}`;
 }

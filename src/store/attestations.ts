@@ -6,13 +6,13 @@ import type {
 } from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
+import type { SoughtBy } from "./attestation-index.ts";
 import { conditionOf, segmentsOf } from "./attestation-index.ts";
 import type { ActKind, Commit } from "./driver/commits.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { idempotencyStatements } from "./idempotency.ts";
 import { chargeStatements } from "./quota.ts";
-import type { SoughtBy } from "./segment-filter.ts";
 
 /** The columns of an attestation, in the order of {@link attestationValues}. */
 const columns = `verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { makeFilter, type SoughtBy } from "../../src/store/attestation-index.ts";
 import { addTo, bitsOf, mayHold } from "../../src/store/bloom.ts";
-import { makeFilter, type SoughtBy } from "../../src/store/segment-filter.ts";
 
 const filterBytes = 1024 * 1024;
 
