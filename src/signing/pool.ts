@@ -6,7 +6,7 @@ import { createSerial } from "../domain/serial.ts";
 import { type Engine, keyNotLoaded } from "./engine.ts";
 import { createJobQueue, type Job } from "./job-queue.ts";
 import { findLibcrypto } from "./libcrypto.ts";
-import { type StartSigningWorker, startThread, type Thread } from "./thread.ts";
+import { type StartSigningWorker, startThread, type Thread, type ThreadOptions } from "./thread.ts";
 
 type PoolOptions = {
   readonly secrets: Secrets;
@@ -43,27 +43,14 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   const library = options.library ?? findLibcrypto();
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const threadCount = options.threadCount ?? Math.max(1, Math.min(threadsAtMost, availableParallelism()));
-  /** The loaded keys by kid. An id is never used twice, so a late job cannot meet another key. */
-  const keys = new Map<string, { readonly id: number; readonly key: SigningKey }>();
-  let nextId = 1;
+  const keys = createPoolKeys(options.secrets);
   let threads: Thread[] = [];
-  let deaths: number[] = [];
+  const dieTooOften = countDeaths();
   let state: "starting" | "open" | "broken" | "closed" = "starting";
   /** The keys change one ring at a time, and a new thread is given them in between. */
   const inTurn = createSerial();
 
-  const queue = createJobQueue((job: Job) => {
-    const known = keys.get(job.kid);
-    if (known === undefined) {
-      job.reject(keyNotLoaded());
-      return true;
-    }
-    const thread = leastBusy(threads, job.bulk);
-    if (thread === undefined) return false;
-    thread.submit(job, known.id);
-    return true;
-  }, options);
-
+  const queue = createJobQueue((job: Job) => handOver(job, keys.idOf(job.kid), threads), options);
   const threadOptions = { start: options.start, library, onRoom: queue.pump, onDeath };
 
   function onDeath(thread: Thread, unfinished: Job[], reason: string): void {
@@ -75,9 +62,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   /** Starts another thread in the place of one that died, or gives up when that keeps happening. */
   function replace(reason: string): void {
     if (state !== "open") return;
-    const now = performance.now();
-    deaths = [...deaths.filter((at) => now - at < deathsWithinMs), now];
-    if (deaths.length > deathsAtMost) {
+    if (dieTooOften()) {
       breakDown(reason);
       return;
     }
@@ -98,13 +83,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
 
   async function addThread(): Promise<void> {
     if (isOver()) return;
-    const thread = await startThread(threadOptions);
-    try {
-      for (const { id, key } of keys.values()) await give(thread, id, key);
-    } catch (error) {
-      await thread.close();
-      throw error;
-    }
+    const thread = await startWithKeys(threadOptions, keys);
     if (isOver()) {
       await thread.close();
       return;
@@ -115,41 +94,6 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     }
     threads.push(thread);
     queue.pump();
-  }
-
-  async function give(thread: Thread, id: number, key: SigningKey): Promise<void> {
-    const pkcs8 = pkcs8Of(key, options.secrets);
-    try {
-      await thread.loadKey(id, pkcs8);
-    } finally {
-      pkcs8.fill(0);
-    }
-  }
-
-  async function load(wanted: readonly SigningKey[]): Promise<void> {
-    const fresh = wanted.filter((key) => !keys.has(key.kid)).map((key) => ({ id: nextId++, key }));
-    try {
-      await Promise.all(
-        threads.map(async (thread) => {
-          for (const { id, key } of fresh) await give(thread, id, key);
-        }),
-      );
-    } catch (error) {
-      await forget(fresh.map(({ id }) => id));
-      throw error;
-    }
-    for (const one of fresh) keys.set(one.key.kid, one);
-    const gone = [...keys.values()].filter(({ key }) => wanted.every((one) => one.kid !== key.kid));
-    for (const { key } of gone) keys.delete(key.kid);
-    await forget(gone.map(({ id }) => id));
-  }
-
-  async function forget(ids: readonly number[]): Promise<void> {
-    await Promise.all(
-      threads.map(async (thread) => {
-        for (const id of ids) await thread.freeKey(id);
-      }),
-    );
   }
 
   async function closeThreads(): Promise<Job[]> {
@@ -173,7 +117,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     description: `OpenSSL ${first.version}, ${threadCount} ${threadCount === 1 ? "thread" : "threads"}`,
     signatureMs: Math.min(...threads.map((thread) => thread.signatureMs)),
     threads: () => threads,
-    load: (ring) => inTurn(() => load([ring.active, ring.pending])),
+    load: (ring) => inTurn(() => keys.change(threads, [ring.active, ring.pending])),
     sign: (kid, input, signOptions) =>
       new Promise((resolve, reject) => {
         const job = { kid, input, bulk: signOptions?.bulk === true, resolve, reject };
@@ -184,11 +128,99 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       state = "closed";
       const waiting = queue.takeAll();
       await inTurn(async () => {});
-      for (const job of [...waiting, ...(await closeThreads())]) {
-        job.reject(new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped"));
-      }
+      refuseAll([...waiting, ...(await closeThreads())]);
     },
   };
+}
+
+/** The keys that the threads of a pool hold. */
+type PoolKeys = {
+  /** The number by which the threads know a key. None is used twice, so a late job cannot meet another key. */
+  idOf(kid: string): number | undefined;
+  /** Gives a new thread all keys. */
+  giveAll(thread: Thread): Promise<void>;
+  /** Makes these the keys of all threads; when a thread refuses one, those from before stay. */
+  change(threads: readonly Thread[], wanted: readonly SigningKey[]): Promise<void>;
+  clear(): void;
+};
+
+type PoolKey = { readonly id: number; readonly key: SigningKey };
+
+function createPoolKeys(secrets: Secrets): PoolKeys {
+  const keys = new Map<string, PoolKey>();
+  let nextId = 1;
+
+  async function give(thread: Thread, all: Iterable<PoolKey>): Promise<void> {
+    for (const { id, key } of all) {
+      const pkcs8 = pkcs8Of(key, secrets);
+      try {
+        await thread.loadKey(id, pkcs8);
+      } finally {
+        pkcs8.fill(0);
+      }
+    }
+  }
+
+  return {
+    idOf: (kid) => keys.get(kid)?.id,
+    giveAll: (thread) => give(thread, keys.values()),
+    async change(threads, wanted) {
+      const fresh = wanted.filter((key) => !keys.has(key.kid)).map((key) => ({ id: nextId++, key }));
+      try {
+        await Promise.all(threads.map((thread) => give(thread, fresh)));
+      } catch (error) {
+        await free(threads, fresh);
+        throw error;
+      }
+      for (const one of fresh) keys.set(one.key.kid, one);
+      const gone = [...keys.values()].filter(({ key }) => wanted.every((one) => one.kid !== key.kid));
+      for (const { key } of gone) keys.delete(key.kid);
+      await free(threads, gone);
+    },
+    clear: () => keys.clear(),
+  };
+}
+
+async function free(threads: readonly Thread[], gone: readonly PoolKey[]): Promise<void> {
+  await Promise.all(
+    threads.map(async (thread) => {
+      for (const { id } of gone) await thread.freeKey(id);
+    }),
+  );
+}
+
+async function startWithKeys(options: ThreadOptions, keys: PoolKeys): Promise<Thread> {
+  const thread = await startThread(options);
+  try {
+    await keys.giveAll(thread);
+    return thread;
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
+
+function refuseAll(jobs: readonly Job[]): void {
+  for (const job of jobs) job.reject(new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped"));
+}
+
+/** Counts one death at each call. @returns whether there were too many of late */
+function countDeaths(): () => boolean {
+  let deaths: number[] = [];
+  return () => {
+    const now = performance.now();
+    deaths = [...deaths.filter((at) => now - at < deathsWithinMs), now];
+    return deaths.length > deathsAtMost;
+  };
+}
+
+/** @returns false when no thread has room for one of its sort */
+function handOver(job: Job, key: number | undefined, threads: readonly Thread[]): boolean {
+  const thread = leastBusy(threads, job.bulk);
+  if (key === undefined) job.reject(keyNotLoaded());
+  else if (thread === undefined) return false;
+  else thread.submit(job, key);
+  return true;
 }
 
 /** The thread that has the fewest jobs of one sort among those that have room for one more. */

@@ -99,9 +99,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
     } catch (error) {
       reason = messageOf(error);
     }
-    if (closed) return;
-    if (reason !== null) log.warn("signing with WebCrypto instead of OpenSSL", { detail: reason });
-    else log.info("signing with OpenSSL", { detail: engine.description });
+    if (!closed) logChoice(engine, reason);
   }
 
   async function insist(): Promise<void> {
@@ -109,10 +107,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       if (options.start === undefined) throw new Error("this program cannot start threads");
       await changeTo(await open(options.start));
     } catch (error) {
-      const message =
-        `--signing-engine (TVS_SIGNING_ENGINE) openssl cannot be used: ${messageOf(error)}; ` +
-        "install OpenSSL 3, or use auto";
-      throw new TvsError("CONFIG_INVALID", message);
+      throw cannotUseOpenssl(messageOf(error));
     }
   }
 
@@ -145,6 +140,18 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       await engine.close();
     },
   };
+}
+
+function logChoice(engine: Engine, reason: string | null): void {
+  if (reason !== null) log.warn("signing with WebCrypto instead of OpenSSL", { detail: reason });
+  else log.info("signing with OpenSSL", { detail: engine.description });
+}
+
+function cannotUseOpenssl(detail: string): TvsError {
+  return new TvsError(
+    "CONFIG_INVALID",
+    `--signing-engine (TVS_SIGNING_ENGINE) openssl cannot be used: ${detail}; install OpenSSL 3, or use auto`,
+  );
 }
 
 function messageOf(error: unknown): string {

@@ -40,7 +40,7 @@ export type Thread = {
   terminate(): void;
 };
 
-type ThreadOptions = {
+export type ThreadOptions = {
   readonly start: StartSigningWorker;
   readonly library: string;
   /** There is room again. */
@@ -92,98 +92,46 @@ function createThread(
   { version, signatureMs }: { version: string; signatureMs: number },
   { onRoom, onDeath }: ThreadOptions,
 ): Thread {
-  const shared = openSharedQueue(memory);
-  const { words } = shared;
-  const slots = Array.from({ length: slotCount }, (_, slot) => ({
-    input: shared.input(slot),
-    output: Buffer.from(memory, shared.output(slot).byteOffset, shared.output(slot).length),
-  }));
-  const free = slots.map((_, slot) => slot);
-  const pending = new Array<Pending | undefined>(slotCount).fill(undefined);
-  const encoder = new TextEncoder();
+  const side = openMainSide(memory);
+  const pending = new Map<number, Pending>();
   let singles = 0;
   let bulks = 0;
-  let doneHead = 0;
   let closing = false;
   let reason = "it ended";
   let alive = true;
   const gone = Promise.withResolvers<Job[]>();
 
-  function publish(slot: number, isBulk: boolean): void {
-    const [tail, ring] = isBulk
-      ? ([word.bulkTail, shared.bulk] as const)
-      : ([word.singleTail, shared.single] as const);
-    ring[Atomics.load(words, tail) & ringMask] = slot;
-    Atomics.add(words, tail, 1);
-    ringBell();
-  }
-
-  function ringBell(): void {
-    Atomics.add(words, word.bell, 1);
-    // A working thread looks by itself; waking costs a system call.
-    if (Atomics.load(words, word.sleeping) === 1) Atomics.notify(words, word.bell);
+  function publish(slot: number, one: Pending): void {
+    pending.set(slot, one);
+    side.publish(slot, typeof one === "object" && one.bulk);
   }
 
   /** Drains the completion ring: settles every job that is done. */
   function collect(): void {
     // What a thread said before its end may arrive after it, when the memory is empty again.
     if (!alive) return;
-    for (; doneHead !== Atomics.load(words, word.doneTail); doneHead = (doneHead + 1) | 0) {
-      const slot = shared.done[doneHead & ringMask] as number;
-      const one = pending[slot] as Pending;
-      const state = shared.status[slot] as number;
-      pending[slot] = undefined;
-      free.push(slot);
-      if (typeof one === "function") {
-        one(state);
-        continue;
-      }
-      if (one.bulk) bulks--;
-      else singles--;
-      if (state === status.done) one.resolve(signatureIn(slot));
-      else one.reject(refusal(state));
+    for (let slot = side.takeDone(); slot !== undefined; slot = side.takeDone()) {
+      const one = pending.get(slot);
+      pending.delete(slot);
+      if (typeof one === "function") one(side.status(slot));
+      else if (one !== undefined) settle(one, slot);
+      side.giveBack(slot);
     }
   }
 
-  function signatureIn(slot: number): string {
-    return (slots[slot] as { output: Buffer }).output.toString("base64url", 0, shared.length[slot]);
-  }
-
-  function write(slot: number, job: Job, key: number): void {
-    const { input } = slots[slot] as { input: Uint8Array };
-    const { read, written } = encoder.encodeInto(job.input, input);
-    const fits = read === job.input.length;
-    shared.key[slot] = key;
-    shared.kind[slot] = fits ? kind.sign : kind.signHash;
-    shared.length[slot] = written;
-    // A profile can be longer than a slot: then only its hash crosses over.
-    if (!fits) input.set(createHash("sha256").update(job.input).digest());
-  }
-
-  function submit(job: Job, key: number): void {
-    const slot = free.pop() as number;
-    write(slot, job, key);
-    pending[slot] = job;
-    if (job.bulk) bulks++;
-    else singles++;
-    publish(slot, job.bulk);
-    // What is done by now needs no wake-up of its own.
-    if (Atomics.load(words, word.doneTail) !== doneHead) collect();
+  function settle(job: Job, slot: number): void {
+    if (job.bulk) bulks--;
+    else singles--;
+    const state = side.status(slot);
+    if (state === status.done) job.resolve(side.signature(slot));
+    else job.reject(refusal(state));
   }
 
   function command(what: number, key: number, bytes: Uint8Array = new Uint8Array()): Promise<number> {
     if (!alive) return Promise.resolve(status.done);
-    const slot = free.pop() as number;
-    const { input } = slots[slot] as { input: Uint8Array };
-    input.set(bytes);
-    shared.kind[slot] = what;
-    shared.key[slot] = key;
-    shared.length[slot] = bytes.length;
-    const outcome = new Promise<number>((resolve) => {
-      pending[slot] = resolve;
-    });
-    publish(slot, false);
-    return Promise.race([outcome, gone.promise.then(() => status.done)]);
+    const { promise, resolve } = Promise.withResolvers<number>();
+    publish(side.writeCommand(what, key, bytes), resolve);
+    return Promise.race([promise, gone.promise.then(() => status.done)]);
   }
 
   const thread: Thread = {
@@ -191,7 +139,13 @@ function createThread(
     signatureMs,
     busy: (bulk) => (bulk ? bulks : singles),
     hasRoom: (bulk) => (bulk ? bulks < bulkRoom : singles < singleRoom),
-    submit,
+    submit(job, key) {
+      if (job.bulk) bulks++;
+      else singles++;
+      publish(side.writeJob(job, key), job);
+      // What is done by now needs no wake-up of its own.
+      if (side.isDone()) collect();
+    },
     async loadKey(key, pkcs8) {
       if (pkcs8.length > inputBytes || (await command(kind.loadKey, key, pkcs8)) !== status.done) {
         throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL does not read the signing key");
@@ -203,8 +157,7 @@ function createThread(
     isAlive: () => alive,
     async close() {
       closing = true;
-      Atomics.store(words, word.stop, 1);
-      ringBell();
+      side.stop();
       const late = setTimeout(() => void worker.terminate(), closeWithinMs);
       const unfinished = await gone.promise;
       clearTimeout(late);
@@ -217,7 +170,7 @@ function createThread(
   };
 
   worker.on("message", () => {
-    Atomics.store(words, word.signalled, 0);
+    side.hear();
     collect();
     onRoom();
   });
@@ -226,7 +179,7 @@ function createThread(
   });
   worker.on("exit", () => {
     collect();
-    const unfinished = pending.filter((one) => typeof one === "object");
+    const unfinished = [...pending.values()].filter((one) => typeof one === "object");
     // Whatever it was doing, no key and no input stays behind.
     new Uint8Array(memory).fill(0);
     alive = false;
@@ -239,4 +192,101 @@ function createThread(
 function refusal(state: number): TvsError {
   if (state === status.noKey) return keyNotLoaded();
   return new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again");
+}
+
+/** The main thread's side of a shared queue: it fills slots, and puts their numbers into the rings of jobs. */
+type MainSide = {
+  /** Writes a job into a free slot. @returns the slot, which nobody sees before it is published */
+  writeJob(job: Job, key: number): number;
+  writeCommand(what: number, key: number, bytes: Uint8Array): number;
+  publish(slot: number, isBulk: boolean): void;
+  /** Whether a slot is done that was not taken yet. */
+  isDone(): boolean;
+  takeDone(): number | undefined;
+  status(slot: number): number;
+  signature(slot: number): string;
+  giveBack(slot: number): void;
+  /** Takes note of the thread's message: the next thing that is done is worth another one. */
+  hear(): void;
+  /** Tells the thread to end. */
+  stop(): void;
+};
+
+function openMainSide(memory: SharedArrayBuffer): MainSide {
+  const shared = openSharedQueue(memory);
+  const { words } = shared;
+  const all = Array.from({ length: slotCount }, (_, slot) => slot);
+  const inputs = all.map((slot) => shared.input(slot));
+  const outputs = all.map((slot) => {
+    const { byteOffset, length } = shared.output(slot);
+    return Buffer.from(memory, byteOffset, length);
+  });
+  const free = [...all];
+  const encoder = new TextEncoder();
+  let doneHead = 0;
+
+  function takeSlot(): { slot: number; input: Uint8Array } {
+    const slot = free.pop();
+    const input = inputs[slot ?? -1];
+    if (slot === undefined || input === undefined)
+      throw new RangeError("the signing thread has no free slot");
+    return { slot, input };
+  }
+
+  function describe(
+    slot: number,
+    { what, key, length }: { what: number; key: number; length: number },
+  ): void {
+    shared.kind[slot] = what;
+    shared.key[slot] = key;
+    shared.length[slot] = length;
+  }
+
+  function ringBell(): void {
+    Atomics.add(words, word.bell, 1);
+    // A working thread looks by itself; waking costs a system call.
+    if (Atomics.load(words, word.sleeping) === 1) Atomics.notify(words, word.bell);
+  }
+
+  const isDone = () => doneHead !== Atomics.load(words, word.doneTail);
+
+  return {
+    writeJob(job, key) {
+      const { slot, input } = takeSlot();
+      const { read, written } = encoder.encodeInto(job.input, input);
+      const fits = read === job.input.length;
+      // A profile can be longer than a slot: then only its hash crosses over.
+      if (!fits) input.set(createHash("sha256").update(job.input).digest());
+      describe(slot, { what: fits ? kind.sign : kind.signHash, key, length: written });
+      return slot;
+    },
+    writeCommand(what, key, bytes) {
+      const { slot, input } = takeSlot();
+      input.set(bytes);
+      describe(slot, { what, key, length: bytes.length });
+      return slot;
+    },
+    publish(slot, isBulk) {
+      const tail = isBulk ? word.bulkTail : word.singleTail;
+      const ring = isBulk ? shared.bulk : shared.single;
+      ring[Atomics.load(words, tail) & ringMask] = slot;
+      Atomics.add(words, tail, 1);
+      ringBell();
+    },
+    isDone,
+    takeDone() {
+      if (!isDone()) return undefined;
+      const slot = shared.done[doneHead & ringMask];
+      doneHead = (doneHead + 1) | 0;
+      return slot;
+    },
+    status: (slot) => shared.status[slot] ?? status.failed,
+    signature: (slot) => outputs[slot]?.toString("base64url", 0, shared.length[slot]) ?? "",
+    giveBack: (slot) => void free.push(slot),
+    hear: () => void Atomics.store(words, word.signalled, 0),
+    stop() {
+      Atomics.store(words, word.stop, 1);
+      ringBell();
+    },
+  };
 }
