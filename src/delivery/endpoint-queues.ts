@@ -63,25 +63,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
   let underWay = 0;
   let probes = 0;
 
-  function mayStart(queue: EndpointQueue): boolean {
-    if (!queue.isOpen || queue.waiting.length === 0) return false;
-    if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
-    return queue.underWay < limits.maxAttemptsFailing && probes < limits.maxAttempts / 2;
-  }
-
-  function room(queue: EndpointQueue): number {
-    if (!queue.isOpen || !queue.mayHaveDue) return 0;
-    const held = queue.waiting.length + queue.underWay;
-    if (isFailing(queue)) {
-      return probes < limits.maxAttempts / 2 ? limits.maxAttemptsFailing - held : 0;
-    }
-    // Leases are taken for many at once: a commit for each would cost more than the attempts.
-    return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
-  }
-
-  function heldInAll(): number {
-    return order.reduce((sum, queue) => sum + queue.held.size, 0);
-  }
+  const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
     update(endpoints, now) {
@@ -90,10 +72,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
         const queue = queues.get(endpoint.partnerId) ?? newQueue(endpoint);
         queues.set(endpoint.partnerId, queue);
         closed.delete(queue);
-        if (queue.endpoint.url !== endpoint.url) queue.failures = 0;
-        queue.endpoint = endpoint;
-        queue.isOpen = true;
-        queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
+        bringUpToDate(queue, endpoint, now);
       }
       const orphans = [...closed].flatMap((queue) => {
         queue.isOpen = false;
@@ -106,11 +85,12 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
     isDue: (now) =>
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants() {
-      let left = underWay < limits.maxAttempts ? limits.maxHeld - heldInAll() : 0;
+      const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
+      let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;
       const requests: LeaseRequest[] = [];
       for (let i = 0; i < order.length && left > 0; i++) {
         const queue = order[(turn + i) % order.length] as EndpointQueue;
-        const limit = Math.min(room(queue), left);
+        const limit = Math.min(roomOf(queue, limits, areProbesFree()), left);
         if (limit <= 0) continue;
         requests.push({ partnerId: queue.endpoint.partnerId, limit, except: [...queue.held] });
         left -= limit;
@@ -135,7 +115,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       for (let i = 0; i < order.length; i++) {
         const place = (turn + i) % order.length;
         const queue = order[place] as EndpointQueue;
-        if (!mayStart(queue)) continue;
+        if (!mayStart(queue, limits, areProbesFree())) continue;
         turn = (place + 1) % order.length;
         const { delivery } = queue.waiting.shift() as WaitingDelivery;
         const isProbe = isFailing(queue);
@@ -176,6 +156,29 @@ function newQueue(endpoint: OpenEndpoint): EndpointQueue {
     waiting: [],
     held: new Set(),
   };
+}
+
+function bringUpToDate(queue: EndpointQueue, endpoint: OpenEndpoint, now: number): void {
+  if (queue.endpoint.url !== endpoint.url) queue.failures = 0;
+  queue.endpoint = endpoint;
+  queue.isOpen = true;
+  queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
+}
+
+/** Whether the next delivery of a queue may be sent now; `areProbesFree` while failing endpoints have room. */
+function mayStart(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): boolean {
+  if (!queue.isOpen || queue.waiting.length === 0) return false;
+  if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
+  return queue.underWay < limits.maxAttemptsFailing && areProbesFree;
+}
+
+/** How many deliveries more may be leased for an endpoint. */
+function roomOf(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): number {
+  if (!queue.isOpen || !queue.mayHaveDue) return 0;
+  const held = queue.waiting.length + queue.underWay;
+  if (isFailing(queue)) return areProbesFree ? limits.maxAttemptsFailing - held : 0;
+  // Leases are taken for many at once: a commit for each would cost more than the attempts.
+  return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
 }
 
 function isFailing(queue: EndpointQueue): boolean {

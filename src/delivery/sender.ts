@@ -3,7 +3,12 @@ import type { Clock } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery, Outbox } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
-import { type Attempt, createEndpointQueues, type QueueLimits } from "./endpoint-queues.ts";
+import {
+  type Attempt,
+  createEndpointQueues,
+  type EndpointQueues,
+  type QueueLimits,
+} from "./endpoint-queues.ts";
 import type { AttemptResult } from "./outcome.ts";
 
 type SenderLimits = QueueLimits & {
@@ -57,72 +62,25 @@ export type Sender = {
 /**
  * Sends what is in the outbox until it is closed (decision D10.5).
  *
- * Nothing that matters is only in memory: a delivery in hand is leased in the database, and a lease ends by itself when this
- * process dies, and only the holder of the lease records what became of an attempt. So a delivery is made at
- * least once and finished once, whatever dies and however many senders there are.
+ * Nothing that matters is only in memory: a delivery in hand is leased in the database, a lease ends by itself
+ * when this process dies, and only its holder records what became of an attempt. So a delivery is made at least
+ * once and finished once, whatever dies and however many senders there are.
  */
 export function startSender(dependencies: SenderDependencies): Sender {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
+  const intake = createIntake({ outbox, clock, queues, limits });
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
   let isClosing = false;
-  let pausedUntilMs = 0;
-  let revision = "";
-  /** Set when the times in the queues may be out of date although the revision has not moved. */
-  let isStale = true;
-  let wanted = { look: true, fill: true };
   let nextLaunch: ReturnType<typeof setImmediate> | undefined;
-  let isWorking = false;
-  let working: Promise<void> = Promise.resolve();
-
-  function wake(want: { look: boolean }): Promise<void> {
-    wanted = { look: wanted.look || want.look, fill: true };
-    if (!isWorking) working = work();
-    return working;
-  }
-
-  async function work(): Promise<void> {
-    isWorking = true;
-    while (wanted.fill && !isClosing && performance.now() >= pausedUntilMs) {
-      const { look: lookWanted } = wanted;
-      wanted = { look: false, fill: false };
-      try {
-        if (lookWanted) await look();
-        await fill();
-      } catch (error) {
-        pausedUntilMs = performance.now() + errorPauseMs;
-        isStale = true;
-        onError?.(error);
-      }
-    }
-    isWorking = false;
-  }
-
-  /** Costs one point read, unless something has changed or become due. */
-  async function look(): Promise<void> {
-    await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
-    const current = await outbox.revision();
-    if (current === revision && !isStale && !queues.isDue(clock.now())) return;
-    revision = current;
-    isStale = false;
-    await giveBack(queues.update(await outbox.open(), clock.now()));
-  }
 
   /** Leases deliveries and begins attempts until there is no room or nothing due. */
   async function fill(): Promise<void> {
     launch();
-    for (let requests = queues.wants(); requests.length > 0 && !isClosing; requests = queues.wants()) {
-      const leasedAtMs = performance.now();
-      const now = clock.now();
-      const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
-      queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // What an endpoint has left for later is read again at the next turn.
-      isStale = true;
-      launch();
-    }
+    while (!isClosing && (await intake.lease())) launch();
   }
 
   /** A few at a time: beginning an exchange costs a fifth of a millisecond, and calls to the API come between. */
@@ -148,50 +106,37 @@ export function startSender(dependencies: SenderDependencies): Sender {
     // Begun before the slot is free, so that it shares a commit with the lease that the slot is then for.
     const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
     queues.end(attempt, result?.error !== null);
-    if (!isClosing) wake({ look: false });
+    if (!isClosing) loop.wake({ look: false });
     // What could not be recorded stays leased until its lease ends, and is then sent again.
     await recorded?.catch(report);
     queues.forget(delivery);
   }
 
-  async function record(
-    delivery: LeasedDelivery,
-    { url, at, result }: { url: string; at: number; result: AttemptResult },
-  ): Promise<void> {
-    if (result.error === "ABORTED") return giveBack([delivery]);
-    const { status, error, durationMs } = result;
-    const finishedAt = clock.now();
-    const next = error === null ? "delivered" : nextAfterFailure(delivery, result, finishedAt);
-    const isGone = disablesEndpoint(status);
-    await outbox.finish({ delivery: delivery, url, at, finishedAt, status, error, durationMs, next, isGone });
-    if (error !== null) isStale = true;
+  async function record(delivery: LeasedDelivery, attempted: Attempted): Promise<void> {
+    const { error } = attempted.result;
+    if (error === "ABORTED") return intake.giveBack([delivery]);
+    await outbox.finish(finishedAttempt(delivery, attempted, { finishedAt: clock.now(), random }));
+    if (error !== null) intake.mistrust();
   }
 
-  function nextAfterFailure(
-    delivery: LeasedDelivery,
-    { retryAfterSeconds }: AttemptResult,
-    now: number,
-  ): FinishedAttempt["next"] {
-    const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
-    return step === "dead" ? step : { dueAt: now + step };
-  }
-
-  async function giveBack(deliveries: readonly LeasedDelivery[]): Promise<void> {
-    if (deliveries.length === 0) return;
-    await outbox.release(deliveries, clock.now()).finally(() => {
-      for (const delivery of deliveries) queues.forget(delivery);
-    });
-  }
-
-  const timer = setInterval(() => void wake({ look: true }), limits.pollMs);
+  const loop = createWorkLoop({
+    look: intake.look,
+    fill,
+    isClosing: () => isClosing,
+    onError(error) {
+      intake.mistrust();
+      onError?.(error);
+    },
+  });
+  const timer = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
     async settle() {
-      isStale = true;
-      await wake({ look: true });
+      intake.mistrust();
+      await loop.wake({ look: true });
       while (underWay.size > 0 || nextLaunch !== undefined) {
         await Promise.all(underWay);
-        await working;
+        await loop.rest();
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
@@ -200,11 +145,133 @@ export function startSender(dependencies: SenderDependencies): Sender {
       clearInterval(timer);
       clearImmediate(nextLaunch);
       const cut = setTimeout(() => cutOff.abort(), limits.drainMs);
-      await working;
-      await giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
+      await loop.rest();
+      await intake.giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
       await Promise.all(underWay);
       clearTimeout(cut);
     },
+  };
+}
+
+/** How deliveries come from the outbox into the queues, and back. */
+type Intake = {
+  /** Brings the queues up to date; costs one point read, unless something has changed or become due. */
+  look(): Promise<void>;
+  /** Leases what there is room for. @returns false when there is no room or nothing due */
+  lease(): Promise<boolean>;
+  giveBack(deliveries: readonly LeasedDelivery[]): Promise<void>;
+  /** The times in the queues may be out of date although the revision has not moved. */
+  mistrust(): void;
+};
+
+type IntakeOptions = {
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly queues: EndpointQueues;
+  readonly limits: SenderLimits;
+};
+
+function createIntake({ outbox, clock, queues, limits }: IntakeOptions): Intake {
+  let revision = "";
+  let isStale = true;
+
+  async function giveBack(deliveries: readonly LeasedDelivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    await outbox.release(deliveries, clock.now()).finally(() => {
+      for (const delivery of deliveries) queues.forget(delivery);
+    });
+  }
+
+  return {
+    async look() {
+      await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
+      const current = await outbox.revision();
+      if (current === revision && !isStale && !queues.isDue(clock.now())) return;
+      revision = current;
+      isStale = false;
+      await giveBack(queues.update(await outbox.open(), clock.now()));
+    },
+    async lease() {
+      const requests = queues.wants();
+      if (requests.length === 0) return false;
+      const leasedAtMs = performance.now();
+      const now = clock.now();
+      const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
+      queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
+      // What an endpoint has left for later is read again at the next turn.
+      isStale = true;
+      return true;
+    },
+    giveBack,
+    mistrust() {
+      isStale = true;
+    },
+  };
+}
+
+/** What an endpoint has said to an attempt, which was made then. */
+type Attempted = { readonly url: string; readonly at: number; readonly result: AttemptResult };
+
+/** What is recorded of an attempt: what became of it, and when the next one is due. */
+function finishedAttempt(
+  delivery: LeasedDelivery,
+  { url, at, result }: Attempted,
+  { finishedAt, random }: { finishedAt: number; random: () => number },
+): FinishedAttempt {
+  const { status, error, durationMs, retryAfterSeconds } = result;
+  const isGone = disablesEndpoint(status);
+  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone };
+  if (error === null) return { ...attempted, next: "delivered" };
+  const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
+  return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
+}
+
+/** The work of a sender, which is done by one at a time, however often it is woken. */
+type WorkLoop = {
+  /** @returns when there is nothing more to do */
+  wake(want: { look: boolean }): Promise<void>;
+  /** Resolves when the work that is under way is done. */
+  rest(): Promise<void>;
+};
+
+type Work = {
+  /** Reads what has changed. */
+  look(): Promise<void>;
+  /** Takes up what there is room for. */
+  fill(): Promise<void>;
+  isClosing(): boolean;
+  onError(error: unknown): void;
+};
+
+function createWorkLoop({ look, fill, isClosing, onError }: Work): WorkLoop {
+  let wanted = { look: true, fill: true };
+  let pausedUntilMs = 0;
+  let isWorking = false;
+  let working: Promise<void> = Promise.resolve();
+
+  async function work(): Promise<void> {
+    isWorking = true;
+    while (wanted.fill && !isClosing() && performance.now() >= pausedUntilMs) {
+      const { look: lookWanted } = wanted;
+      wanted = { look: false, fill: false };
+      try {
+        if (lookWanted) await look();
+        await fill();
+      } catch (error) {
+        pausedUntilMs = performance.now() + errorPauseMs;
+        onError(error);
+      }
+    }
+    isWorking = false;
+  }
+
+  return {
+    wake(want) {
+      wanted = { look: wanted.look || want.look, fill: true };
+      if (!isWorking) working = work();
+      return working;
+    },
+    rest: () => working,
   };
 }
 
