@@ -37,6 +37,7 @@ export function createImportHistory(driver: Driver): ImportHistory {
   };
 }
 
+const readDataVersion = statement("PRAGMA data_version");
 const unfinishedRun = `SELECT * FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL
   ORDER BY id DESC LIMIT 1`;
 
@@ -52,18 +53,9 @@ const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, ev
  * @param stagingFolder a folder of this machine; the database itself may be elsewhere
  */
 export function createImportStore(driver: Driver, stagingFolder: string): ImportStore {
-  const embedded = driver.kind === "embedded";
-  let dataVersion: number | undefined;
+  const others = createOtherUsers(driver);
+  const log = createLogKeeper(driver);
   let newId: number | undefined;
-  let rowsInLog = 0;
-  let emptiesLog = false;
-  let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
-
-  async function serviceRuns(): Promise<boolean> {
-    const at = performance.now();
-    if (at - looked.at > lookMs) looked = { at, serviceRuns: await driver.serviceRunning() };
-    return looked.serviceRuns;
-  }
 
   async function isSuperseded(run: ImportRun): Promise<boolean> {
     const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
@@ -72,42 +64,25 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
     return abandonedAt !== null || finishedAt !== null || applied !== run.applied;
   }
 
-  /** Only another connection's commit moves this number. A libSQL server does not tell it. */
-  function othersWrote(row: Row | undefined): boolean {
-    if (row === undefined) return false;
-    const version = integer(row, "data_version");
-    const moved = dataVersion !== undefined && dataVersion !== version;
-    dataVersion = version;
-    return moved;
-  }
-
   async function commit(
     run: ImportRun,
     writes: readonly ImportWrite[],
     next: ImportProgress,
   ): Promise<CommitOutcome> {
-    const progress = [
-      next.inserted,
-      next.updated,
-      next.unchanged,
-      next.events,
-      run.applied,
-      next.applied,
-      run.id,
-    ];
+    const { inserted, updated, unchanged, events, applied } = next;
+    const progress = [inserted, updated, unchanged, events, run.applied, applied, run.id];
     newId ??= await firstFreeId(driver);
-    const look = embedded ? [statement("PRAGMA data_version")] : [];
     try {
       const rows = await driver.batch([
-        ...look,
+        ...others.look,
         ...chunkStatements(writes, newId),
         statement(advance, progress),
       ]);
       newId += writes.filter((write) => write.replaces === null).length;
-      const others = othersWrote(embedded ? rows[0]?.[0] : undefined);
+      const othersWrote = others.haveWritten(rows[0]?.[0]);
       const heldMs = driver.heldMs?.() ?? null;
-      await copyLog(writes.length);
-      return { outcome: "applied", othersWrote: others, serviceRuns: await serviceRuns(), heldMs };
+      await log.copy(writes.length);
+      return { outcome: "applied", othersWrote, serviceRuns: await others.serviceRuns(), heldMs };
     } catch (error) {
       newId = undefined;
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
@@ -117,24 +92,6 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
         serviceRuns: true,
         heldMs: null,
       };
-    }
-  }
-
-  /**
-   * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
-   * a service that finds the log long would do it in the midst of its callers.
-   */
-  async function copyLog(rows: number): Promise<void> {
-    rowsInLog += rows;
-    if (!emptiesLog || rowsInLog < rowsBetweenCheckpoints) return;
-    rowsInLog = 0;
-    await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
-  }
-
-  /** Gives the log's space back, unless that would make anybody wait. */
-  async function emptyLog(): Promise<void> {
-    for (const pragma of ["busy_timeout = 0", "wal_checkpoint(TRUNCATE)", "busy_timeout = 5000"]) {
-      await driver.query(`PRAGMA ${pragma}`);
     }
   }
 
@@ -163,19 +120,91 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
     },
     async tune(contention) {
-      if (!embedded) return;
-      emptiesLog = contention === "high";
-      if (contention !== null) {
-        const rows = await driver.batch([
-          ...tuning(checkpointPages[contention], bulkCacheKib),
-          statement("PRAGMA data_version"),
-        ]);
-        // Who writes between this and the first commit is noticed by it.
-        dataVersion ??= integerOrNull(rows[2]?.[0] ?? {}, "data_version") ?? undefined;
-        return;
-      }
+      if (driver.kind !== "embedded") return;
+      if (contention !== null) return others.begin(await log.tune(contention));
+      await log.restore();
+      if (!(await others.serviceRuns())) await log.empty();
+    },
+  };
+}
+
+/** Who else uses the database while an import runs. A libSQL server does not tell. */
+type OtherUsers = {
+  /** The statement to be put before a chunk, whose row {@link haveWritten} takes. */
+  readonly look: readonly Statement[];
+  /** Whether somebody else has committed since the last chunk, or since the beginning. */
+  haveWritten(row: Row | undefined): boolean;
+  /** Who writes between this and the first commit is noticed by it. */
+  begin(row: Row | undefined): void;
+  serviceRuns(): Promise<boolean>;
+};
+
+function createOtherUsers(driver: Driver): OtherUsers {
+  const embedded = driver.kind === "embedded";
+  /** Only another connection's commit moves this number. */
+  let dataVersion: number | null = null;
+  let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
+  return {
+    look: embedded ? [readDataVersion] : [],
+    haveWritten(row) {
+      if (!embedded || row === undefined) return false;
+      const version = integer(row, "data_version");
+      const moved = dataVersion !== null && dataVersion !== version;
+      dataVersion = version;
+      return moved;
+    },
+    begin(row) {
+      dataVersion ??= integerOrNull(row ?? {}, "data_version");
+    },
+    async serviceRuns() {
+      const at = performance.now();
+      if (at - looked.at > lookMs) looked = { at, serviceRuns: await driver.serviceRunning() };
+      return looked.serviceRuns;
+    },
+  };
+}
+
+/** The write-ahead log of the database file while an import runs: how long it may grow, and who empties it. */
+type LogKeeper = {
+  /** @returns the row of {@link readDataVersion} */
+  tune(contention: Contention): Promise<Row | undefined>;
+  /**
+   * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
+   * a service that finds the log long would do it in the midst of its callers.
+   */
+  copy(rows: number): Promise<void>;
+  /** Leaves the settings as they were. */
+  restore(): Promise<void>;
+  /** Gives the log's space back, unless that would make anybody wait. */
+  empty(): Promise<void>;
+};
+
+function createLogKeeper(driver: Driver): LogKeeper {
+  let rowsInLog = 0;
+  let isCopied = false;
+  return {
+    async tune(contention) {
+      isCopied = contention === "high";
+      const rows = await driver.batch([
+        ...tuning(checkpointPages[contention], bulkCacheKib),
+        readDataVersion,
+      ]);
+      return rows[2]?.[0];
+    },
+    async copy(rows) {
+      rowsInLog += rows;
+      if (!isCopied || rowsInLog < rowsBetweenCheckpoints) return;
+      rowsInLog = 0;
+      await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
+    },
+    async restore() {
+      isCopied = false;
       await driver.batch(tuning(normal.checkpointPages, normal.cacheKib));
-      if (!(await serviceRuns())) await emptyLog();
+    },
+    async empty() {
+      for (const pragma of ["busy_timeout = 0", "wal_checkpoint(TRUNCATE)", "busy_timeout = 5000"]) {
+        await driver.query(`PRAGMA ${pragma}`);
+      }
     },
   };
 }

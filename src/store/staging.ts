@@ -79,67 +79,21 @@ export async function openStaging(folder: string): Promise<Staging> {
 }
 
 function createStaging(connection: Connection): Staging {
-  /** Given back when the first rows are taken out: all are in by then. */
-  let seen: Uint8Array | null = new Uint8Array(filterBytes);
-  let areIdentitiesKept = false;
-  /** Rows since the last one that changes something. */
-  let unchanged = 0;
-
-  function run(sql: string, args: readonly Value[] = []): Row[] {
+  const run: Run = (sql, args = []) => {
     try {
       return connection.all(sql, args);
     } catch (error) {
       throw storeError(error);
     }
-  }
-
-  /** Every identifier is added, whatever is known of the others. */
-  function mayBeTaken({ regNo, tId, ninIndex }: StagedRow): boolean {
-    if (seen === null) throw new TypeError("rows were staged after the first were taken out");
-    const number = addTo(seen, `r${regNo}`);
-    const id = tId !== null && addTo(seen, `t${tId}`);
-    const nin = ninIndex !== null && addTo(seen, `n${hexOf(ninIndex)}`);
-    return number || id || nin;
-  }
-
-  function takeIdentities(rows: readonly StagedRow[]): Duplicate[] {
-    let maybe = false;
-    for (const row of rows) maybe = mayBeTaken(row) || maybe;
-    if (!maybe && !areIdentitiesKept) return [];
-    if (!areIdentitiesKept) run(addEarlierIdentities);
-    areIdentitiesKept = true;
-    return takeAll(rows, run);
-  }
-
-  /** The last chunk that was read: beside a busy service it is taken out in many small parts. */
-  let read: { lastSeq: number; afterSeq: number; rows: readonly PendingRow[] } | null = null;
-
-  function chunkAfter(seq: number): { lastSeq: number; rows: readonly PendingRow[] } | null {
-    if (read !== null && seq >= read.afterSeq && seq < read.lastSeq) return read;
-    const sql = "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
-    const [chunk] = run(sql, [seq]);
-    if (chunk === undefined) return null;
-    const rows = (JSON.parse(text(chunk, "rows")) as WrittenRow[]).map(pendingRow);
-    read = { lastSeq: integer(chunk, "last_seq"), afterSeq: seq, rows };
-    return read;
-  }
-
-  function countUnchanged(afterSeq: number, beforeSeq: number): number {
-    let count = 0;
-    for (let last = afterSeq; last < beforeSeq - 1; ) {
-      const sql = "SELECT last_seq, identities FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
-      const [chunk] = run(sql, [last]);
-      if (chunk === undefined) break;
-      for (const [seq, , , , changes] of JSON.parse(text(chunk, "identities")) as WrittenIdentity[])
-        if (seq > afterSeq && seq < beforeSeq && changes === 0) count++;
-      last = integer(chunk, "last_seq");
-    }
-    return count;
-  }
+  };
+  const identityCheck = createIdentityCheck(run);
+  const chunkAfter = createChunkReader(run);
+  /** Rows since the last one that changes something. */
+  let unchanged = 0;
 
   return {
     async add(rows) {
-      const duplicates = takeIdentities(rows);
+      const duplicates = identityCheck.take(rows);
       const refused = new Set(duplicates.map((duplicate) => duplicate.seq));
       const staged: WrittenRow[] = [];
       const identities: WrittenIdentity[] = [];
@@ -162,7 +116,7 @@ function createStaging(connection: Connection): Staging {
       run(addIssues, [JSON.stringify(values)]);
     },
     async pending(afterSeq, limit) {
-      seen = null;
+      identityCheck.end();
       const found: PendingRow[] = [];
       let last = afterSeq;
       while (found.length < limit) {
@@ -174,10 +128,10 @@ function createStaging(connection: Connection): Staging {
       const rows = found.slice(0, limit);
       // A run that goes on may begin behind rows that it finds unchanged because it changed them itself.
       if (rows[0] !== undefined)
-        rows[0] = { ...rows[0], unchangedBefore: countUnchanged(afterSeq, rows[0].seq) };
+        rows[0] = { ...rows[0], unchangedBefore: countUnchanged(run, { afterSeq, beforeSeq: rows[0].seq }) };
       return rows;
     },
-    countUnchanged: async (afterSeq) => countUnchanged(afterSeq, Number.MAX_SAFE_INTEGER),
+    countUnchanged: async (afterSeq) => countUnchanged(run, { afterSeq, beforeSeq: Number.MAX_SAFE_INTEGER }),
     async issues(kind, { after, limit }) {
       const sql = "SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER BY id LIMIT ?";
       return run(sql, [kind === "rejected", after, limit]).map((row) => ({
@@ -194,6 +148,72 @@ function createStaging(connection: Connection): Staging {
 }
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
+
+/** The search for identifiers that come twice in one extract. */
+type IdentityCheck = {
+  /** Takes the identifiers of all rows. @returns the rows with an identifier that was taken before */
+  take(rows: readonly StagedRow[]): Duplicate[];
+  /** Gives the memory back: all rows are in. */
+  end(): void;
+};
+
+function createIdentityCheck(run: Run): IdentityCheck {
+  let seen: Uint8Array | null = new Uint8Array(filterBytes);
+  let areIdentitiesKept = false;
+
+  /** Every identifier is added, whatever is known of the others. */
+  function mayBeTaken({ regNo, tId, ninIndex }: StagedRow): boolean {
+    if (seen === null) throw new TypeError("rows were staged after the first were taken out");
+    const number = addTo(seen, `r${regNo}`);
+    const id = tId !== null && addTo(seen, `t${tId}`);
+    const nin = ninIndex !== null && addTo(seen, `n${hexOf(ninIndex)}`);
+    return number || id || nin;
+  }
+
+  return {
+    take(rows) {
+      let maybe = false;
+      for (const row of rows) maybe = mayBeTaken(row) || maybe;
+      if (!maybe && !areIdentitiesKept) return [];
+      if (!areIdentitiesKept) run(addEarlierIdentities);
+      areIdentitiesKept = true;
+      return takeAll(rows, run);
+    },
+    end() {
+      seen = null;
+    },
+  };
+}
+
+type Chunk = { readonly lastSeq: number; readonly rows: readonly PendingRow[] };
+
+/** Reads chunks, and keeps the last one: beside a busy service it is taken out in many small parts. */
+function createChunkReader(run: Run): (seq: number) => Chunk | null {
+  let read: (Chunk & { readonly afterSeq: number }) | null = null;
+  return (seq) => {
+    if (read !== null && seq >= read.afterSeq && seq < read.lastSeq) return read;
+    const sql = "SELECT last_seq, rows FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
+    const [chunk] = run(sql, [seq]);
+    if (chunk === undefined) return null;
+    const rows = (JSON.parse(text(chunk, "rows")) as WrittenRow[]).map(pendingRow);
+    read = { lastSeq: integer(chunk, "last_seq"), afterSeq: seq, rows };
+    return read;
+  };
+}
+
+/** How many rows between two numbers change nothing. */
+function countUnchanged(run: Run, { afterSeq, beforeSeq }: { afterSeq: number; beforeSeq: number }): number {
+  let count = 0;
+  for (let last = afterSeq; last < beforeSeq - 1; ) {
+    const sql = "SELECT last_seq, identities FROM chunks WHERE last_seq > ? ORDER BY last_seq LIMIT 1";
+    const [chunk] = run(sql, [last]);
+    if (chunk === undefined) break;
+    for (const [seq, , , , changes] of JSON.parse(text(chunk, "identities")) as WrittenIdentity[])
+      if (seq > afterSeq && seq < beforeSeq && changes === 0) count++;
+    last = integer(chunk, "last_seq");
+  }
+  return count;
+}
 
 function countChanges(run: Run): number {
   const [row] = run("SELECT changes() AS n");
