@@ -65,7 +65,7 @@ ${panel(sections.refusals, state)}
 ${panel(sections.imports, state)}
 <div class="pair">${panel(sections.answers, state)}${panel(sections.statuses, state)}</div>
 </main>
-<footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a></p></footer>`;
+<footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
 <link rel="stylesheet" href="/uplot.css"><script src="/uplot.js" defer></script><script src="/console.js" defer></script>`;
   return documentOf("tvs console", { head, body });

@@ -34,7 +34,8 @@ function pageOf(sandbox: boolean, demo: Demo | null) {
 <header class="place ${sandbox ? "sandbox" : "live"}">
 ${sandbox ? sandboxNotice(demo) : liveNotice}
 <p><a href="getting-started">Getting started for partner agencies</a> ·
-<a href="../../verify-envelope">Verify an envelope</a> · <a href="openapi.json">OpenAPI (JSON)</a></p>
+<a href="../../verify-envelope">Verify an envelope</a> ·
+<a href="help/">The operator’s manual</a> · <a href="openapi.json">OpenAPI (JSON)</a></p>
 </header>
 <div id="reference" data-sandbox="${String(sandbox)}" data-key="${demo?.apiKey ?? ""}" data-examples="${examples}">
 <noscript><main>

@@ -105,6 +105,7 @@ ${main}
 <li><a href="${top}verify-envelope">${shell.verifyEnvelope}</a></li>
 <li><a href="${top}v1/inter-agency/getting-started">${shell.gettingStarted}</a></li>
 <li><a href="${top}v1/inter-agency/docs">${shell.reference}</a></li>
+<li><a href="${top}v1/inter-agency/help/">${shell.manual}</a></li>
 </ul>
 ${page.languages === false ? "" : languageChoice(language)}
 </nav></footer>

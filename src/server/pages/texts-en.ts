@@ -14,6 +14,7 @@ export const english = {
     verifyEnvelope: "Verify an envelope or a certificate",
     reference: "API reference",
     gettingStarted: "For partner agencies: getting started",
+    manual: "For operators: the manual",
     sandbox: "Sandbox.",
     sandboxMeaning: "Every teacher here is made up. No answer on this page is about a real person.",
     errorPrefix: "Error:",

@@ -43,6 +43,8 @@ describe("the console", () => {
     expect(page).toContain(active.kid);
     expect(page).toContain(pending.kid);
     expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
+    const { issuer } = world.service.live.current().settings;
+    expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
   });
 
   test("shows a file's name without its folder, as text whatever is in it", async () => {

@@ -54,6 +54,14 @@ describe("the manual's pages", () => {
       expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
   });
 
+  test.each(["/", "/verify-envelope", "/v1/inter-agency/getting-started", "/v1/inter-agency/docs", folder])(
+    "are found from %s",
+    async (path) => {
+      const links = linksOf(await textOf(path), path);
+      expect(links.map(({ pathname }) => pathname)).toContain(folder);
+    },
+  );
+
   test("that are none are 404", async () => {
     expect((await world.call(`${folder}kyes`)).status).toBe(404);
   });
