@@ -2,6 +2,7 @@
 
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { topics } from "../../src/manual.ts";
 import {
   type Args,
   argsOf,
@@ -125,20 +126,44 @@ function oneLine(text: string): string {
 
 async function candidates(root: OurCommand, words: readonly string[]): Promise<Candidate[]> {
   const begun = words.at(-1) ?? "";
-  const { command, operands, open } = await readLine(root, words.slice(0, -1));
-  const all = await offers(command, { begun, operands, open, words });
+  const { command, operands, open, isHelp } = await readLine(root, words.slice(0, -1));
+  const all = isHelp
+    ? await helpOffers(command, { isRoot: command === root, operands })
+    : await offers(command, { begun, operands, open, words });
+  if (command === root && operands === 0 && !isHelp && open === null) all.push(helpWord);
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-type Line = { command: OurCommand; operands: number; open: string | null };
+const helpWord: Candidate = ["help", "The manual, and the help of every command"];
+
+/** What `tvs help` explains: the topics of the manual, and the commands that are no topics too. */
+async function helpOffers(
+  command: OurCommand,
+  { isRoot, operands }: { isRoot: boolean; operands: number },
+): Promise<Candidate[]> {
+  if (operands > 0) return [];
+  const pages = isRoot ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
+  const commands = await subCommands(command);
+  return [...pages, ...commands.filter(([name]) => !pages.some(([page]) => page === name))];
+}
+
+type Line = {
+  command: OurCommand;
+  operands: number;
+  open: string | null;
+  /** Whether the word before the command is `help`, which is no command itself. */
+  isHelp: boolean;
+};
 
 /** Reads a begun line: which command it names, how many operands it has, and which option waits for its value. */
 async function readLine(root: OurCommand, words: readonly string[]): Promise<Line> {
-  const line: Line = { command: root, operands: 0, open: null };
+  const line: Line = { command: root, operands: 0, open: null, isHelp: false };
   for (const word of words) {
     if (line.open !== null) line.open = null;
     else if (word.startsWith("--"))
       line.open = word.includes("=") || !takesValue(line.command, word.slice(2)) ? null : word.slice(2);
+    else if (word === "help" && line.command === root && !line.isHelp && line.operands === 0)
+      line.isHelp = true;
     else if (line.operands === 0) await descend(line, word);
     else line.operands++;
   }

@@ -54,6 +54,15 @@ async function shell(name: string, args: string[]): Promise<string> {
 describe("what may follow", () => {
   test.each([
     [["ke"], ["keys"]],
+    [["he"], ["help"]],
+    [["--data", "elsewhere", "he"], ["help"]],
+    [["help", "pri"], ["privacy"]],
+    [["help", "ro"], ["roster"]],
+    [["help", "ke"], ["keys"]],
+    [["help", "keys", "ro"], ["rotate"]],
+    [["help", "privacy", ""], []],
+    [["help", "help", ""], []],
+    [["keys", "he"], []],
     [["keys", "co"], ["compromise"]],
     [["partners", "show", ""], ["exam-body"]],
     [["partners", "webhook", "t"], ["test"]],
@@ -204,5 +213,8 @@ describe("did you mean", () => {
 
   test("the list does not stand between a slip and the word that was meant", async () => {
     expect((await runTvs(["servce"])).stderr).toBe('tvs: tvs has no command "servce"; did you mean serve?\n');
+    expect((await runTvs(["version"])).stderr).toBe(
+      'tvs: tvs has no command "version"; did you mean --version?\n',
+    );
   });
 });
