@@ -113,6 +113,7 @@ async function findCommand(words: readonly string[]): Promise<Found> {
       const meant =
         suggestion(name, names) ||
         (await suggestionBelow(name, table)) ||
+        (parents.length === 0 ? suggestion(name, ["version"], "--") : "") ||
         `; its commands: ${names.join(", ")}`;
       throw new TvsError("USAGE", `${path} has no command "${name}"${meant}`);
     }

@@ -61,6 +61,7 @@ describe("tvs help", () => {
     ["acess-log", "access-log"],
     ["rooster", "roster"],
     ["revoke", "teachers revoke"],
+    ["version", "--version"],
   ])("%s is answered with what was probably meant: %s", async (given, meant) => {
     const { code, stdout, stderr } = await runTvs(["help", given]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
