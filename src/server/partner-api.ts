@@ -6,18 +6,19 @@ import { TvsError } from "../domain/errors.ts";
 import type { Partner } from "../domain/partners.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";
 import type { Answer, IdempotentBody, Identifier, Question } from "../domain/verification.ts";
-import { check, readBody } from "./body.ts";
 import type { HttpCall } from "./http/http-call.ts";
 import type { PartnerCall, PartnerHandler } from "./partner-call.ts";
 import {
   batchCheckSchema,
+  check,
   type EligibilityCheck,
   eligibilityCheckSchema,
   idempotencyKeySchema,
   ninLookupSchema,
+  readBody,
   regNoSchema,
   tIdSchema,
-} from "./schemas.ts";
+} from "./requests.ts";
 
 /** A look-up states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";

@@ -2,12 +2,11 @@ import { type AddressDecision, createAddressLimit } from "../domain/address-limi
 import type { Clock } from "../domain/clock.ts";
 import { isPersonalTerm } from "../domain/search-term.ts";
 import { log } from "../log.ts";
-import { check } from "./body.ts";
-import { publicDocument, sendDocument } from "./document.ts";
 import type { PageHandler } from "./http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import { rateLimitKeys, type SourceOf } from "./http/source-address.ts";
-import { searchTermSchema } from "./schemas.ts";
+import { publicDocument, sendDocument } from "./public-document.ts";
+import { check, searchTermSchema } from "./requests.ts";
 import type { Service } from "./service.ts";
 
 /** A call for everybody, within the limit of the address that it comes from. */

@@ -5,7 +5,7 @@ import { getCookie, setCookie } from "hono/cookie";
 import { html } from "hono/html";
 import { log } from "../../log.ts";
 import type { Exposition } from "../../metrics/exposition.ts";
-import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
 import { type ConsoleSources, readConsoleState } from "./console-state.ts";

@@ -1,6 +1,6 @@
 import { eventTypes } from "../../partner/contract.ts";
+import { parameters } from "../requests.ts";
 import { type Route, routes } from "../routes.ts";
-import { parameters } from "../schemas.ts";
 import * as examples from "./examples.ts";
 import { headers, type Json, namedExamples, type ResponseName, responseRef, responses } from "./responses.ts";
 import { jsonSchemas, type SchemaName, schemaRef } from "./schemas.ts";

@@ -1,6 +1,6 @@
 import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import type * as v from "valibot";
-import { requestSchemas } from "../schemas.ts";
+import { requestSchemas } from "../requests.ts";
 import * as responses from "./response-schemas.ts";
 import * as results from "./result-schemas.ts";
 

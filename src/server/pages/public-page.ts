@@ -4,7 +4,6 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AddressDecision } from "../../domain/address-limit.ts";
 import { isTvsError } from "../../domain/errors.ts";
 import type { TermKind } from "../../domain/search-term.ts";
-import { publicDocument, sendDocument } from "../document.ts";
 import {
   type AppEnv,
   honoCall,
@@ -15,6 +14,7 @@ import {
 } from "../http/hono-call.ts";
 import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { PublicLimit } from "../public-api.ts";
+import { publicDocument, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
 import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
 import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";

@@ -5,10 +5,10 @@ import { html } from "hono/html";
 import type { Live } from "../../domain/live.ts";
 import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
 import type { Demo, DemoOffer } from "../demo-offer.ts";
-import { compressedDocument, once, type PublicDocument, sendDocument } from "../document.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import * as examples from "../openapi/examples.ts";
-import { requestSchemas } from "../schemas.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import { requestSchemas } from "../requests.ts";
 import type { Service } from "../service.ts";
 
 /**

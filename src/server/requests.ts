@@ -1,15 +1,17 @@
+/**
+ * The requests of callers: what the contract says that they hold, and how they are read. The routes check with these
+ * schemas and the OpenAPI document is made from them, so that the two cannot differ. Messages say what a member must be
+ * and never repeat what it was.
+ */
+
 import * as v from "valibot";
+import { TvsError } from "../domain/errors.ts";
 import { maxIdempotencyKeyLength } from "../domain/idempotency.ts";
 import { ninPattern } from "../domain/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers.ts";
 import { purposes } from "../partner/contract.ts";
+import type { HttpCall } from "./http/http-call.ts";
 import * as examples from "./openapi/examples.ts";
-
-/**
- * What callers send, as the contract describes it. The routes check with these schemas and the OpenAPI
- * document is made from them, so that the two cannot differ. Messages say what a member must be and never
- * repeat what it was.
- */
 
 /** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
 function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: string) {
@@ -229,3 +231,52 @@ export const parameters = {
     example: '"gvIYSZwWV5TBkV2dJb5C1uGm2lI"',
   },
 } as const satisfies Record<string, Parameter>;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads a request's JSON body, whatever its Content-Type says, and checks it.
+ * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
+ * @throws TvsError REQUEST_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
+ */
+export async function readBody<Schema extends v.GenericSchema>(
+  call: HttpCall,
+  schema: Schema,
+): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
+  const raw = parse(await call.body());
+  return { value: check(schema, raw), raw };
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw new TvsError("REQUEST_INVALID", "the body must be JSON in UTF-8");
+  }
+}
+
+/**
+ * @param name how the message calls the whole value
+ * @throws TvsError REQUEST_INVALID, for example `items[3].identifier.nin must be 11 digits`
+ */
+export function check<Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+  name = "the body",
+): v.InferOutput<Schema> {
+  const parsed = v.safeParse(schema, value, { abortEarly: true });
+  if (parsed.success) return parsed.output;
+  const [issue] = parsed.issues;
+  const missing = issue.input === undefined;
+  throw new TvsError(
+    "REQUEST_INVALID",
+    `${memberName(issue, name)} ${missing ? "is required" : issue.message}`,
+  );
+}
+
+function memberName(issue: v.BaseIssue<unknown>, whole: string): string {
+  const name = (issue.path ?? [])
+    .map((item) => (typeof item.key === "number" ? `[${item.key}]` : `.${String(item.key)}`))
+    .join("");
+  return name === "" ? whole : name.replace(/^\./, "");
+}

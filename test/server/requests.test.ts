@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import { check, readBody } from "../../src/server/body.ts";
 import { type AppEnv, honoCall } from "../../src/server/http/hono-call.ts";
-import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/server/schemas.ts";
+import {
+  batchCheckSchema,
+  check,
+  eligibilityCheckSchema,
+  ninLookupSchema,
+  readBody,
+} from "../../src/server/requests.ts";
 
 /** What the reader makes of the bytes of a request, through the real router. */
 async function read(body: BodyInit | null, headers: Record<string, string> = {}): Promise<unknown> {
