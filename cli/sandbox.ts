@@ -6,7 +6,7 @@ import { scopes } from "../src/domain/partners.ts";
 import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { purposes } from "../src/partner/contract.ts";
-import type { Demo } from "../src/server/demo-offer.ts";
+import type { Demo } from "../src/server/local-caller.ts";
 import { importDependencies, type Operator } from "./open.ts";
 
 const demoPartner = "demo";

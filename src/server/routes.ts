@@ -1,6 +1,6 @@
 /**
  * Every address of the service, one row a route. From it follow Hono's routes and the fast path's (app.ts), 405, the
- * names under which calls are counted and logged, the credential that a call must bring (partner-call.ts), and the
+ * names under which calls are counted and logged, the credential that a call must bring (partner-api.ts), and the
  * paths of the OpenAPI document.
  */
 import type { Scope } from "../domain/partners.ts";
@@ -9,7 +9,6 @@ import type { Pages } from "./app.ts";
 import type { PageHandler } from "./http/hono-call.ts";
 import type { Operation, ResponsesByStatus } from "./openapi/document.ts";
 import * as partner from "./partner-api.ts";
-import type { PartnerHandler } from "./partner-call.ts";
 import { type PublicHandler, publicLookup } from "./public-api.ts";
 
 type RouteBase = {
@@ -28,7 +27,7 @@ type RouteBase = {
 export type PartnerRoute = RouteBase & {
   readonly traffic: "partner";
   readonly scope: Scope;
-  readonly handler: PartnerHandler;
+  readonly handler: partner.PartnerHandler;
   readonly operation: Operation;
 };
 

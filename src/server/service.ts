@@ -6,7 +6,7 @@ import type { PublicLookup } from "../domain/public-lookup.ts";
 import type { Quota, QuotaStore } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Verification } from "../domain/verification.ts";
-import type { Demo } from "./demo-offer.ts";
+import type { Demo } from "./local-caller.ts";
 
 /** Everything the HTTP layer calls; cli/open-service.ts makes it. */
 export type Service = {

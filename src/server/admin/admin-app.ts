@@ -6,12 +6,11 @@ import { html } from "hono/html";
 import { log } from "../../log.ts";
 import type { Exposition } from "../../metrics/exposition.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import { type AdminEnv, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
 import { type ConsoleSources, readConsoleState } from "./console-state.ts";
 import { consoleStyle } from "./console-style.ts";
-import { type AdminEnv, guarded } from "./guard.ts";
-import { type Opening, type Sessions, sessionLifeMs } from "./sessions.ts";
 
 type AdminOptions = {
   readonly sources: ConsoleSources;

@@ -63,7 +63,7 @@ type OpenApiDocument = Json & {
 
 /**
  * The service's OpenAPI 3.1 document, made from the table of routes, the schemas that they check with
- * (server/schemas.ts) and those of the answers (response-schemas.ts, result-schemas.ts).
+ * (server/requests.ts) and those of the answers (response-schemas.ts, result-schemas.ts).
  *
  * @param issuer the service's address without a slash at its end: the one server that the document names
  */

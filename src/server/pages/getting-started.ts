@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { reasons } from "../../partner/contract.ts";
-import type { DemoOffer } from "../demo-offer.ts";
 import type { PageHandler } from "../http/hono-call.ts";
+import type { DemoOffer } from "../local-caller.ts";
 import type { Service } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { type Markup, pageFrame, protectPage } from "./shell.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import { type AdminEnv, guarded } from "../../../src/server/admin/guard.ts";
+import { type AdminEnv, guarded } from "../../../src/server/admin/access.ts";
 import { openTestConsole, pathOf, type TestConsole } from "../../harness/console.ts";
 import { rejection } from "../../harness/rejection.ts";
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
-import { guarded } from "../../src/server/admin/guard.ts";
-import { createDemoOffer } from "../../src/server/demo-offer.ts";
+import { guarded } from "../../src/server/admin/access.ts";
 import type { AppEnv } from "../../src/server/http/hono-call.ts";
-import { notLocal } from "../../src/server/loopback.ts";
+import { createDemoOffer, notLocal } from "../../src/server/local-caller.ts";
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 const local = { Host: "127.0.0.1:8080" };
@@ -43,4 +42,10 @@ describe("a request of this machine", () => {
   ])("is none by its %s: %s %o", async (why, address, headers) => {
     expect(await judged(address, headers)).toEqual({ why, demo: null, status: 403 });
   });
+});
+
+test("a live service has no demo key, whoever asks", async () => {
+  const app = new Hono<AppEnv>().get("/", (c) => c.json(createDemoOffer(undefined)(c)));
+  const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+  expect(await (await app.request("/", { headers: local }, info)).json()).toBeNull();
 });
