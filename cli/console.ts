@@ -12,7 +12,7 @@ import { createExposition } from "../src/metrics/exposition.ts";
 import { startHistory } from "../src/metrics/history.ts";
 import { createSessions } from "../src/server/admin/access.ts";
 import { createAdminApp } from "../src/server/admin/admin-app.ts";
-import { createCommandLine } from "../src/server/admin/format.ts";
+import { createCommandLine } from "../src/server/admin/console-state.ts";
 import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/imports.ts";
 import { command, configOf, version } from "./command.ts";

@@ -3,7 +3,7 @@
 import { rotationOf } from "../../domain/keys.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { count, moment, percent, span } from "./format.ts";
+import { count, moment, percent, span } from "./markup.ts";
 
 /** Something that an operator should see to, and the command that does it or shows more. */
 type Concern = {

@@ -3,8 +3,8 @@
 import { html, raw } from "hono/html";
 import { maxPoints, type Point, sampleMs } from "../../metrics/history.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { figure } from "./format.ts";
 import type { Markup } from "./markup.ts";
+import { figure } from "./markup.ts";
 
 type SeriesKey = Exclude<keyof Point, "at">;
 type Chart = {

@@ -3,8 +3,7 @@
 import { html, raw } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { moment } from "./format.ts";
-import { badge, commandBox, type Markup } from "./markup.ts";
+import { badge, commandBox, type Markup, moment } from "./markup.ts";
 import {
   attentionSection,
   importsSection,

@@ -6,7 +6,9 @@ import type { History } from "../../metrics/history.ts";
 import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
 import type { WorkCounters } from "../../metrics/work.ts";
-import type { CommandLine } from "./format.ts";
+
+/** Writes a command that can be pasted into any shell, whatever folder it is in. */
+export type CommandLine = (words: string) => string;
 
 /** What the console is made from; the composition root gives it. */
 export type ConsoleSources = {
@@ -42,4 +44,14 @@ export async function readConsoleState(sources: ConsoleSources): Promise<Console
   const { readings, live, clock, ...rest } = sources;
   const { readings: read, hasFailed } = await readings();
   return { ...rest, readings: read, hasFailed, snapshot: live.current(), now: clock.now() };
+}
+
+/** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */
+export function createCommandLine(options: readonly string[]): CommandLine {
+  const suffix = options.map((word) => ` ${quoted(word)}`).join("");
+  return (words) => `tvs ${words}${suffix}`;
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -7,8 +7,18 @@ import { rotationOf, type SigningKey } from "../../domain/keys.ts";
 import type { EndpointReading, QuotaReading } from "../../domain/readings.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { count, moment, percent, span } from "./format.ts";
-import { badge, bar, commandBox, type Markup, none, tableOf } from "./markup.ts";
+import {
+  badge,
+  bar,
+  commandBox,
+  count,
+  type Markup,
+  moment,
+  none,
+  percent,
+  span,
+  tableOf,
+} from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 

@@ -5,8 +5,7 @@ import { percentileMs } from "../../metrics/latency.ts";
 import { answerOperations } from "../../metrics/work.ts";
 import { licenseStatuses } from "../../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, count, figure, moment, span } from "./format.ts";
-import { commandBox, type Markup, none, tableOf } from "./markup.ts";
+import { bytes, commandBox, count, figure, type Markup, moment, none, span, tableOf } from "./markup.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {

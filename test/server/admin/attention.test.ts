@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
-import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
-import { createCommandLine } from "../../../src/server/admin/format.ts";
+import { type ConsoleState, createCommandLine } from "../../../src/server/admin/console-state.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { aPartner } from "../../harness/samples.ts";
