@@ -5,7 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { createFastPath, type FastPath } from "./http/fast-path.ts";
 import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
-import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/source-address.ts";
+import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
 import { createDemoOffer } from "./local-caller.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
 import { helpPages } from "./pages/help.ts";

@@ -24,9 +24,9 @@ import type {
   Question,
   Verification,
 } from "../domain/verification.ts";
-import { parseClientCertHeader } from "./http/connection-info.ts";
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
-import type { PeerTest } from "./http/source-address.ts";
+import type { PeerTest } from "./http/peer.ts";
+import { parseClientCertHeader } from "./http/peer.ts";
 import { problemReply } from "./problem.ts";
 import {
   batchCheckSchema,

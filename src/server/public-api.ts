@@ -4,7 +4,7 @@ import { isPersonalTerm } from "../domain/search-term.ts";
 import { log } from "../log.ts";
 import type { PageHandler } from "./http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
-import { rateLimitKeys, type SourceOf } from "./http/source-address.ts";
+import { rateLimitKeys, type SourceOf } from "./http/peer.ts";
 import { publicDocument, sendDocument } from "./public-document.ts";
 import { check, searchTermSchema } from "./requests.ts";
 import type { Service } from "./service.ts";

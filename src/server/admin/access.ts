@@ -5,7 +5,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../domain/clock.ts";
 import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
 import type { Secrets } from "../../domain/secrets.ts";
-import type { ConnectionInfo } from "../http/connection-info.ts";
+import type { ConnectionInfo } from "../http/peer.ts";
 import { type NotLocal, notLocal } from "../local-caller.ts";
 
 export type AdminEnv = { Bindings: ConnectionInfo };

@@ -11,7 +11,6 @@ import { getQueryParam } from "hono/utils/url";
 import type { CallObserver } from "../../domain/calls.ts";
 import { log } from "../../log.ts";
 import { replyTo } from "../problem.ts";
-import { connectionInfo } from "./connection-info.ts";
 import {
   beginTrace,
   bodyBrokenOff,
@@ -22,6 +21,7 @@ import {
   maxBodyBytes,
   type Reply,
 } from "./http-call.ts";
+import { connectionInfo } from "./peer.ts";
 import { hasTwice } from "./request-listener.ts";
 
 type FastRoute = {

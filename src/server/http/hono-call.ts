@@ -3,7 +3,6 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { problemReply, replyTo } from "../problem.ts";
-import type { ConnectionInfo } from "./connection-info.ts";
 import {
   bodyBrokenOff,
   bodyTooLarge,
@@ -12,6 +11,7 @@ import {
   type HttpCall,
   maxBodyBytes,
 } from "./http-call.ts";
+import type { ConnectionInfo } from "./peer.ts";
 
 /** What handlers of this app find in their Hono context. */
 export type AppEnv = {

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../../domain/calls.ts";
 import { type ErrorCode, TvsError } from "../../domain/errors.ts";
 import type { QuotaState } from "../../domain/quota.ts";
-import type { ConnectionInfo } from "./connection-info.ts";
+import type { ConnectionInfo } from "./peer.ts";
 
 /** The largest body of a request, in bytes. */
 export const maxBodyBytes = 256 * 1024;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
-import { type ConnectionInfo, connectionInfo } from "./connection-info.ts";
 import type { FastPath } from "./fast-path.ts";
+import { type ConnectionInfo, connectionInfo } from "./peer.ts";
 import { refusal, sendRefusal } from "./refusal.ts";
 
 /** A fetch handler; `app.fetch` of Hono fits. */

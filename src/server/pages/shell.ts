@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
+import { allLanguages, type Language, pickLanguage } from "./language.ts";
 import { pageStyle } from "./style.ts";
-import { allLanguages, type Language, pickLanguage } from "./texts.ts";
 
 /** HTML whose values were escaped where they were put in (`html` of hono/html). */
 export type Markup = ReturnType<typeof html>;

@@ -1,4 +1,4 @@
-/** Every sentence of the pages in English. Another language is a file like this one, named in texts.ts. */
+/** Every sentence of the pages in English. Another language is a file like this one, named in language.ts. */
 export const english = {
   /** What a speaker of the language calls it. */
   languageName: "English",

@@ -5,10 +5,10 @@ import { loadPdfLibrary } from "../../certificate/pdf.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
+import type { Language } from "./language.ts";
 import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
-import type { Language } from "./texts.ts";
+import { envelopeStyle } from "./verify-envelope/style.ts";
 import { type EnvelopeTexts, envelopeTexts } from "./verify-envelope/texts.ts";
-import { envelopeStyle } from "./verify-envelope-style.ts";
 
 const path = "/verify-envelope";
 

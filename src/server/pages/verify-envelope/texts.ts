@@ -280,7 +280,7 @@ const english = {
 /** What every language has to say. */
 export type EnvelopeTexts = typeof english;
 
-/** By the tags of ../texts.ts; a language without its own sentences gets English. */
+/** By the tags of ../language.ts; a language without its own sentences gets English. */
 const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
 
 /** @param tag a language's tag (BCP 47), as in the document's `lang` */

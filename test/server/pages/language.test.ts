@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { allLanguages, pickLanguage, pickTag } from "../../../src/server/pages/texts.ts";
+import { allLanguages, pickLanguage, pickTag } from "../../../src/server/pages/language.ts";
 import { english } from "../../../src/server/pages/texts-en.ts";
 
 const spoken = ["en", "ha", "ig", "yo"];
