@@ -55,7 +55,7 @@ function exportText({
       ? []
       : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
     heading("HISTORY", historyText(history)),
-    heading("LOOK-UPS BY PARTNERS", lookupText(lookups)),
+    heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
     heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
     heading("NOTES", notes.join("\n")),
   ];

@@ -20,7 +20,7 @@ export type AddressDecision = {
 type Count = (blocks: readonly string[]) => AddressDecision;
 
 export type AddressLimit = {
-  /** Counts a look-up, whatever it asks for. */
+  /** Counts a lookup, whatever it asks for. */
   readonly lookup: Count;
   /** Counts it once more when it names a person by NIN, e-mail or phone (search-term.ts, isPersonalTerm). */
   readonly personalLookup: Count;
@@ -28,7 +28,7 @@ export type AddressLimit = {
 
 /** How much more a wider block may do: it holds more customers than one, and fewer than all of its addresses. */
 const widerFactor = 16;
-/** The part of the limit that look-ups of a person have: names can be harvested by numbers that are guessed. */
+/** The part of the limit that lookups of a person have: names can be harvested by numbers that are guessed. */
 const personalPart = 3;
 
 /**

@@ -61,7 +61,7 @@ export type AttestationStore = {
   ofRequest(requestId: string): Promise<Attestation[]>;
   /** Newest first. */
   list(filter: AttestationFilter): Promise<Attestation[]>;
-  /** Every look-up of a person: of the record, or of the NIN when it named nobody. */
+  /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
   ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
   /** How many there are of a teacher. */
   countOfTeacher(teacherId: number): Promise<number>;

@@ -14,7 +14,7 @@ type PublicLicense = {
   daysRemaining: number | null;
 };
 
-/** What the public look-up answers (contract C3). */
+/** What the public lookup answers (contract C3). */
 export type PublicAnswer =
   | { found: false; verifiedAt: string }
   | {
@@ -38,8 +38,8 @@ export type PublicAnswer =
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
 /**
- * The public look-up by a free-form term.
- * @throws what the store throws: a failed look-up is never answered as "not found"
+ * The public lookup by a free-form term.
+ * @throws what the store throws: a failed lookup is never answered as "not found"
  */
 export function createPublicLookup(dependencies: {
   live: Live;

@@ -61,7 +61,7 @@ export type RosterDependencies = {
 };
 
 /**
- * Judges one row of a list. Nothing is attested: this is the operator's own look-up.
+ * Judges one row of a list. Nothing is attested: this is the operator's own lookup.
  * @param cells the row's cells as text
  */
 export async function judgeRosterRow(

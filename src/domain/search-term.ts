@@ -62,7 +62,7 @@ export function termKind(term: string): TermKind | null {
 
 /**
  * Whether a term may mean a NIN, an e-mail address or a phone number, which have a limit of their own. It is asked of
- * every look-up before anything is spent on it, so it goes by the form alone, and takes a few long teacher ids that
+ * every lookup before anything is spent on it, so it goes by the form alone, and takes a few long teacher ids that
  * begin with 234 for phone numbers too.
  * @param term the trimmed term
  */

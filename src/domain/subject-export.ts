@@ -13,12 +13,12 @@ export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 /** What the export cannot hold, so that whoever answers the person can say so. */
 const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
-  "The public look-up keeps no record of who was looked up.",
+  "The public lookup keeps no record of who was looked up.",
   "Answers to partners' calls with an Idempotency-Key are kept for 72 hours, to be repeated; they hold the same envelopes.",
 ];
 
 /**
- * All that is held on the person with a NIN, and every look-up of that person by a partner: of the record,
+ * All that is held on the person with a NIN, and every lookup of that person by a partner: of the record,
  * and of the NIN when it named nobody.
  * @throws TvsError USAGE when the text is no NIN, which is not repeated; NOT_KNOWN when nothing is held
  */
@@ -65,12 +65,12 @@ async function verifiersOf(
   return [...new Set([...kept, ...(await maintenance.verifiedBy(teacherId))])].sort();
 }
 
-/** Look-ups that are not kept any more are named as such: their absence is no proof that there were none. */
+/** Lookups that are not kept any more are named as such: their absence is no proof that there were none. */
 async function deletedNote(maintenance: AttestationMaintenance): Promise<string[]> {
   const { from } = await maintenance.kept();
   if (from === null) return [];
   return [
-    `Look-ups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,
+    `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,
   ];
 }
 

@@ -63,7 +63,7 @@ type FieldOf<F extends keyof StoredTeacher> = {
   readonly column: string;
   readonly kind: KindOf<NonNullable<StoredTeacher[F]>>;
   readonly nullable: null extends StoredTeacher[F] ? true : false;
-  /** Whether a look-up reads it; the others are for writers alone. */
+  /** Whether a lookup reads it; the others are for writers alone. */
   readonly inLookups: F extends keyof Teacher ? true : false;
   /** Whether an import or a command sets it; the others the register keeps itself. */
   readonly isContent: F extends keyof TeacherContent ? true : false;

@@ -5,7 +5,7 @@ import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/public-lookup.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 
-/** The operations that answer about teachers: the public look-up and the partner operations. */
+/** The operations that answer about teachers: the public lookup and the partner operations. */
 type AnswerOperation = AttestedOperation | "public-lookup";
 export const answerOperations: readonly AnswerOperation[] = [
   "public-lookup",
@@ -107,7 +107,7 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
   };
 }
 
-/** A public look-up whose answers are counted. */
+/** A public lookup whose answers are counted. */
 export function countedPublicLookup(lookup: PublicLookup, work: WorkCounters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);

@@ -65,7 +65,7 @@ const documents: readonly (readonly [string, readonly string[]])[] = [
   ["a key set (JWKS)", ["keys"]],
   ["the health document", ["service", "activeKid"]],
   ["a webhook delivery", ["eventId", "eventType"]],
-  ["an answer of the public look-up, which is not signed", ["found", "verifiedAt"]],
+  ["an answer of the public lookup, which is not signed", ["found", "verifiedAt"]],
 ];
 
 function describeObject(value: JsonObject): string {

@@ -143,7 +143,7 @@ function identityOf(certificate: PresentedCertificate | null): Presented["certif
   return { fingerprint, validFrom: validFrom.getTime(), validTo: validTo.getTime() };
 }
 
-/** A look-up states no purpose; it is judged by this one. */
+/** A lookup states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
 export const checkEligibility: PartnerHandler = async (call, { caller, operation, verification }) => {

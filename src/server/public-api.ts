@@ -12,14 +12,14 @@ import type { Service } from "./service.ts";
 /** A call for everybody, within the limit of the address that it comes from. */
 export type PublicHandler = (call: HttpCall, on: { service: Service; limit: PublicLimit }) => Promise<Reply>;
 
-/** The public look-up (contract C2). */
+/** The public lookup (contract C2). */
 export const publicLookup: PublicHandler = async (call, { service, limit }) => {
   const caller = limit(call);
   const decision = caller.lookup();
-  if (!decision.allowed) return tooMany(decision, "look-ups");
+  if (!decision.allowed) return tooMany(decision, "lookups");
   const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
-  if (personal?.allowed === false) return tooMany(personal, "look-ups by NIN, e-mail or phone");
+  if (personal?.allowed === false) return tooMany(personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
   const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
   return jsonReply(200, answer, headers);
@@ -38,16 +38,16 @@ function tooMany(decision: AddressDecision, what: string): Reply {
 
 /** What a caller's address has left, found once for all of a call. */
 type CallerLimit = {
-  /** Counts any look-up, before its term is read. */
+  /** Counts any lookup, before its term is read. */
   lookup(): AddressDecision;
   /**
-   * Counts the same look-up by its trimmed term.
+   * Counts the same lookup by its trimmed term.
    * @returns null for a term that has no further limit
    */
   term(term: string): AddressDecision | null;
 };
 
-/** The limit of the address that a public look-up comes from. */
+/** The limit of the address that a public lookup comes from. */
 export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
 
 /** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */

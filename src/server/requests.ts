@@ -142,12 +142,12 @@ export const batchCheckSchema = v.pipe(
 export const ninLookupSchema = v.pipe(
   jsonObject({ nin: ninSchema }, "must be an object"),
   v.metadata({
-    description: "A look-up by national identification number. Unknown members are ignored.",
+    description: "A lookup by national identification number. Unknown members are ignored.",
     examples: [{ nin: examples.nin }],
   }),
 );
 
-/** The public look-up's term; what it may mean is decided in domain/search-term.ts. */
+/** The public lookup's term; what it may mean is decided in domain/search-term.ts. */
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),

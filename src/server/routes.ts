@@ -74,7 +74,7 @@ export const routes: readonly Route[] = [
       tag: "public",
       summary: "Is this teacher licensed?",
       description:
-        "Anyone may ask. Limited per source address, an IPv6 address by its /64; look-ups by NIN, e-mail or phone have a " +
+        "Anyone may ask. Limited per source address, an IPv6 address by its /64; lookups by NIN, e-mail or phone have a " +
         "third of the limit. The answer may be cached for up to 24 hours together with its " +
         "`verifiedAt`. Readable by scripts of any site (CORS).",
       parameters: ["searchTerm"],

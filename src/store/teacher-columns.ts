@@ -54,7 +54,7 @@ function packedValue(field: FieldName): string {
   }
 }
 
-/** A teacher as look-ups read it: parsed, it is a `Teacher`. */
+/** A teacher as lookups read it: parsed, it is a `Teacher`. */
 export const packedTeacher = packed(allFields.filter((field) => teacherFields[field].inLookups));
 
 /** A teacher as writers read it, with every field: {@link unpackStoredTeacher} makes a record of it. */

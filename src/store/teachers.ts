@@ -46,7 +46,7 @@ const storedLookups = lookupsOf(packedStoredTeacher);
 
 const uniqueKinds = ["regNo", "tId", "nin"] as const;
 
-/** Many look-ups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
+/** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
 function eachOf(column: string): string {
   const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
   return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
@@ -112,7 +112,7 @@ function createTeacherReader(driver: Driver): TeacherReader {
     return teachers;
   }
 
-  // Look-ups of one turn of the event loop are read together: one costs three times what it does as one of ten.
+  // Lookups of one turn of the event loop are read together: one costs three times what it does as one of ten.
   // Nobody waits for others to come, and nothing is cached: each is told what the database said after it was asked.
   const batched = new DataLoader<UniqueKey, Teacher | null>(findEach, {
     cache: false,

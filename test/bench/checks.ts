@@ -105,7 +105,7 @@ async function measureOthers(
     figures.add(`${name}, speed`, speed, items / allCores, allCores);
   }
   const lookup = await measureLoad(service.pid, { ...plan, kind: "lookup", url: service.url });
-  const lookupName = `public look-up, ${connections} connections`;
+  const lookupName = `public lookup, ${connections} connections`;
   figures.add(lookupName, { unit: "requests/s", goal: { atLeast: 45_000 } }, lookup.perSecond);
   figures.add(`${lookupName}, server CPU`, { unit: "µs", goal: { atMost: 28 } }, lookup.cpuSeconds * 1e6);
 }

@@ -14,7 +14,7 @@ const attestationsAtFullScale = 50_000_000;
 const bytesPerRow = 700;
 const rowsInStatement = 1_000_000;
 
-/** What a check, a batch and a look-up cost in a large database, as a multiple of what they cost in a young one. */
+/** What a check, a batch and a lookup cost in a large database, as a multiple of what they cost in a young one. */
 export const growthBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const young = await serveRegister(registerSize, cleanup);

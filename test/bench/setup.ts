@@ -30,7 +30,7 @@ export function dataDirIn(folder: string): string {
   return join(folder, "data");
 }
 
-/** The service as a process of its own, with no limit on public look-ups that a driver would meet. */
+/** The service as a process of its own, with no limit on public lookups that a driver would meet. */
 export async function serve(dataDir: string, cleanup: Cleanup): Promise<Service> {
   const args = ["--allow-private-webhooks", "--public-per-minute", "100000000"];
   const service = await startService({ dataDir, args });

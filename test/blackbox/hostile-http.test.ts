@@ -147,7 +147,7 @@ describe("a body that does not come to its end", () => {
     expect(world.service().stderr().slice(logged)).not.toMatch(/"level":"(?!INFO)|request failed|broke off/);
   });
 
-  test("is not even read on the page when its address has no look-up left", async () => {
+  test("is not even read on the page when its address has no lookup left", async () => {
     // By a service of its own: this address would have none left for the other tests.
     const own = await createWorld({ rows: [teachers.valid] });
     try {

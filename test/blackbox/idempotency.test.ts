@@ -150,7 +150,7 @@ describe("the key with something else", () => {
     expect(await response.text()).toBe(original.text);
   });
 
-  test("look-ups take no key: each is a verification of its own", async () => {
+  test("lookups take no key: each is a verification of its own", async () => {
     const headers = { "Idempotency-Key": freshKey() };
     const path = `/lookup/by-tid/${teachers.valid.t_id}`;
     const [one, two] = [await partner.get(path, headers), await partner.get(path, headers)];

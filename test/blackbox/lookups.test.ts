@@ -140,7 +140,7 @@ describe("by NIN", () => {
   });
 });
 
-test("a look-up is judged for the public's purpose, whatever the partner's purposes are", async () => {
+test("a lookup is judged for the public's purpose, whatever the partner's purposes are", async () => {
   const { result } = await find(await partner.get(`/lookup/by-tid/${teachers.claimed.t_id}`));
   expect(result.certificate?.status).toBe("CLAIMED");
   expect(result).toMatchObject({ eligible: true, reasons: [] });

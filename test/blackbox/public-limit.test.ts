@@ -65,7 +65,7 @@ test("an IPv6 customer is counted by its /64, and a mapped IPv4 address as what 
   expect((await ask(`::ffff:${address}`)).status).toBe(429);
 });
 
-test("look-ups by NIN, e-mail or phone have a third of the limit, whichever way they are made", async () => {
+test("lookups by NIN, e-mail or phone have a third of the limit, whichever way they are made", async () => {
   await roomInMinute();
   const address = freshAddress();
   const forwarded = { "X-Forwarded-For": address };

@@ -173,7 +173,7 @@ describe("what a call costs", () => {
     expect(await check(partner)).toEqual([200, 1]);
   });
 
-  test("every look-up costs one of each, found or not", async () => {
+  test("every lookup costs one of each, found or not", async () => {
     const partner = await freshPartner({ perMinute: 100, perDay: 4 });
     expect(figures(await partner.get(`/lookup/by-tid/${tId}`)).remaining).toBe(3);
     expect(figures(await partner.get("/lookup/by-tid/4242")).remaining).toBe(2);
@@ -199,7 +199,7 @@ describe("what a call costs", () => {
     expect((await check(partner, key))[0]).toBe(429);
   });
 
-  test("the free documents and the public look-up cost nothing", async () => {
+  test("the free documents and the public lookup cost nothing", async () => {
     const partner = await freshPartner({ perMinute: 2 });
     await partner.get("/health");
     await partner.get("/.well-known/jwks.json");

@@ -152,7 +152,7 @@ describe.concurrent("tvs teachers", () => {
 
 describe.concurrent("tvs teachers export-subject", () => {
   test(
-    "prints all that is held and every look-up, by the record and by the NIN",
+    "prints all that is held and every lookup, by the record and by the NIN",
     () =>
       withTempDir(async (dataDir) => {
         await withTestOperator(dataDir, async (operator) => {
@@ -196,11 +196,11 @@ describe.concurrent("tvs teachers export-subject", () => {
           "license.verified",
           "certificate.verified",
         ]);
-        expect(held.notes.join(" ")).toContain("public look-up keeps no record");
+        expect(held.notes.join(" ")).toContain("public lookup keeps no record");
         expect(stdout).not.toContain(nin);
         const human = await runTvs(["teachers", "export-subject"], { dataDir, stdin: nin });
-        expect(human.stdout).toContain("LOOK-UPS BY PARTNERS");
-        expect(human.stdout).toContain("public look-up keeps no record");
+        expect(human.stdout).toContain("LOOKUPS BY PARTNERS");
+        expect(human.stdout).toContain("public lookup keeps no record");
         expect(human.stdout).not.toContain(nin);
       }),
     20_000,

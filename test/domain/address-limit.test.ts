@@ -6,7 +6,7 @@ import { aClock } from "../harness/clock.ts";
 const start = "2026-03-01T12:00:15.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
-/** Look-ups of an address that lies in no wider block. */
+/** Lookups of an address that lies in no wider block. */
 function takeOf(perMinute: number, clock: Clock) {
   const { lookup } = createAddressLimit(perMinute, clock);
   return (address: string) => lookup([address]);
@@ -60,7 +60,7 @@ describe("an address of IPv6", () => {
   test("shares sixteen times the limit with its /48, and what is refused there is taken from nobody", () => {
     const { lookup } = createAddressLimit(3, aClock(start));
     const allowed = (network: number) => lookup(blocks(network)).allowed;
-    // 24 blocks of two look-ups each: 48 in all.
+    // 24 blocks of two lookups each: 48 in all.
     for (let network = 0; network < 24; network++)
       expect([allowed(network), allowed(network)]).toEqual([true, true]);
     expect(lookup(blocks(0))).toMatchObject({
@@ -89,7 +89,7 @@ describe("an address of IPv6", () => {
   });
 });
 
-describe("look-ups that name a person by NIN, e-mail or phone", () => {
+describe("lookups that name a person by NIN, e-mail or phone", () => {
   test.each([
     [60, 20],
     [61, 21],
@@ -117,7 +117,7 @@ describe("look-ups that name a person by NIN, e-mail or phone", () => {
 });
 
 describe("addresses without end in a minute", () => {
-  test("of IPv6, a quarter of a million, each with its own /48 and all asking for persons, refuse nobody's first look-up", () => {
+  test("of IPv6, a quarter of a million, each with its own /48 and all asking for persons, refuse nobody's first lookup", () => {
     const limit: AddressLimit = createAddressLimit(60, aClock(start));
     let refusedFirst = 0;
     for (let i = 0; i < 250_000; i++) {

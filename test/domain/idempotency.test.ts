@@ -159,7 +159,7 @@ describe("duplicates at the same time", () => {
       expect(runs()).toBe(1);
     }));
 
-  test("a look-up of the record that fails runs nothing", () =>
+  test("a lookup of the record that fails runs nothing", () =>
     withIdempotency(async ({ commit, clock, store, runs }) => {
       const broken = createIdempotency(
         { ...store, find: () => Promise.reject(new Error("away")) },

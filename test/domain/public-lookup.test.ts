@@ -206,7 +206,7 @@ describe("who is found", () => {
       expect(await lookup("shared@example.com")).toEqual(nothing);
     }));
 
-  test("nobody is never said because a look-up failed", () =>
+  test("nobody is never said because a lookup failed", () =>
     withStores(async (stores) => {
       const { dependencies } = await open(stores, { tId: 1 });
       const broken = createPublicLookup({

@@ -122,7 +122,7 @@ describe("a failure is never an answer", () => {
     },
   });
 
-  test("a look-up that fails signs nothing and stores nothing", async () => {
+  test("a lookup that fails signs nothing and stores nothing", async () => {
     signed.length = 0;
     await withVerification(
       async (world) => {

@@ -10,7 +10,7 @@ let history: History;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
   requests = createRequestCounters([
-    { path: "/look-up", traffic: "public" },
+    { path: "/lookup", traffic: "public" },
     { path: "/batch", traffic: "partner" },
   ]);
   work = createWorkCounters();
@@ -26,8 +26,8 @@ function nextPoint() {
 
 describe("the history of the last quarter of an hour", () => {
   test("tells what happened since the point before, each kind of traffic by itself", () => {
-    for (let i = 0; i < 99; i++) requests.observe("/look-up", "GET", 200, 2);
-    requests.observe("/look-up", "GET", 429, 500);
+    for (let i = 0; i < 99; i++) requests.observe("/lookup", "GET", 200, 2);
+    requests.observe("/lookup", "GET", 429, 500);
     requests.observe("/batch", "POST", 503, 40);
     requests.observe("/nowhere", "GET", 404, 1);
     const point = nextPoint();

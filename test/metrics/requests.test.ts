@@ -5,7 +5,7 @@ const table = [
   { path: "/", traffic: "other" },
   { path: "/lookup/{tId}", traffic: "partner" },
   { path: "/icon.svg" },
-  { path: "/look-up", traffic: "public" },
+  { path: "/lookup", traffic: "public" },
   // A second method of the same address.
   { path: "/", traffic: "other" },
 ] as const;
@@ -16,7 +16,7 @@ describe("requests", () => {
       { route: "other", traffic: "other" },
       { route: "/", traffic: "other" },
       { route: "/lookup/{tId}", traffic: "partner" },
-      { route: "/look-up", traffic: "public" },
+      { route: "/lookup", traffic: "public" },
     ]);
   });
 
@@ -31,15 +31,15 @@ describe("requests", () => {
     expect(nameOf("/lookup/204417")).toBe("other");
     expect(nameOf("/icon.svg")).toBe("other");
     expect(nameOf("/12345678901")).toBe("other");
-    expect(nameOf("/look-up")).toBe("/look-up");
+    expect(nameOf("/lookup")).toBe("/lookup");
   });
 
   test("are counted by route, method and status, their durations by route", () => {
     const counters = createRequestCounters(table);
     const { routes } = counters;
-    counters.observe("/look-up", "GET", 200, 2);
-    counters.observe("/look-up", "GET", 200, 4);
-    counters.observe("/look-up", "GET", 429, 0.1);
+    counters.observe("/lookup", "GET", 200, 2);
+    counters.observe("/lookup", "GET", 200, 4);
+    counters.observe("/lookup", "GET", 429, 0.1);
     counters.observe("/lookup/{tId}", "POST", 503, 30);
     counters.observe("/nowhere/12345678901", "BREW", 404, 1);
     const counted = counters
@@ -48,8 +48,8 @@ describe("requests", () => {
     expect(counted).toEqual([
       ["other", "other", 404, 1],
       ["/lookup/{tId}", "POST", 503, 1],
-      ["/look-up", "GET", 200, 2],
-      ["/look-up", "GET", 429, 1],
+      ["/lookup", "GET", 200, 2],
+      ["/lookup", "GET", 429, 1],
     ]);
     expect(counters.totalMs(3)).toBeCloseTo(6.1);
     expect(counters.buckets(3).reduce((sum, one) => sum + one, 0)).toBe(3);

@@ -10,7 +10,7 @@ import {
 import { rejection } from "../harness/rejection.ts";
 
 describe("work", () => {
-  test("is told apart by the public look-up and what each scope opens, under names that dashboards know", () => {
+  test("is told apart by the public lookup and what each scope opens, under names that dashboards know", () => {
     const known = [
       "public-lookup",
       "eligibility-check",

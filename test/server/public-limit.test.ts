@@ -7,7 +7,7 @@ afterEach(() => world.close());
 const path = "/teacher/verify-license";
 type Way = "API" | "HEAD" | "page";
 
-/** A look-up by each way in that the public has. */
+/** A lookup by each way in that the public has. */
 async function lookUp(way: Way, term: string, from = "192.0.2.1"): Promise<number> {
   const query = new URLSearchParams({ searchTerm: term });
   if (way !== "page") {
@@ -24,7 +24,7 @@ async function lookUpAll(asked: readonly (readonly [Way, string])[]): Promise<nu
   return statuses;
 }
 
-describe("look-ups by NIN, e-mail or phone", () => {
+describe("lookups by NIN, e-mail or phone", () => {
   test("have a third of the limit, which page, API and HEAD share", async () => {
     world = await openTestService({ publicPerMinute: 9 });
     const { regNo, nin } = known;
@@ -53,7 +53,7 @@ describe("look-ups by NIN, e-mail or phone", () => {
     expect(refused.status).toBe(429);
     expect(await refused.json()).toEqual({
       statusCode: 429,
-      message: "too many look-ups by NIN, e-mail or phone from this address; try again later",
+      message: "too many lookups by NIN, e-mail or phone from this address; try again later",
       retryAfterSeconds: 60,
     });
     expect(refused.headers.get("X-RateLimit-Limit")).toBe("1");

@@ -103,7 +103,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await teachers.find({ by: "email", value: emailIndex })).toBeNull();
   });
 
-  test("many look-ups at once name the same teachers as each by itself", async () => {
+  test("many lookups at once name the same teachers as each by itself", async () => {
     const teachers = createTeacherStore(driver);
     const ninIndex = new Uint8Array(16).map((_, i) => i * 16);
     await teachers.apply([

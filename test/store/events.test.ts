@@ -77,7 +77,7 @@ for (const kind of driverKinds) {
       return drawn;
     }
 
-    /** Some look-ups, of which the maintenance of the log has noted a part. @returns `partner teacher` of each */
+    /** Some lookups, of which the maintenance of the log has noted a part. @returns `partner teacher` of each */
     async function drawVerified(): Promise<Set<string>> {
       const verified = new Set<string>();
       const note = `INSERT INTO verified_teachers (partner_id, block, mask) VALUES (?1, ?2 / 62, 1 << (?2 % 62))

@@ -21,7 +21,7 @@ const charts: readonly Chart[] = [
     title: "Traffic",
     unit: "requests/s",
     series: [
-      { key: "publicRate", label: "public look-up" },
+      { key: "publicRate", label: "public lookup" },
       { key: "partnerRate", label: "partner API" },
       { key: "otherRate", label: "pages, documents" },
     ],
@@ -46,7 +46,7 @@ const charts: readonly Chart[] = [
   },
   {
     id: "public-latency",
-    title: "Latency, public look-up",
+    title: "Latency, public lookup",
     unit: "ms",
     series: [
       { key: "publicP50", label: "half within" },

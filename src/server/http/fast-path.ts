@@ -1,6 +1,6 @@
 /**
  * The fast path for calls that need no page: from the socket's request to the handler and back, without the Request,
- * Response and stream objects in between, which cost more than a look-up. It takes only plain requests; whatever is
+ * Response and stream objects in between, which cost more than a lookup. It takes only plain requests; whatever is
  * unusual goes the Hono path, and gets the same answer from the same handler.
  */
 import { Buffer } from "node:buffer";

@@ -123,7 +123,7 @@ export function createPeerTest(entries: readonly string[]): PeerTest {
   return ({ connection }) => networks.length > 0 && isOne(connection.remoteAddress);
 }
 
-/** Reading an address costs more than a look-up's other checks together, and a caller has many calls. */
+/** Reading an address costs more than a lookup's other checks together, and a caller has many calls. */
 function remembered<T>(compute: (address: string) => T): (address: string) => T {
   const known = new Map<string, T>();
   return (address) => {

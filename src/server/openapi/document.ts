@@ -11,7 +11,7 @@ const contractVersion = "1.0.0";
 const description = `\
 Reports whether a teacher is registered and licensed, and the status of the teacher's certificate.
 
-**Two parts.** The public look-up needs no credential and answers plain JSON. The partner API, under
+**Two parts.** The public lookup needs no credential and answers plain JSON. The partner API, under
 \`/v1/inter-agency\`, answers onboarded agencies with envelopes whose result is signed, so that a partner can prove
 later what the service attested, and when. Credentials, scopes, allowed purposes, quotas and webhook subscriptions
 come from the operator.
@@ -33,7 +33,7 @@ of the body (413, 400), purpose (403), idempotency (replay, 422, 409), day quota
 wherever \`GET\` is.`;
 
 const tags = {
-  public: "Public look-up",
+  public: "Public lookup",
   verification: "Verification",
   documents: "Keys and health",
 } as const;

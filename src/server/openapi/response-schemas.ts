@@ -101,7 +101,7 @@ export const publicFoundSchema = documented(
     teacher: publicTeacherSchema,
     certificate: certificateSchema,
     license: publicLicenseSchema,
-    verifiedAt: time("Server time of the look-up. Keep it with a cached answer."),
+    verifiedAt: time("Server time of the lookup. Keep it with a cached answer."),
   }),
   "Public answer when a teacher matched.",
   examples.publicFound,
@@ -110,7 +110,7 @@ export const publicFoundSchema = documented(
 export const publicNotFoundSchema = documented(
   v.object({
     found: fixed(false, "boolean", "Nobody matched."),
-    verifiedAt: time("Server time of the look-up."),
+    verifiedAt: time("Server time of the lookup."),
   }),
   "Public answer when no teacher matched.",
   examples.publicNotFound,

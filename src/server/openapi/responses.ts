@@ -21,7 +21,7 @@ export const headers = {
   },
   "X-Signature-Kid": { description: "The envelope's `signatureKid`.", schema: text(examples.kid) },
   "X-RateLimit-Limit": {
-    description: "The quota per minute: the partner's, or that of a source address at the public look-up.",
+    description: "The quota per minute: the partner's, or that of a source address at the public lookup.",
     schema: integer(0, 600),
   },
   "X-RateLimit-Remaining": {
@@ -133,7 +133,7 @@ export const namedExamples = {
   DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
   AddressSpent: { summary: "The address's minute is spent", value: examples.errors.addressSpent },
   PersonalSpent: {
-    summary: "The address's look-ups by NIN, e-mail or phone are spent",
+    summary: "The address's lookups by NIN, e-mail or phone are spent",
     value: examples.errors.personalSpent,
   },
   NoCredential: { summary: "No credential", value: unauthorized("none") },
@@ -152,7 +152,7 @@ type ExampleName = keyof typeof namedExamples;
 /** Every response, by the name under which operations refer to it. */
 export const responses = {
   PublicLookup: jsonResponse({
-    description: "The look-up was made. Nobody matched when `found` is false.",
+    description: "The lookup was made. Nobody matched when `found` is false.",
     schema: "PublicLookup",
     headers: ["Cache-Control"],
     examples: { found: "PublicFound", notFound: "PublicNotFound" },

@@ -179,7 +179,7 @@ export const eligibilityResultSchema = documented(
     eligible: v.pipe(
       v.boolean(),
       v.description(
-        "The verdict for the stated purpose. Look-ups are judged by `GENERAL_PUBLIC_VERIFICATION`.",
+        "The verdict for the stated purpose. Lookups are judged by `GENERAL_PUBLIC_VERIFICATION`.",
       ),
     ),
     reasons: v.pipe(
@@ -191,7 +191,7 @@ export const eligibilityResultSchema = documented(
     certificate: partOrNull(certificateSchema, "Null when nobody matched."),
     profile: partOrNull(profileSchema, "Null for legacy records and when nobody matched."),
   }),
-  "The result of one check or look-up. A look-up that matches nobody is a successful call with `found` false.",
+  "The result of one check or lookup. A lookup that matches nobody is a successful call with `found` false.",
   examples.eligibleResult,
   examples.expiredResult,
   notFoundResult,

@@ -1,4 +1,4 @@
-/** The answer of the public look-up in words. */
+/** The answer of the public lookup in words. */
 
 import { html, raw } from "hono/html";
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
@@ -29,7 +29,7 @@ type Verdict = {
   readonly means: readonly string[];
 };
 
-/** The answer in a word and a sentence. It never says of a licence more than the public look-up does. */
+/** The answer in a word and a sentence. It never says of a licence more than the public lookup does. */
 export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };

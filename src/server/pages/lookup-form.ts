@@ -1,4 +1,4 @@
-/** The form of the public look-up, and what is entered into it. */
+/** The form of the public lookup, and what is entered into it. */
 
 import { html } from "hono/html";
 import { maxTermLength, type TermKind, termKind } from "../../domain/search-term.ts";

@@ -27,7 +27,7 @@ const maxFormBytes = 16 * 1024;
 type PageContext = Context<AppEnv>;
 
 /**
- * The public look-up for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
+ * The public lookup for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
  * under the same limit. It works without a script.
  */
 export function publicPage(service: Service, limit: PublicLimit) {
@@ -138,7 +138,7 @@ ${lookupForm(lookup, formOf(c))}`;
 function createPage(service: Service, limit: PublicLimit) {
   const { send, ask, tooMany, failed } = createQuestions(service.keyKind === "test");
 
-  /** The look-up is counted before it is read: who has none left costs nothing more, whatever is sent. */
+  /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
     const caller = limit(honoCall(c));
     const decision = caller.lookup();

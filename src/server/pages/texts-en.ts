@@ -56,7 +56,7 @@ export const english = {
     nobodySummary: "Nobody on this register matches what you entered.",
 
     facts: "What the register says",
-    thisLookup: "This look-up",
+    thisLookup: "This lookup",
     name: "Name",
     regNo: "Registration number",
     tId: "Teacher id",
@@ -124,17 +124,17 @@ export const english = {
 
     keep: "Keep or share this answer",
     keepHow: "Use your browser’s Print to print this answer or save it as a PDF.",
-    linkBefore: "The link to this look-up",
+    linkBefore: "The link to this lookup",
     linkAfter: "asks the register again each time it is opened.",
     noLink:
-      "There is no link to this look-up, because it could carry a personal number or address. Share the print-out instead.",
+      "There is no link to this lookup, because it could carry a personal number or address. Share the print-out instead.",
     onPaper: (address: string) => `Asked at ${address}. Check again there before you rely on this print-out.`,
 
-    tooMany: "Too many look-ups: please wait",
+    tooMany: "Too many lookups: please wait",
     tooManyText: (seconds: number) =>
-      `There have been too many look-ups from your network in this minute. Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}. Everybody on the same network shares this limit.`,
+      `There have been too many lookups from your network in this minute. Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}. Everybody on the same network shares this limit.`,
     tooManyPersonalText: (seconds: number) =>
-      `There have been too many look-ups by NIN, e-mail address or phone number from your network in this minute. Look up by registration number or teacher id instead, or try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
+      `There have been too many lookups by NIN, e-mail address or phone number from your network in this minute. Look up by registration number or teacher id instead, or try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`,
     failed: "Sorry, the register cannot be asked at the moment",
     failedText: "Try again in a minute. If it goes on, come back later.",
     refused: "Sorry, this could not be done",

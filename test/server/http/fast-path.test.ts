@@ -79,7 +79,7 @@ describe("the fast path answers as Hono's routes do", () => {
     ["no term", ""],
     ["an empty term", "?searchTerm="],
     ["a bare name", "?searchTerm"],
-  ])("to a look-up: %s", async (_name, query) => {
+  ])("to a lookup: %s", async (_name, query) => {
     const before = taken;
     const answer = await ask(fast, lookupPath + query, {});
     expect(taken).toBe(before + 1);
@@ -136,7 +136,7 @@ describe("the fast path answers as Hono's routes do", () => {
     ["an id beyond all bounds", `${byTId}/99999999999999999999`],
   ];
 
-  test.each(partnerLookups)("to a partner's look-up by a path: %s", async (_name, path) => {
+  test.each(partnerLookups)("to a partner's lookup by a path: %s", async (_name, path) => {
     const before = taken;
     const init = { headers: { Authorization: `Bearer ${world.keyOf("full")}` } };
     const answer = await ask(fast, path, init);
@@ -144,7 +144,7 @@ describe("the fast path answers as Hono's routes do", () => {
     expect(answer).toEqual(await ask(hono, path, init));
   });
 
-  test("to a look-up by NIN", async () => {
+  test("to a lookup by NIN", async () => {
     const before = taken;
     const init = post("full", { nin: known.nin });
     const answer = await ask(fast, "/v1/inter-agency/lookup/by-nin", init);

@@ -241,7 +241,7 @@ describe("a full disk", () => {
     }));
 });
 
-test("a copy is made with VACUUM INTO, because the driver's own back-up does not exist", () =>
+test("a copy is made with VACUUM INTO, because the driver's own backup does not exist", () =>
   withConnection(async (connection, file) => {
     add(connection, 1, "Ada");
     connection.all("VACUUM INTO ?", [`${file}.copy`]);
