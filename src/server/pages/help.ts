@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
+import type { Tokens } from "marked";
 import { TvsError } from "../../domain/errors.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topics } from "../../manual.ts";
 import type { AppEnv, PageHandler } from "../http/hono-call.ts";
@@ -76,7 +77,7 @@ async function renderedHtml(markdown: string): Promise<string> {
       table(token) {
         plain.parser = this.parser;
         const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
-        return `<div class="scroll" ${scrolling("Table")}>${table}</div>\n`;
+        return `<div class="scroll records" ${scrolling("Table")}>${labelled(table, token.header)}</div>\n`;
       },
       link({ href, tokens }) {
         const topic = linkedTopic(href);
@@ -86,4 +87,14 @@ async function renderedHtml(markdown: string): Promise<string> {
     },
   });
   return marked.parse(markdown, { async: false });
+}
+
+/** A table whose cells carry the heading of their column, which a phone shows above each: there a row is a record. */
+function labelled(table: string, header: readonly Tokens.TableCell[]): string {
+  let column = 0;
+  return table.replace(/<tr>|<td/g, (tag) => {
+    if (tag === "<td") return `<td data-label="${header[column++]?.text ?? ""}"`;
+    column = 0;
+    return tag;
+  });
 }

@@ -102,6 +102,15 @@ th, td { padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top; b
 .scroll { overflow-x: auto; margin-bottom: 1.1rem; }
 .scroll table { margin: 0; }
 .scroll code { white-space: nowrap; overflow-wrap: normal; }
+@media (max-width: 40rem) {
+  .records thead { position: absolute; clip-path: inset(50%); }
+  .records tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  .records td { display: block; padding: .15rem 0; border: 0; }
+  .records td:empty { display: none; }
+  .records td:first-child { font-weight: 700; }
+  .records td:not(:first-child)::before { content: attr(data-label) ": "; color: var(--soft); }
+  .records code { white-space: normal; overflow-wrap: anywhere; }
+}
 .nav { display: flex; flex-wrap: wrap; gap: .35rem 1.5rem; list-style: none; padding: 0; margin: 0; }
 footer { border-top: 1px solid var(--line); background: var(--quiet); font-size: 1rem; }
 footer .width { padding-top: 1.5rem; padding-bottom: 2rem; }

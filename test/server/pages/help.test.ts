@@ -62,6 +62,12 @@ describe("the manual's pages", () => {
     },
   );
 
+  test("name the column in each cell of a table, because a phone shows a row as a record", async () => {
+    const page = await (await world.call(`${folder}metrics`)).text();
+    expect(page).toContain('<td data-label="metric"><code>tvs_signatures_total</code></td>');
+    expect(page).toMatch(/<td data-label="what it says">Signatures made with the private key<\/td>/);
+  });
+
   test("that are none are 404", async () => {
     expect((await world.call(`${folder}kyes`)).status).toBe(404);
   });
