@@ -39,7 +39,7 @@ export const commonArgs = {
   database: {
     type: "string",
     valueHint: "URL",
-    description: "file:PATH or the address of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)",
+    description: "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)",
   },
   sandbox: { type: "boolean", description: "Use the sandbox's database instead (TVS_SANDBOX)" },
   json: { type: "boolean", description: "Print exactly one JSON value on stdout" },

@@ -12,14 +12,13 @@ const remedies: Readonly<Record<DeliveryError, string>> = {
   ENDPOINT_INVALID:
     "set a usable URL: tvs partners webhook set PARTNER URL (http and private addresses need tvs serve --allow-private-webhooks)",
   HOST_UNRESOLVED:
-    "check that the host name is right and has an address; tvs partners webhook set PARTNER URL sets another one",
-  ADDRESS_REFUSED:
-    "the partner must give an address on the public internet: tvs partners webhook set PARTNER URL",
+    "check that the host name is right and has an IP address; tvs partners webhook set PARTNER URL sets another one",
+  ADDRESS_REFUSED: "the partner must give a URL on the public internet: tvs partners webhook set PARTNER URL",
   CONNECT_FAILED:
     "the partner's server must be up and reachable from here; check the firewalls on both sides",
   TLS_FAILED: "the partner's certificate must be valid for the host and sent with its whole chain",
   CONNECTION_LOST: "the partner must find out why its server or proxy closes the connection",
-  RESPONSE_MALFORMED: "the partner must check what answers at this address; it is not an HTTP server",
+  RESPONSE_MALFORMED: "the partner must check what answers at this URL; it is not an HTTP server",
   RESPONSE_INCOMPLETE:
     "the partner must find out why its server or proxy closes the connection in the middle of a response",
   REDIRECT: "set the URL that it redirects to: tvs partners webhook set PARTNER URL",

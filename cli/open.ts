@@ -230,7 +230,7 @@ function settingsOf(
   const isTold = isIssuerTold(stored);
   if (config.issuer === undefined && !isTold && defaultIssuer === null) {
     const message =
-      "a service that others reach must be told its public address, the issuer of every envelope: " +
+      "a service that others reach must be told its public URL, the issuer of every envelope: " +
       "--issuer https://verify.example.gov (TVS_ISSUER)";
     throw new TvsError("CONFIG_INVALID", message);
   }

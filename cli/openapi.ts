@@ -13,7 +13,7 @@ export const openapiCommand = command({
     issuer: {
       type: "string",
       valueHint: "URL",
-      description: "The service's public address (default: what the database remembers)",
+      description: "The service's public URL (default: what the database remembers)",
     },
   },
   async run({ args }) {

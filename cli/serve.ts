@@ -21,7 +21,7 @@ const serveArgs = {
     type: "string",
     valueHint: "URL",
     description:
-      "The service's public address, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
+      "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
   },
   "access-log": {
     type: "boolean",

@@ -141,7 +141,7 @@ async function put(path: string, content: string, mode: number): Promise<Written
 
 function nextCommands({ user, executable }: UnitOptions): string[] {
   return [
-    `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public address, before the first start`,
+    `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public URL, before the first start`,
     "sudo systemd-sysusers",
     `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
     `sudo chmod 640 /etc/tvs/${user}.env`,
@@ -241,7 +241,7 @@ function environmentFile({ user, dataDir }: UnitOptions): string {
 TVS_DATA=${dataDir}
 TVS_HOST=127.0.0.1
 TVS_PORT=8080
-# The public address, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
+# The public URL, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
 # a loopback address the service does not start without it.
 #TVS_ISSUER=https://verify.example.gov
 # The reverse proxy in front, whose X-Forwarded-For is trusted.

@@ -73,8 +73,8 @@ const flag = v.union(
 const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
 const issuer = v.pipe(
   text,
-  v.check(isHttpAddress, "must be an http or https address without user, query or fragment"),
-  v.check((address) => !isWildcard(address), "must be the address at which others reach the service"),
+  v.check(isHttpAddress, "must be an http or https URL without user, query or fragment"),
+  v.check((address) => !isWildcard(address), "must be the URL at which others reach the service"),
 );
 const list = v.pipe(
   v.union([v.string(), v.array(v.string())]),

@@ -51,8 +51,8 @@ function checkRegister(isEmpty: boolean): Check {
 }
 
 const flaws = {
-  wildcard: "not an address that anybody can reach",
-  loopback: "an address of this machine only",
+  wildcard: "not a URL that anybody can reach",
+  loopback: "a URL of this machine only",
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
@@ -83,7 +83,7 @@ function checkHeld(stored: ReadonlyMap<string, string>): Check {
 function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   const name = "private-webhooks";
   if (stored.get("allow_private_webhooks") !== "true")
-    return ok(name, "webhooks go to public addresses only");
+    return ok(name, "webhooks go to public IP addresses only");
   return warn(
     name,
     "webhooks may go to private addresses and over http",
@@ -149,7 +149,7 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
     return warn(
       name,
       `${world} is trusted as a proxy`,
-      "anybody could claim any address: trust only the proxy (--trusted-proxy 10.0.0.5/32)",
+      "anybody could claim any IP address: trust only the proxy (--trusted-proxy 10.0.0.5/32)",
     );
   }
   if (!isLocal && trustedProxies.length === 0 && tls === undefined) {
@@ -237,7 +237,7 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
     [...hosts.keys()].map(async (host) => [host, await resolves(host)] as const),
   );
   const lost = found.filter(([, isFound]) => !isFound).flatMap(([host]) => hosts.get(host) ?? []);
-  if (lost.length === 0) return ok(name, `every host name has an address (${hosts.size})`);
+  if (lost.length === 0) return ok(name, `every host name has an IP address (${hosts.size})`);
   const shown = lost
     .slice(0, namesInOneLine)
     .map(({ partnerId, url }) => `${new URL(url).hostname} of ${partnerId}`);
@@ -246,7 +246,7 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
     lost.length === endpoints.length
       ? "check this machine's resolver (/etc/resolv.conf) first"
       : "ask the partner for a URL that works: tvs partners webhook set PARTNER URL";
-  return warn(name, `no address for ${shown.join(", ")}${more}`, advice);
+  return warn(name, `no IP address for ${shown.join(", ")}${more}`, advice);
 }
 
 async function resolves(host: string): Promise<boolean> {

@@ -122,7 +122,7 @@ export async function resolveProfile(flags: VerifyFlags, env: Environment): Prom
     throw usage(
       "--anchor is a key id of 43 characters, as the service's health document shows it (activeKid)",
     );
-  if (!issuer) throw usage("the issuer is not known: give --issuer URL, the service's issuer address");
+  if (!issuer) throw usage("the issuer is not known: give --issuer URL, the public URL of the service");
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
   return { jwks, keyHistory, anchor, issuer, audience };
 }

@@ -169,7 +169,7 @@ async function resolveHost(host: string, options: ResolveOptions): Promise<strin
   // A thing that is no address would be looked up again by the connection, past this guard.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size) {
-    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to addresses`);
+    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
   }
   // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
@@ -201,6 +201,6 @@ function invalid(reason: string): EndpointRefused {
 }
 
 function refusedAddress(what: string, range: string): EndpointRefused {
-  const message = `webhook address ${what} is not public (${range}); use a public address, or --allow-private-webhooks in a sandbox`;
+  const message = `webhook address ${what} is not public (${range}); use a public one, or --allow-private-webhooks in a sandbox`;
   return new EndpointRefused("ADDRESS_REFUSED", message);
 }

@@ -4,7 +4,7 @@
 export const deliveryErrors = {
   ENDPOINT_INVALID: "The endpoint's URL cannot be used; set it again.",
   HOST_UNRESOLVED: "The endpoint's host name did not resolve.",
-  ADDRESS_REFUSED: "The endpoint's address is not a public one.",
+  ADDRESS_REFUSED: "The endpoint's IP address is not a public one.",
   CONNECT_FAILED: "No connection could be made to the endpoint.",
   TLS_FAILED: "The endpoint's certificate or TLS handshake was refused.",
   CONNECTION_LOST: "The connection ended before there was an answer.",

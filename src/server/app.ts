@@ -37,7 +37,7 @@ export function createApp(service: Service, options: AppOptions): App {
   const pages = createPages(dependencies, options);
   const hono = new Hono<AppEnv>();
   hono.onError(problemResponse);
-  hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "there is nothing at this address"), c));
+  hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "page not found"), c));
   hono.use(async (c, next) => {
     const trace = beginTrace(c.req.method, patternOf(c));
     c.set("trace", trace);

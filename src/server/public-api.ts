@@ -32,7 +32,7 @@ function tooMany(decision: AddressDecision, what: string): Reply {
     "Retry-After": String(retryAfterSeconds),
   };
   setRateLimitHeaders(headers, decision);
-  const message = `too many ${what} from this address; try again later`;
+  const message = `too many ${what} from this IP address; try again later`;
   return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 

@@ -27,7 +27,7 @@ const ninSchema = v.pipe(
   v.regex(ninPattern, "must be 11 digits"),
   v.metadata({
     description:
-      "National identification number: exactly 11 digits. It travels in a body only, never in an address.",
+      "National identification number: exactly 11 digits. It travels in a body only, never in a URL.",
     examples: [examples.nin],
   }),
 );

@@ -74,7 +74,7 @@ export const routes: readonly Route[] = [
       tag: "public",
       summary: "Is this teacher licensed?",
       description:
-        "Anyone may ask. Limited per source address, an IPv6 address by its /64; lookups by NIN, e-mail or phone have a " +
+        "Anyone may ask. Limited per source IP address, an IPv6 address by its /64; lookups by NIN, e-mail or phone have a " +
         "third of the limit. The answer may be cached for up to 24 hours together with its " +
         "`verifiedAt`. Readable by scripts of any site (CORS).",
       parameters: ["searchTerm"],
@@ -139,7 +139,7 @@ export const routes: readonly Route[] = [
       id: "lookUpByNin",
       tag: "verification",
       summary: "Look a teacher up by national identification number",
-      description: "Scope `lookup_by_nin`. A POST, so that the number never stands in an address or a log.",
+      description: "Scope `lookup_by_nin`. A POST, so that the number never stands in a URL or a log.",
       body: "NinLookupRequest",
       responses: { ...partnerResponses, 200: "Envelope", 413: "TooLarge" },
     },

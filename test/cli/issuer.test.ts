@@ -42,7 +42,7 @@ describe.concurrent("a live service that others reach", () => {
       const dataDir = join(folder, "data");
       const { code, stdout, stderr } = await runTvs(open, { dataDir });
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toStartWith("tvs: a service that others reach must be told its public address");
+      expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
       expect(existsSync(dataDir)).toBe(false);
     }));
 
@@ -113,8 +113,8 @@ describe.concurrent("a live service on loopback", () => {
 
 describe.concurrent("doctor", () => {
   test.each([
-    ["http://0.0.0.0:8090", "is not an address that anybody can reach"],
-    ["https://localhost", "is an address of this machine only"],
+    ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
+    ["https://localhost", "is a URL of this machine only"],
     ["http://verify.example.gov", "is http"],
   ])("warns of the issuer %s", (issuer, found) => {
     const stored = new Map([

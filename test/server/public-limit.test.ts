@@ -53,7 +53,7 @@ describe("lookups by NIN, e-mail or phone", () => {
     expect(refused.status).toBe(429);
     expect(await refused.json()).toEqual({
       statusCode: 429,
-      message: "too many lookups by NIN, e-mail or phone from this address; try again later",
+      message: "too many lookups by NIN, e-mail or phone from this IP address; try again later",
       retryAfterSeconds: 60,
     });
     expect(refused.headers.get("X-RateLimit-Limit")).toBe("1");

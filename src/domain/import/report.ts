@@ -43,7 +43,7 @@ const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
   EMAIL_INVALID: "the e-mail address cannot be read; the teacher has none on file now",
   PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
-  PHOTO_URL_INVALID: "a photo needs an https address without personal data; the teacher has none on file now",
+  PHOTO_URL_INVALID: "a photo needs an https URL without personal data; the teacher has none on file now",
   LICENSE_WITHOUT_EXPIRY: "a licence without an expiry date does not count as one",
   REVOCATION_CLEARED: "an empty cell has taken back a revocation",
   REVOCATION_KEPT:

@@ -49,7 +49,7 @@ export function toListenError(error: unknown, at: { host: string; port: number }
 
 /** The host has no address, or none of this machine. */
 export function hostUnavailable(at: { host: string; port: number }, cause?: unknown): ListenError {
-  const text = `${formatAddress(at)} is no address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
+  const text = `${formatAddress(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
   return new ListenError("HOST_UNAVAILABLE", text, cause);
 }
 

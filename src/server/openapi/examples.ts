@@ -184,12 +184,12 @@ export const errors = {
   },
   addressSpent: {
     statusCode: 429,
-    message: "too many lookups from this address; try again later",
+    message: "too many lookups from this IP address; try again later",
     retryAfterSeconds: 23,
   },
   personalSpent: {
     statusCode: 429,
-    message: "too many lookups by NIN, e-mail or phone from this address; try again later",
+    message: "too many lookups by NIN, e-mail or phone from this IP address; try again later",
     retryAfterSeconds: 23,
   },
 } as const;

@@ -34,7 +34,7 @@ export const signedEnvelopeSchema = documented(
   v.object({
     verificationId: text("Id of this verification: the claim `sub`."),
     verifiedAt: time("When it was answered: the claim `iat`, in whole seconds."),
-    issuer: text("The service's issuer address: the claim `iss`."),
+    issuer: text("The service's issuer URL: the claim `iss`."),
     audience: text("The caller's partner id: the claim `aud`."),
     result: part(
       eligibilityResultSchema,
@@ -155,7 +155,7 @@ export const healthSchema = documented(
   v.object({
     status: v.pipe(v.picklist(["ok", "unavailable"]), v.description("`unavailable` comes with status 503.")),
     service: text("Name of the service."),
-    issuer: text("The service's issuer address."),
+    issuer: text("The service's issuer URL."),
     activeKid: text("Key id of the key that signs now."),
   }),
   "Whether database and signer answer.",

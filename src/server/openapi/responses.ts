@@ -21,7 +21,7 @@ export const headers = {
   },
   "X-Signature-Kid": { description: "The envelope's `signatureKid`.", schema: text(examples.kid) },
   "X-RateLimit-Limit": {
-    description: "The quota per minute: the partner's, or that of a source address at the public lookup.",
+    description: "The quota per minute: the partner's, or that of a source IP address at the public lookup.",
     schema: integer(0, 600),
   },
   "X-RateLimit-Remaining": {
@@ -42,7 +42,7 @@ export const headers = {
     description: "Version of the document, for `If-None-Match`.",
     schema: text('"gvIYSZwWV5TBkV2dJb5C1uGm2lI"'),
   },
-  Allow: { description: "The methods that this address has.", schema: text("GET, HEAD") },
+  Allow: { description: "The methods that this path has.", schema: text("GET, HEAD") },
   "Cache-Control": {
     description: "How long the answer may be kept, and by whom.",
     schema: text("no-store", "public, max-age=300, must-revalidate"),
@@ -131,9 +131,9 @@ export const namedExamples = {
   HealthUnavailable: { summary: "Not working", value: examples.unavailable },
   MinuteSpent: { summary: "The partner's minute is spent", value: examples.errors.minuteSpent },
   DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
-  AddressSpent: { summary: "The address's minute is spent", value: examples.errors.addressSpent },
+  AddressSpent: { summary: "The IP address's minute is spent", value: examples.errors.addressSpent },
   PersonalSpent: {
-    summary: "The address's lookups by NIN, e-mail or phone are spent",
+    summary: "The IP address's lookups by NIN, e-mail or phone are spent",
     value: examples.errors.personalSpent,
   },
   NoCredential: { summary: "No credential", value: unauthorized("none") },
@@ -247,13 +247,13 @@ export const responses = {
   }),
   NotFound: failure({
     statusCode: 404,
-    description: "There is nothing at this address. A teacher who is not found is never a 404.",
-    message: "there is nothing at this address",
+    description: "No page or call has this path. A teacher who is not found is never a 404.",
+    message: "page not found",
     headers: [],
   }),
   MethodNotAllowed: failure({
     statusCode: 405,
-    description: "The address has other methods.",
+    description: "The path has other methods.",
     message: "DELETE is not allowed here",
     headers: ["Allow"],
   }),

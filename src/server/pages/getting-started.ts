@@ -107,7 +107,7 @@ proof. Send a new <code>Idempotency-Key</code> with each new question and the sa
 first answer again and costs no day quota.</p>
 <h3>The other lookups, and a batch</h3>
 ${run(steps.otherCalls)}
-<p>A lookup is judged by the purpose <code>GENERAL_PUBLIC_VERIFICATION</code>. A NIN goes in the body, never in an address. A batch
+<p>A lookup is judged by the purpose <code>GENERAL_PUBLIC_VERIFICATION</code>. A NIN goes in the body, never in a URL. A batch
 has up to 100 items, and an answer for each or none at all. Instead of <code>Authorization: Bearer</code> you can send the
 header <code>x-agency-api-key</code>, or use a client certificate that the operator has registered.</p>
 <p><code>"eligible":false</code> says why in <code>reasons</code>. The codes are stable and never change their meaning:

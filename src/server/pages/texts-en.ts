@@ -127,7 +127,7 @@ export const english = {
     linkBefore: "The link to this lookup",
     linkAfter: "asks the register again each time it is opened.",
     noLink:
-      "There is no link to this lookup, because it could carry a personal number or address. Share the print-out instead.",
+      "There is no link to this lookup, because it could carry a personal number or e-mail address. Share the print-out instead.",
     onPaper: (address: string) => `Asked at ${address}. Check again there before you rely on this print-out.`,
 
     tooMany: "Too many lookups: please wait",

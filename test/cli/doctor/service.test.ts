@@ -72,7 +72,7 @@ describe("the receivers' names", () => {
       await checkReceivers([numbered, { partnerId: "b", url: "https://[2001:db8::1]:9/" }]),
     ).toMatchObject({
       result: "ok",
-      found: "every host name has an address (2)",
+      found: "every host name has an IP address (2)",
     });
   });
 
@@ -80,7 +80,7 @@ describe("the receivers' names", () => {
     // A reserved name, which no resolver may answer (RFC 6761).
     const lost = { partnerId: "agency", url: "https://receiver.invalid/hook" };
     const check = await checkReceivers([lost, { partnerId: "b", url: "https://127.0.0.1/" }]);
-    expect(check).toMatchObject({ result: "warn", found: "no address for receiver.invalid of agency" });
+    expect(check).toMatchObject({ result: "warn", found: "no IP address for receiver.invalid of agency" });
     expect(check.advice).toContain("tvs partners webhook set");
   });
 });

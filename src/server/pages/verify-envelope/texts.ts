@@ -38,7 +38,7 @@ const english = {
     paste: "Or paste the envelope or the signature",
     issuer: "Signed by (issuer)",
     issuerHint:
-      "The address of the service that must have signed. Empty: any issuer is accepted, and shown to you.",
+      "The URL of the service that must have signed. Empty: any issuer is accepted, and shown to you.",
     audience: "Signed for (partner id)",
     audienceHint:
       "Your partner id. Empty: it is not compared, so an answer that was given to somebody else passes too; for whom it was signed is shown to you.",
