@@ -12,7 +12,7 @@ import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
-import { defaultPolicy, parsePolicy } from "../src/domain/policy.ts";
+import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { TeacherStore } from "../src/domain/teacher-store.ts";
@@ -244,7 +244,7 @@ function settingsOf(
 }
 
 /** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
-export function readPolicyFile(file: string) {
+export function readPolicyFile(file: string): Policy {
   return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }
 

@@ -15,12 +15,12 @@ import {
 
 /** What a signing thread is started with. */
 export type SigningWorkerData = { readonly memory: SharedArrayBuffer; readonly library: string };
-/** Its first message: that it can sign, and how fast, or why it cannot. */
+/** The first message of a signing thread: that it can sign, and how fast, or why it cannot. */
 export type SigningWorkerGreeting =
   | { readonly version: string; readonly signatureMs: number }
   | { readonly failure: string };
 
-/** Enough that the scheduler lets the event loop in, and far from the background. */
+/** The niceness of signing threads: enough that the scheduler lets the event loop in, and far from the background. */
 const niceness = 5;
 /** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
 const bulkEvery = 4;
@@ -132,7 +132,12 @@ function work(shared: SharedQueue, libcrypto: Libcrypto, signal: () => void): vo
 }
 
 /** The operations that a slot can ask for. */
-function createActs(shared: SharedQueue, libcrypto: Libcrypto) {
+type Acts = {
+  run(slot: number): void;
+  freeAll(): void;
+};
+
+function createActs(shared: SharedQueue, libcrypto: Libcrypto): Acts {
   const keys = new Map<number, LoadedKey>();
   // The addresses of the slots are worked out once; the arrays are kept, as their addresses must stay good.
   const slots = Array.from({ length: slotCount }, (_, slot) => {
@@ -180,10 +185,10 @@ function createActs(shared: SharedQueue, libcrypto: Libcrypto) {
   }
 
   return {
-    run(slot: number): void {
+    run(slot) {
       shared.status[slot] = act(slot);
     },
-    freeAll(): void {
+    freeAll() {
       for (const key of keys.values()) key.free();
       keys.clear();
     },

@@ -79,12 +79,25 @@ const answeredCalls: ActKind<AnsweredCall, boolean> = {
 };
 
 /** Reads of the evidence log, by its index where it has one. */
-function createReader(driver: Driver) {
+type EvidenceReader = {
+  /** @param where the rest of the statement, from its condition on */
+  select(where: string, args: readonly Value[]): Promise<Attestation[]>;
+  selectAll(key: SoughtBy): Promise<Attestation[]>;
+  /** Figures of the attestations that a key finds, segment by segment. */
+  figures(
+    wanted: string,
+    key: SoughtBy,
+    narrowing?: { and?: string; args?: readonly Value[] },
+  ): AsyncGenerator<Row[]>;
+  /** Some of one partner's, newest first, and none from before `from` (seconds). */
+  newestOf(partnerId: string, from: number, limit: number): Promise<Attestation[]>;
+};
+
+function createEvidenceReader(driver: Driver): EvidenceReader {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
 
-  /** Figures of the attestations that a key finds, segment by segment. */
   async function* figures(
     wanted: string,
     key: SoughtBy,
@@ -103,7 +116,6 @@ function createReader(driver: Driver) {
     return found;
   }
 
-  /** Some of one partner's, newest first, and none from before `from` (seconds). */
   async function newestOf(partnerId: string, from: number, limit: number): Promise<Attestation[]> {
     const [oldest] = await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [from - disorderSeconds]);
     const after = oldest === undefined ? 0 : integer(oldest, "id");
@@ -125,7 +137,7 @@ function createReader(driver: Driver) {
 
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
-  const { select, selectAll, figures, newestOf } = createReader(driver);
+  const { select, selectAll, figures, newestOf } = createEvidenceReader(driver);
 
   return {
     record: (call) => commit.inBatch(answeredCalls, call),

@@ -32,7 +32,7 @@ const closeMs = 2_000;
  * @param end ends the thread
  */
 export function createCallLog({ write, end }: { write: WriteCalls; end(): Promise<unknown> }): CallLog {
-  const queue = createQueue(write);
+  const queue = createCallQueue(write);
   let underWay: Promise<void> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosing = false;
@@ -91,7 +91,19 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
 }
 
 /** Calls that wait to be written, and the count of what became of the others. */
-function createQueue(write: WriteCalls) {
+type CallQueue = {
+  length(): number;
+  /** Whether old calls are left to be deleted. */
+  isMoreToDelete(): boolean;
+  figures(): ReturnType<CallLog["figures"]>;
+  add(call: Call): void;
+  /** Hands the next batch over; it may be an empty one. */
+  send(last?: Pick<CallBatch, "close">): Promise<void>;
+  /** Drops what still waits, and says so. */
+  giveUp(): void;
+};
+
+function createCallQueue(write: WriteCalls): CallQueue {
   let waiting: CallRow[] = [];
   const counts = { written: 0, dropped: 0 };
   /** Dropped calls that the file does not know of. */
@@ -106,15 +118,13 @@ function createQueue(write: WriteCalls) {
 
   return {
     length: () => waiting.length,
-    /** Whether old calls are left to be deleted. */
     isMoreToDelete: () => isMore,
     figures: () => ({ ...counts, failure: reporter.failure() }),
-    add(call: Call): void {
+    add(call) {
       if (waiting.length >= maxWaiting) drop(1);
       else waiting.push(callRow(call));
     },
-    /** Hands the next batch over; it may be an empty one. */
-    async send(last: Pick<CallBatch, "close"> = {}): Promise<void> {
+    async send(last = {}) {
       const rows = waiting.slice(0, batchRows);
       waiting = waiting.slice(batchRows);
       const dropped = unwritten;
@@ -126,8 +136,7 @@ function createQueue(write: WriteCalls) {
       reporter.tell(failure, counts.dropped);
       isMore = more;
     },
-    /** Drops what still waits, and says so. */
-    giveUp(): void {
+    giveUp() {
       drop(waiting.length);
       reporter.tellLast(counts.dropped);
     },
@@ -135,7 +144,15 @@ function createQueue(write: WriteCalls) {
 }
 
 /** What the service's log is told: a failure once, that it is over once, and a loss once a minute at most. */
-function createReporter() {
+type Reporter = {
+  tell(failure: string | null, dropped: number): void;
+  /** What was told last; null when all is well. */
+  failure(): string | null;
+  /** Tells of a loss whenever the last one was told. */
+  tellLast(dropped: number): void;
+};
+
+function createReporter(): Reporter {
   let failure: string | null = null;
   let told = { dropped: 0, at: 0 };
 
@@ -153,7 +170,7 @@ function createReporter() {
   return {
     tell,
     failure: () => failure,
-    tellLast(dropped: number): void {
+    tellLast(dropped) {
       told.at = 0;
       tell(failure, dropped);
     },

@@ -31,7 +31,7 @@ const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 const lockRetryMs = 1;
 const maxPrepared = 500;
-/** Characters of JSON. */
+/** Characters of JSON that are parsed before the write lock is taken. */
 const maxParsedAhead = 64 * 1024;
 /** Rows in one statement of bound values: more of them are no quicker. */
 export const blockRows = 10;
@@ -75,7 +75,15 @@ export async function openConnection(
 }
 
 /** Statements that were prepared before, by their text: the only place from which the native driver is called. */
-function createStatements(db: Libsql.Database) {
+type PreparedStatements = {
+  run(sql: string, args: readonly Value[]): Row[];
+  /** As bound values, a block of rows at a time: to take JSON apart costs SQLite three times as much. */
+  insertRows(target: RowsTarget, rows: readonly Value[][]): Row[];
+  /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
+  release(): void;
+};
+
+function createStatements(db: Libsql.Database): PreparedStatements {
   const prepared = new Map<string, Prepared>();
 
   function prepare(sql: string, valueCount: number): Prepared {
@@ -110,15 +118,13 @@ function createStatements(db: Libsql.Database) {
 
   return {
     run,
-    /** As bound values, a block of rows at a time: to take JSON apart costs SQLite three times as much. */
-    insertRows(target: RowsTarget, rows: readonly Value[][]): Row[] {
+    insertRows(target, rows) {
       const whole = rows.length - (rows.length % blockRows);
       const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
       for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
       for (const row of rows.slice(whole)) insert(one, row);
       return [];
     },
-    /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
     release: () => prepared.clear(),
   };
 }

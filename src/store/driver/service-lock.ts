@@ -117,10 +117,22 @@ type Held = { readonly holder: string; readonly expiresAt: number };
 const nobody: Held = { holder: "", expiresAt: 0 };
 
 /** The one row of the table, as one process reads and writes it. */
-function createLockRow({ batch, query }: Access, { holder, lockMs }: { holder: string; lockMs: number }) {
+type LockRow = {
+  /** Writes or renews it for this process. @returns false when it is somebody else's and not `takenFrom` */
+  put(takenFrom: Held): Promise<boolean>;
+  /** As a batch, which no replica of the server answers from an earlier state. */
+  read(): Promise<Held | null>;
+  /** Who holds it, if its time is not over. */
+  holder(): Promise<string | null>;
+  remove(): Promise<void>;
+};
+
+function createLockRow(
+  { batch, query }: Access,
+  { holder, lockMs }: { holder: string; lockMs: number },
+): LockRow {
   return {
-    /** Writes or renews it for this process. @returns false when it is somebody else's and not `takenFrom` */
-    async put(takenFrom: Held): Promise<boolean> {
+    async put(takenFrom) {
       const sql = `INSERT INTO service_claim (id, holder, expires_at) VALUES (1, ?, ${databaseNow} + ?)
         ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
         WHERE holder = excluded.holder OR (holder = ? AND expires_at = ?) RETURNING holder`;
@@ -128,21 +140,19 @@ function createLockRow({ batch, query }: Access, { holder, lockMs }: { holder: s
       const [rows] = await batch([{ sql, args }]);
       return rows?.length === 1;
     },
-    /** As a batch, which no replica of the server answers from an earlier state. */
-    async read(): Promise<Held | null> {
+    async read() {
       const sql = "SELECT holder, expires_at FROM service_claim WHERE id = 1";
       const [row] = (await batch([{ sql, args: [] }]))[0] ?? [];
       return row === undefined
         ? null
         : { holder: text(row, "holder"), expiresAt: integer(row, "expires_at") };
     },
-    /** Who holds it, if its time is not over. */
-    async holder(): Promise<string | null> {
+    async holder() {
       const sql = `SELECT holder FROM service_claim WHERE id = 1 AND expires_at >= ${databaseNow}`;
       const [row] = await query(sql);
       return row === undefined ? null : text(row, "holder");
     },
-    async remove(): Promise<void> {
+    async remove() {
       await batch([{ sql: "DELETE FROM service_claim WHERE holder = ?", args: [holder] }]);
     },
   };
