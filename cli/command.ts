@@ -127,7 +127,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   }
 }
 
-/** All values of an option that may be given several times. */
+/** Every value of an option that may be given several times. */
 export function everyValue(rawArgs: string[], name: string): string[] | undefined {
   const { values } = parseArgs({
     args: rawArgs,

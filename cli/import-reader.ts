@@ -18,7 +18,10 @@ export type ImportReaderData = {
   readonly blindIndexKey: Uint8Array;
 };
 
-/** Rows travel as one JSON text: to copy a message of many objects costs more than to write and read it. */
+/**
+ * A message of the reading thread. Rows travel as one JSON text: to copy a message of many objects costs more than
+ * to write and read it.
+ */
 type Message =
   | { readonly piece: Omit<FilePiece, "rows">; readonly rows: string }
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };

@@ -58,7 +58,10 @@ export type OpenService = {
 /** How often a running service looks whether a command has changed something. */
 const refreshMs = 200;
 const pruneMs = 60_000;
-/** By then a service of any size is listening; until the choice is made, WebCrypto signs. */
+/**
+ * When the signing engine is chosen: by then a service of any size is listening; until the choice is made, WebCrypto
+ * signs.
+ */
 const chooseAfterMs = 100;
 const pruneRows = 500;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */

@@ -20,7 +20,7 @@ import { exitCodes, print, table } from "./terminal/output.ts";
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
-/** All results are in memory until they are printed. */
+/** Rows of a list at most: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
 
 export const rosterCommand = command({

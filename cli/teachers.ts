@@ -145,7 +145,10 @@ async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
 
 type ToldValid = { partnerId: string; times: number; lastAt: string }[];
 
-/** Asked after the change, so that an answer which left just before it is not missed. */
+/**
+ * The partners who were told VALID. Asked after the change, so that an answer which left just before it is not
+ * missed.
+ */
 async function toldValid(
   { stores: { attestations }, clock }: Operator,
   teacherId: number,

@@ -10,7 +10,9 @@ export type PdfReader = Pick<typeof PdfLibrary, "getDocument" | "OPS" | "ImageKi
 
 /** A certificate has two or three pages. */
 const maxPages = 20;
-/** Each of its codes, 99 at most, may be a picture; so may each page, when it was scanned. */
+/**
+ * Pictures of a PDF at most: each of its codes, 99 of them, may be a picture; so may each page, when it was scanned.
+ */
 const maxPictures = 120;
 const maxPixels = 120_000_000;
 

@@ -24,7 +24,7 @@ type Settle = (error: DeliveryError | null, from?: IncomingMessage) => void;
 
 /** A server sends one or two interim responses (1xx); an endless row of them is no response. */
 const maxInterimResponses = 16;
-/** More than any schedule waits; keeps an absurd number out of arithmetic and storage. */
+/** The longest `Retry-After`, more than any schedule waits; keeps an absurd number out of arithmetic and storage. */
 const maxRetryAfterSeconds = 366 * 24 * 3600;
 
 /**

@@ -35,7 +35,7 @@ export type Attestation = {
   readonly jws: string;
 };
 
-/** All that one answered call leaves behind, committed together before the answer leaves. */
+/** An answered call: all that it leaves behind, committed together before the answer leaves. */
 export type AnsweredCall = {
   readonly kid: string;
   readonly attestations: readonly Attestation[];

@@ -1,7 +1,10 @@
 /** The word that was probably meant, for messages about a word that is none. */
 import { distance } from "fastest-levenshtein";
 
-/** Longer words are not typed by hand, and comparing them all would cost for nothing. */
+/**
+ * Characters of a word that is compared, at most: longer ones are not typed by hand, and comparing them all would
+ * cost for nothing.
+ */
 const maxLength = 64;
 
 /**

@@ -6,7 +6,10 @@ import { equalBytes, type Secrets } from "./secrets.ts";
 /** The bytes of an answer and the headers that belong to them. */
 export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
-/** Both hashes are keyed: a caller's key and body may hold personal data that is quickly guessed. */
+/**
+ * The record of an answer, by its key. Both hashes are keyed: a caller's key and body may hold personal data that is
+ * quickly guessed.
+ */
 export type IdempotencyRecord = StoredAnswer & {
   readonly id: Uint8Array;
   readonly fingerprint: Uint8Array;
@@ -105,7 +108,7 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Far deeper than any request of the contract. */
+/** The nesting of a body at most: far deeper than any request of the contract. */
 const maxDepth = 64;
 
 /**

@@ -10,7 +10,10 @@ const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e
 /** An id of software: a tenth of them hold eleven digits in a row or in groups, and say nothing of anybody. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
-/** Bounded: without that, a long text would keep the expression busy for the square of its length. */
+/**
+ * An e-mail address, bounded in length: without that, a long text would keep the expression busy for the square of
+ * its length.
+ */
 const email = /(?:[^\s"@＠﹫]{1,64}|"[^"@＠﹫]{1,64}")[@＠﹫][^\s"@＠﹫]{1,255}/gu;
 const number = new RegExp(`${uuid}|[+＋]?\\p{Ps}?${digit}(?:(?:${joint})?${digit})*`, "giu");
 const groups = new RegExp(`${digit}+`, "gu");

@@ -5,7 +5,7 @@ import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 /** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
 
-/** Far above any e-mail address or registration number; a longer term names nobody. */
+/** Characters of a term at most: far above any e-mail address or registration number; a longer one names nobody. */
 export const maxTermLength = 320;
 
 /**

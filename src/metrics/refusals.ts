@@ -104,7 +104,7 @@ function forget(counts: Counts, minute: number): void {
   counts.minute = Math.max(counts.minute, minute);
 }
 
-/** Without the statuses that were not met. */
+/** The counts by status, without the statuses that were not met. */
 function byStatus(
   statuses: ReadonlyMap<number, Counts>,
   count: (counts: Counts) => number,

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 
 /**
- * The part of OpenSSL 3 that signing and verifying need, over whichever foreign function interface this runtime has. `Address`
- * is what that interface takes for a pointer: a number on Bun, an object on Deno.
+ * The part of OpenSSL 3 that signing and verifying need, over whichever foreign function interface this runtime has.
+ * `Address` is what that interface takes for a pointer: a number on Bun, an object on Deno.
  */
 export type Library<Address> = {
   readonly symbols: {
@@ -85,7 +85,7 @@ const folders = [
 ];
 const pkcs1Padding = 1;
 const digestBytes = 32;
-/** Of RSA keys of 16384 bits, the longest that OpenSSL verifies with. */
+/** Length of a signature by an RSA key of 16384 bits, the longest that OpenSSL verifies with. */
 const maxSignatureBytes = 2048;
 const usualInputBytes = 16 * 1024;
 

@@ -23,7 +23,7 @@ type PoolOptions = {
   takeOver(jobs: readonly Job[]): void;
 };
 
-/** Beyond this many threads the rest of the service is the limit. */
+/** Threads at most: beyond it the rest of the service is the limit. */
 const threadsAtMost = 16;
 const deathsAtMost = 3;
 const deathsWithinMs = 60_000;

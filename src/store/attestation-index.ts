@@ -23,7 +23,10 @@ export type SoughtBy =
 /** Attestations of one step: a millisecond or so, which a call that waits for the disk does not notice. */
 const verifiedRows = 512;
 
-/** Both statements see the same rows, because nobody else writes between them. */
+/**
+ * Notes who verified whom, and how far that is noted. Both statements see the same rows, because nobody else writes
+ * between them.
+ */
 const insertVerified = `INSERT INTO verified_teachers (partner_id, block, mask)
   SELECT partner_id, teacher_id / 62, sum(DISTINCT 1 << (teacher_id % 62)) FROM attestations
   WHERE id > (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
@@ -43,7 +46,9 @@ const maxId = Number.MAX_SAFE_INTEGER;
 const nextSegment = `SELECT done.id + 1 AS first_id,
     (SELECT id FROM attestations WHERE id > done.id ORDER BY id LIMIT 1 OFFSET ?1) AS last_id
   FROM (SELECT coalesce((SELECT max(last_id) FROM attestation_stretches), 0) AS id) AS done`;
-/** Everything that one part of a segment speaks of, as one text: a row of its own for each costs ten times as much. */
+/**
+ * Everything that one part of a segment speaks of, as one text: a row of its own for each costs ten times as much.
+ */
 const keysOfPart = `SELECT (SELECT max(id) FROM part) AS last_id, json_array(
     (SELECT json_group_array(DISTINCT teacher_id) FROM part), (SELECT json_group_array(DISTINCT hex(nin_index)) FROM part),
     (SELECT json_group_array(DISTINCT partner_id) FROM part)) AS keys
@@ -51,7 +56,9 @@ const keysOfPart = `SELECT (SELECT max(id) FROM part) AS last_id, json_array(
 const partOf = `WITH part AS MATERIALIZED (
   SELECT id, teacher_id, nin_index, partner_id FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3)`;
 
-/** Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet. */
+/**
+ * Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet.
+ */
 const prune = `DELETE FROM attestations WHERE issued_at < ?1 AND id IN (
     SELECT id FROM attestations WHERE id < (SELECT max(id) FROM attestations)
       AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1) ORDER BY id LIMIT ?2)`;

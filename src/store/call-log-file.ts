@@ -56,7 +56,7 @@ const schema = `CREATE TABLE IF NOT EXISTS calls (
 const callsTarget: RowsTarget = { table: "calls", columns, bytes: ["request_id"] };
 const insertDropped = `INSERT INTO dropped_calls (minute, calls) VALUES (?1, ?2)
   ON CONFLICT (minute) DO UPDATE SET calls = calls + excluded.calls`;
-/** The oldest ones, at most so many, and none that arrived at a time or later. */
+/** Deletes the oldest calls, at most so many, and none that arrived at a time or later. */
 const deleteCalls = `DELETE FROM calls WHERE request_id <
   min(unhex(?1), coalesce((SELECT request_id FROM calls ORDER BY request_id LIMIT 1 OFFSET ?2), unhex(?1)))`;
 const deleteDropped = "DELETE FROM dropped_calls WHERE minute < ?1";
@@ -68,7 +68,7 @@ const pruneRows = 2_000;
 const pruneSteps = 4;
 /** Free pages that are given back at a time; a few are kept, because the next calls want them. */
 const vacuumPages = 256;
-/** The service's drain waits for a commit that is under way. */
+/** How long a lock is waited for: the service's drain waits for a commit that is under way. */
 const lockWaitMs = 500;
 
 export function callRow(call: Call): CallRow {

@@ -20,7 +20,7 @@ const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_
 const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblob(2))), 2) || '-'
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
-/** Noted by the maintenance of the log, or too new for it to have come by. */
+/** Whether a partner has verified the teacher: noted by the maintenance of the log, or too new for that. */
 const hasVerified = `EXISTS (SELECT 1 FROM verified_teachers WHERE partner_id = endpoint.partner_id
     AND block = teacher_id / 62 AND (mask >> (teacher_id % 62)) & 1)
   OR EXISTS (SELECT 1 FROM attestations WHERE id > (SELECT verified_through FROM attestation_upkeep WHERE id = 1)

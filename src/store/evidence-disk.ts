@@ -12,11 +12,14 @@ export type EvidenceDisk = {
   isRefusing(): boolean;
 };
 
-/** It changes nothing, and yet a database that cannot be written refuses it. */
+/** A probe: it changes nothing, and yet a database that cannot be written refuses it. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
 /** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry 256 answers. */
 const roomBytes = 512 * 1024;
-/** No record has an id so short, and it is old enough to be pruned should the process end before it is taken back. */
+/**
+ * A record that only takes room. No other has an id so short, and it is old enough to be pruned should the process
+ * end before it is taken back.
+ */
 const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
   VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
 const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";

@@ -5,7 +5,7 @@ import { eventsOf } from "./events.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 import { historyColumns, historyValues } from "./teacher-history.ts";
 
-/** Rows in one JSON text: its parsed form is held in memory beside it. */
+/** How many rows go into one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
 
 /**

@@ -45,7 +45,7 @@ const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
 
 const finishDelivery = `UPDATE deliveries SET state = ?1, due_at = ?2, finished_at = ?3, lease = NULL,
   attempts = attempts + 1 WHERE id = ?4 AND lease = ?5 AND state = 'pending' RETURNING id`;
-/** Each statement after the first runs only if the one before it changed a row. */
+/** The record of an attempt. Each statement after the first runs only if the one before it changed a row. */
 const insertAttempt = `INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms)
   SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5 AND changes() = 1`;
 const endpointSucceeded = `UPDATE webhook_endpoints SET failing_since = NULL, last_error = NULL
@@ -60,8 +60,8 @@ const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
 /**
- * Whatever has a lease has a time, so a backlog of fresh deliveries is not read; the join makes it one probe of the
- * index for each partner.
+ * The end of all leases. Whatever has a lease has a time, so a backlog of fresh deliveries is not read; the join
+ * makes it one probe of the index for each partner.
  */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)

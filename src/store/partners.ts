@@ -19,7 +19,7 @@ const updatePartner = `UPDATE partners SET name = coalesce(?, name), scopes = co
   batch_cost = coalesce(?, batch_cost) WHERE partner_id = ? RETURNING *`;
 const disablePartner = `UPDATE partners SET disabled_at = CASE WHEN ?1 IS NULL THEN NULL
   ELSE coalesce(disabled_at, ?1) END WHERE partner_id = ?2 RETURNING *`;
-/** The condition stands in the statement: two operators at once must not make a third key. */
+/** A further API key. The condition stands in the statement: two operators at once must not make a third key. */
 const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
   SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)) < ?7 RETURNING key_id`;

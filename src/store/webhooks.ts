@@ -10,7 +10,10 @@ const set = `INSERT INTO webhook_endpoints (partner_id, url, events, teachers, s
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, events = coalesce(?3, events),
     teachers = coalesce(?4, teachers), disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, last_error = NULL
   RETURNING *`;
-/** The condition stands in the statement: of two rotations at once only one makes the secret that counts. */
+/**
+ * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
+ * counts.
+ */
 const rotate = `UPDATE webhook_endpoints SET previous_secret = CASE WHEN ?1 IS NULL THEN NULL ELSE secret END,
   previous_until = ?1, secret = ?2 WHERE partner_id = ?3 AND secret = ?4 RETURNING *`;
 const disable = `UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at, ?1),

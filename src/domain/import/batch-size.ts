@@ -1,4 +1,6 @@
-/** Contention for the write lock: nobody else is there, a service that does not write just now, or somebody who does. */
+/**
+ * Contention for the write lock: nobody else is there, a service that does not write just now, or somebody who does.
+ */
 export type Contention = "none" | "low" | "high";
 
 /**
@@ -6,15 +8,21 @@ export type Contention = "none" | "low" | "high";
  * indexes are written once for many rows; but whoever else wants to write waits meanwhile.
  */
 const targetMs: Readonly<Record<Contention, number>> = { none: 2_000, low: 30, high: 5 };
-/** Beside somebody who writes, the lock stays free for so many times as long as it was held. */
+/**
+ * The rest between commits: beside somebody who writes, the lock stays free for so many times as long as it was
+ * held.
+ */
 const restFactor = 2;
-/** Somebody who wrote within this time is taken to be at work. */
+/** How long somebody who wrote is taken to be at work. */
 const atWorkMs = 5_000;
-/** Few, because the first commit does not know yet who else is there. */
+/** Rows of the first commit: few, because it does not know yet who else is there. */
 const firstRows = 20;
 const minRows = 10;
 
-/** The batch size of an import: how many rows the next commit takes, and when it may begin. Times are monotonic, in milliseconds. */
+/**
+ * The batch size of an import: how many rows the next commit takes, and when it may begin. Times are monotonic, in
+ * milliseconds.
+ */
 export type BatchSize = {
   rows(): number;
   contention(): Contention;

@@ -34,7 +34,7 @@ export async function* readCsvRows(
   if (header === undefined) throw new UnreadableError(1, "the file holds no header");
 }
 
-/** Spreadsheets leave rows of commas behind. */
+/** Whether a row is blank: spreadsheets leave rows of commas behind. */
 function isBlank(cells: readonly string[]): boolean {
   return cells.every((cell) => cell.trim() === "");
 }

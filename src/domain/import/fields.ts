@@ -27,7 +27,7 @@ export const recordFieldOf = Object.fromEntries(
 
 export const importFields = Object.keys(columnOfField) as readonly ImportField[];
 
-/** Without these there is no record; a file without one of their columns is not an extract. */
+/** The fields without which there is no record; a file without one of their columns is not an extract. */
 export const requiredFields = [
   "regNo",
   "name",
@@ -37,7 +37,10 @@ export const requiredFields = [
 
 export type ImportFormat = "csv" | "ndjson";
 
-/** A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one is cleared. */
+/**
+ * A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one
+ * is cleared.
+ */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;

@@ -4,7 +4,7 @@ import { type ImportField, importFields, maxRowLength, type RawRow, UnreadableEr
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
-/** Stands for a line beyond the limit: whatever follows it, no JSON begins so. */
+/** The stand-in for a line beyond the limit: whatever follows it, no JSON begins so. */
 const cutShort = "!";
 /** Unknown members that are told of; a file with more of them is something else. */
 const maxUnknown = 50;

@@ -88,7 +88,7 @@ export type ImportResult = {
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Of which kind of holdings too many would be lost: how many, and how many there are. */
+/** A kind of holdings of which too many would be lost: how many, and how many there are. */
 export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
 
 /** Reads a page of the rejections or of the warnings, in the order in which they were added. */

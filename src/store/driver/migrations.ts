@@ -24,7 +24,10 @@ const migrations: readonly string[] = [
 /** The schema that this program makes. */
 export const schemaVersion = migrations.length;
 
-/** Stands in every database to the letter, so its white space may not change either. */
+/**
+ * The definition of the migrations' own table, which stands in every database to the letter, so its white space may
+ * not change either.
+ */
 const ownTable = `TABLE schema_migrations (
               version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`;
 

@@ -97,7 +97,7 @@ function convert(statement: Statement): { sql: string; args: never[] } {
   return { sql, args: args.map(bindable) as never[] };
 }
 
-/** As one text, which the server takes apart: bound values would all travel by themselves. */
+/** An insert of many rows as one text, which the server takes apart: bound values would all travel by themselves. */
 function insertFromJson({ table, columns, bytes = [] }: RowsTarget): string {
   const values = columns.map((column, place) =>
     bytes.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`,

@@ -65,7 +65,7 @@ export async function runWriter(file: string): Promise<void> {
 
 type Waiting = { statementCount: number; resolve(rows: Row[][]): void; reject(error: unknown): void };
 
-/** Who writes, in this thread or another one. */
+/** The one writer of a database file, in this thread or another one. */
 export type Writer = {
   batch(statements: readonly Statement[]): Promise<Row[][]>;
   heldMs(): number;
