@@ -39,8 +39,8 @@ export type Library<Address> = {
   numberOf(address: Address): bigint;
 };
 
-/** A place in shared memory: what is to be signed is read there, and the signature is written there. */
-export type Place = {
+/** Two buffers in shared memory: what is to be signed is read from one, and the signature is written to the other. */
+export type SigningBuffers = {
   /** @returns the length of the signature in bytes, or 0 when OpenSSL refused */
   sign(key: LoadedKey, inputLength: number, options: { hashed: boolean }): number;
 };
@@ -64,7 +64,7 @@ export type Libcrypto = {
   loadKey(pkcs8: Uint8Array): LoadedKey | null;
   /** @returns null when the bytes are no SubjectPublicKeyInfo of an RSA key */
   loadPublicKey(spki: Uint8Array): VerifyingKey | null;
-  place(input: Uint8Array, output: Uint8Array): Place;
+  bindBuffers(input: Uint8Array, output: Uint8Array): SigningBuffers;
 };
 
 /**
@@ -163,7 +163,7 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
 
     loadPublicKey: (spki) => loadVerifyingKey(library, sha256, spki),
 
-    place(input, output) {
+    bindBuffers(input, output) {
       const inputAddress = addressOf(input);
       const outputAddress = addressOf(output);
       return {

@@ -3,8 +3,7 @@ import { TvsError } from "../domain/errors.ts";
 import { pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
-import { type Engine, keyNotLoaded } from "./engine.ts";
-import { createJobQueue, type Job } from "./job-queue.ts";
+import { createJobQueue, type Engine, type Job, keyNotLoaded } from "./engine.ts";
 import { findLibcrypto } from "./libcrypto.ts";
 import { type StartSigningWorker, startThread, type Thread, type ThreadOptions } from "./thread.ts";
 

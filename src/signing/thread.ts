@@ -2,8 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../domain/errors.ts";
-import { keyNotLoaded } from "./engine.ts";
-import type { Job } from "./job-queue.ts";
+import { type Job, keyNotLoaded } from "./engine.ts";
 import {
   bulkRoom,
   inputBytes,

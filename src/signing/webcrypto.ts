@@ -2,8 +2,7 @@ import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
 import { privateKeyOf, signingAlgorithm } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { type Engine, keyNotLoaded } from "./engine.ts";
-import { createJobQueue, type Job } from "./job-queue.ts";
+import { createJobQueue, type Engine, type Job, keyNotLoaded } from "./engine.ts";
 import { knownInput, knownKey, proveSigning } from "./known-answer.ts";
 
 /** Single checks that the runtime is given at a time, a core. */

@@ -68,11 +68,11 @@ function standBack(): void {
 async function tryOut(libcrypto: Libcrypto): Promise<number> {
   const input = new Uint8Array(Buffer.from(knownInput));
   const output = new Uint8Array(256);
-  const place = libcrypto.place(input, output);
+  const buffers = libcrypto.bindBuffers(input, output);
   const key = libcrypto.loadKey(knownKey());
   if (key === null) throw new Error("OpenSSL does not read the test key");
   const signatureMs = await proveSigning("OpenSSL", () => {
-    const length = place.sign(key, input.length, { hashed: false });
+    const length = buffers.sign(key, input.length, { hashed: false });
     return Buffer.from(output).toString("base64url", 0, length);
   });
   key.free();
@@ -143,13 +143,13 @@ function createActs(shared: SharedQueue, libcrypto: Libcrypto): Acts {
   const slots = Array.from({ length: slotCount }, (_, slot) => {
     const input = shared.input(slot);
     const output = shared.output(slot);
-    return { input, output, place: libcrypto.place(input, output) };
+    return { input, output, buffers: libcrypto.bindBuffers(input, output) };
   });
 
   function sign(slot: number, hashed: boolean): number {
     const key = keys.get(shared.key[slot] as number);
     if (key === undefined) return status.noKey;
-    const length = slots[slot]?.place.sign(key, shared.length[slot] as number, { hashed }) ?? 0;
+    const length = slots[slot]?.buffers.sign(key, shared.length[slot] as number, { hashed }) ?? 0;
     shared.length[slot] = length;
     return length === 0 ? status.failed : status.done;
   }

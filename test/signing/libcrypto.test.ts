@@ -21,14 +21,14 @@ describe.if(file !== undefined)("OpenSSL in this thread", () => {
     const libcrypto = await openLibcrypto(file ?? "");
     const input = new Uint8Array(Buffer.from(knownInput));
     const output = new Uint8Array(256);
-    const place = libcrypto.place(input, output);
+    const buffers = libcrypto.bindBuffers(input, output);
     const key = libcrypto.loadKey(knownKey()) as LoadedKey;
     let overwritten = 0;
     for (let round = 0; round < 10; round++) {
       await new Promise((done) => setImmediate(done));
       Bun.gc(true);
       const others = manyArrays();
-      const length = place.sign(key, input.length, { hashed: false });
+      const length = buffers.sign(key, input.length, { hashed: false });
       expect(Buffer.from(output).toString("base64url", 0, length)).toBe(knownSignature);
       overwritten += others.filter((other) => other.some((byte) => byte !== 0xaa)).length;
     }
@@ -36,12 +36,12 @@ describe.if(file !== undefined)("OpenSSL in this thread", () => {
     expect(overwritten).toBe(0);
   });
 
-  test("reads no further than the place reaches", async () => {
+  test("reads no further than the buffers reach", async () => {
     const libcrypto = await openLibcrypto(file ?? "");
-    const place = libcrypto.place(new Uint8Array(32), new Uint8Array(256));
+    const buffers = libcrypto.bindBuffers(new Uint8Array(32), new Uint8Array(256));
     const key = libcrypto.loadKey(knownKey()) as LoadedKey;
-    expect(place.sign(key, 32, { hashed: false })).toBe(256);
-    expect(place.sign(key, 33, { hashed: false })).toBe(0);
+    expect(buffers.sign(key, 32, { hashed: false })).toBe(256);
+    expect(buffers.sign(key, 33, { hashed: false })).toBe(0);
     key.free();
   });
 

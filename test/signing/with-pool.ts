@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Job } from "../../src/signing/job-queue.ts";
+import type { Job } from "../../src/signing/engine.ts";
 import { openPool, type Pool } from "../../src/signing/pool.ts";
 import type { StartSigningWorker } from "../../src/signing/thread.ts";
 import { secrets } from "../harness/samples.ts";
