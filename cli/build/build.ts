@@ -10,16 +10,16 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 
-export const PROJECT = resolve(import.meta.dirname, "../..");
+export const projectFolder = resolve(import.meta.dirname, "../..");
 
 /** One platform to build for: Bun's name of it, and where its parts lie once npm has installed them. */
-interface Target {
+type Target = {
   readonly name: Bun.Build.CompileTarget;
   /** The native addon's file. */
   readonly addon: string;
   /** Path of the target's own Bun; absent when npm installed only this machine's. */
   readonly runtime: string | undefined;
-}
+};
 
 /** A failure that is told in one line. */
 export class BuildError extends Error {}
@@ -31,10 +31,10 @@ function hostTarget(): string {
 }
 
 /** The packages that a target needs, whose versions the lock file fixes. */
-interface TargetPackages {
+type TargetPackages = {
   readonly addon: string;
   readonly runtime: string;
-}
+};
 
 /**
  * @param name such as `bun-linux-arm64-musl`
@@ -60,7 +60,7 @@ export function packagesOf(name: string): TargetPackages {
  * @param modules the folder in which the target's packages lie
  * @throws {BuildError} when its addon is not there
  */
-export function readTarget(name: string, modules = join(PROJECT, "node_modules")): Target {
+export function readTarget(name: string, modules = join(projectFolder, "node_modules")): Target {
   const packages = packagesOf(name);
   const addon = join(modules, packages.addon, "index.node");
   if (!existsSync(addon)) {
@@ -106,7 +106,7 @@ export async function build(target: Target, outfile: string): Promise<void> {
   const fresh = join(folder, basename(outfile));
   try {
     await Bun.build({
-      entrypoints: [join(PROJECT, "cli/main.ts")],
+      entrypoints: [join(projectFolder, "cli/main.ts")],
       target: "bun",
       format: "esm",
       minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
@@ -130,7 +130,7 @@ export async function build(target: Target, outfile: string): Promise<void> {
 
 function readOptions(): { outfile: string; target: string } {
   const options = {
-    outfile: { type: "string", default: join(PROJECT, "dist/tvs") },
+    outfile: { type: "string", default: join(projectFolder, "dist/tvs") },
     target: { type: "string", default: hostTarget() },
   } as const;
   try {

@@ -8,11 +8,11 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { BuildError, build, PROJECT, packagesOf, readTarget } from "./build.ts";
+import { BuildError, build, packagesOf, projectFolder, readTarget } from "./build.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;
-const cache = join(PROJECT, ".cache/release");
+const cache = join(projectFolder, ".cache/release");
 
 type Locked = { version: string; integrity?: string };
 
@@ -71,7 +71,7 @@ type BillOfMaterials = { metadata: { component: { name: string } }; components: 
 function billOfMaterials(): string {
   const form = ["--sbom-format=cyclonedx", "--sbom-type=application"];
   const words = ["sbom", ...form, "--omit=dev", "--package-lock-only", "--loglevel=error"];
-  const text = execFileSync("npm", words, { cwd: PROJECT, encoding: "utf8", maxBuffer: maxBillBytes });
+  const text = execFileSync("npm", words, { cwd: projectFolder, encoding: "utf8", maxBuffer: maxBillBytes });
   const bill = JSON.parse(text) as BillOfMaterials;
   bill.metadata.component.name = manifest.name;
   const version = manifest.devDependencies.bun;
@@ -82,7 +82,7 @@ function billOfMaterials(): string {
 
 async function main(): Promise<void> {
   const options = {
-    out: { type: "string", default: join(PROJECT, "dist/release") },
+    out: { type: "string", default: join(projectFolder, "dist/release") },
     target: { type: "string", multiple: true, default: targets },
   } as const;
   const { out, target } = parseArgs({ options }).values;

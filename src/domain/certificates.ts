@@ -11,14 +11,14 @@ import { TvsError } from "./errors.ts";
 import type { ClientCertificate } from "./partners.ts";
 
 /** What the service needs to know of a client certificate. */
-export interface PresentedCertificate {
+export type PresentedCertificate = {
   /** SHA-256 of the DER, lower-case hexadecimal without colons (64 characters). */
   readonly fingerprint256: string;
   /** First moment of validity. */
   readonly validFrom: Date;
   /** Last moment of validity. */
   readonly validTo: Date;
-}
+};
 
 /** Larger than any certificate in use; bounds the work that one header can cause. */
 export const maxDerBytes = 16 * 1024;
