@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { CertificateStatus, EventType, LicenseStatus, WebhookEvent } from "../partner/contract.ts";
-import type { CalendarDate } from "./clock.ts";
-import { isoTime } from "./clock.ts";
+import { type CalendarDate, isoTime } from "./clock.ts";
 import { licenseStatusOn, type Teacher } from "./teachers.ts";
 
 /** A status change that partners are told of. `body` is fixed here: every delivery carries these bytes. */

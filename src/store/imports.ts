@@ -9,8 +9,7 @@ import type {
   ImportStore,
   ImportWrite,
 } from "../domain/import/store.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
-import { statement } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
