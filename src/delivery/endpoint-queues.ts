@@ -63,6 +63,8 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
   let underWay = 0;
   let probes = 0;
 
+  /** All queues, beginning with the one whose turn it is. */
+  const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
@@ -88,8 +90,7 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
       let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;
       const requests: LeaseRequest[] = [];
-      for (let i = 0; i < order.length && left > 0; i++) {
-        const queue = order[(turn + i) % order.length] as EndpointQueue;
+      for (const queue of inTurn()) {
         const limit = Math.min(roomOf(queue, limits, areProbesFree()), left);
         if (limit <= 0) continue;
         requests.push({ partnerId: queue.endpoint.partnerId, limit, except: [...queue.held] });
@@ -112,17 +113,15 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
     },
     next() {
       if (underWay >= limits.maxAttempts) return null;
-      for (let i = 0; i < order.length; i++) {
-        const place = (turn + i) % order.length;
-        const queue = order[place] as EndpointQueue;
-        if (!mayStart(queue, limits, areProbesFree())) continue;
-        turn = (place + 1) % order.length;
-        const { delivery } = queue.waiting.shift() as WaitingDelivery;
+      for (const [passed, queue] of inTurn().entries()) {
+        const first = mayStart(queue, limits, areProbesFree()) ? queue.waiting.shift() : undefined;
+        if (first === undefined) continue;
+        turn = (turn + passed + 1) % order.length;
         const isProbe = isFailing(queue);
         queue.underWay++;
         underWay++;
         if (isProbe) probes++;
-        return { queue, delivery, isProbe };
+        return { queue, delivery: first.delivery, isProbe };
       }
       return null;
     },

@@ -67,7 +67,7 @@ const backlog = `WITH waiting AS (
     LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
-/** Deliveries as an operator sees and mends them. */
+/** Deliveries as an operator reads them, and sends, holds or drops them. */
 export function createDeliveryStore(driver: Driver): DeliveryStore {
   /** Repeats a statement that changes at most so many rows until it finds fewer. */
   async function inChunks(sql: string, args: (string | number | null)[]): Promise<number> {
