@@ -27,6 +27,26 @@ const withDriver = (act: (driver: Driver) => Promise<void>) =>
 const applied = (driver: Driver) => driver.query("SELECT * FROM schema_migrations ORDER BY version");
 const schema = (driver: Driver) => driver.query("SELECT name, sql FROM sqlite_master ORDER BY name");
 
+/** The digest of each migration stands in every database: another comment in one, and no old database opens. */
+const frozen = [
+  ["001_initial.sql", "d4ff1edf05f9a1bd3c5d0bf0a455a0385f0988b7564252ac761c4c2a29a295ef"],
+  ["002_webhooks.sql", "acf8f3321612fc6d3da322daab8775f52950baf07809217631cbf462e061d1fe"],
+  ["003_attestation_upkeep.sql", "b7e3dc7861b0029c0d24ba0ef9cc23d1eabf43624e720f86cd249396db8d5590"],
+  ["004_quota_windows.sql", "8d573f0782e55cd11d04da60f74c7521e5d5200ac68e4c5f6708a85d21d7dc77"],
+  ["005_idempotency_kid.sql", "87679b1d0b3a58a7540d0a635b870e086e3f8b24eff48526e6e49b0d75d5a657"],
+  ["006_revocation_origin.sql", "88c2482760f72433f91f97dc1f06523db6d2a1e0209a2de174bd31a5a2531253"],
+  ["007_fan_out.sql", "93453a2fff8304d390ce946fa8566c809cca45bb53f5605106eafcdd38614b80"],
+] as const;
+
+test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {
+  const text = readFileSync(new URL(`../../../src/store/driver/migrations/${name}`, import.meta.url), "utf8");
+  expect(createHash("sha256").update(text).digest("hex")).toBe(sha256);
+});
+
+test("every migration has its digest written down", () => {
+  expect(frozen).toHaveLength(schemaVersion);
+});
+
 describe("a database without tables", () => {
   test("gets this program's schema, with the digest of each migration and its time", () =>
     withDriver(async (driver) => {

@@ -10,7 +10,7 @@ CREATE TABLE verified_teachers (
   PRIMARY KEY (partner_id, block)
 ) STRICT, WITHOUT ROWID;
 
--- For each stretch of the log a filter of whom and of whose calls it speaks (src/store/segment-filter.ts).
+-- For each stretch of the log a filter of whom and of whose calls it speaks (src/store/stretch-filter.ts).
 CREATE TABLE attestation_stretches (
   last_id INTEGER PRIMARY KEY,
   first_id INTEGER NOT NULL,
