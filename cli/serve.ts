@@ -15,7 +15,7 @@ import { type OpenService, openService } from "./open-service.ts";
 import { exitCodes } from "./terminal/output.ts";
 
 const serveArgs = {
-  host: { type: "string", valueHint: "ADDRESS", description: "Address to listen on (default 127.0.0.1)" },
+  host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
   port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
   issuer: {
     type: "string",
@@ -53,7 +53,7 @@ const serveArgs = {
   "allow-private-webhooks": {
     type: "boolean",
     description:
-      "Allow webhook endpoints with http or private addresses (for tests only); remembered in the database",
+      "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
   },
   "signing-engine": {
     type: "string",

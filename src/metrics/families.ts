@@ -90,25 +90,25 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
   {
     name: "tvs_signature_failures_total",
     type: "counter",
-    help: "Signatures that were asked for and not made",
+    help: "Signatures that were requested and failed",
     read: ({ work }) => [{ value: work.signatures().failed }],
   },
   {
     name: "tvs_signing_queue_length",
     type: "gauge",
-    help: "Signatures that are asked for and not made yet",
+    help: "Signatures that were requested and are not made yet",
     read: ({ work }) => [{ value: work.signatures().underWay }],
   },
   {
     name: "tvs_commit_group_size",
     type: "histogram",
-    help: "Acts that shared one commit to the disk",
+    help: "Database writes that shared one commit to the disk",
     read: ({ work }) => groupSamples(work),
   },
   {
     name: "tvs_webhook_deliveries_total",
     type: "counter",
-    help: "Attempts to deliver a webhook, by outcome; dead is a failure after which none is tried again",
+    help: "Attempts to deliver a webhook, by outcome; dead: it failed and is not tried again",
     read: ({ work }) =>
       deliveryOutcomes.map((outcome) => ({ value: work.deliveries(outcome), labels: { outcome } })),
   },

@@ -28,7 +28,7 @@ export const stateFamilies: readonly Family<StateSources>[] = [
   {
     name: "tvs_webhook_oldest_due_seconds",
     type: "gauge",
-    help: "How long the delivery that has waited longest is due, by partner",
+    help: "Time since the oldest waiting delivery was due, by partner",
     read: ({ readings, now }) =>
       (readings?.backlog ?? []).map(({ partnerId, oldestDueAt }) => ({
         value: oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
@@ -50,7 +50,7 @@ export const stateFamilies: readonly Family<StateSources>[] = [
   {
     name: "tvs_quota_used",
     type: "gauge",
-    help: "Calls that the partner has used of the window that is open now",
+    help: "Calls that the partner has made in the current window",
     read: ({ readings }) => quotaSamples(readings, "used"),
   },
   {
@@ -86,19 +86,19 @@ export const stateFamilies: readonly Family<StateSources>[] = [
   {
     name: "tvs_store_up",
     type: "gauge",
-    help: "1 when the database answered what this scrape asked it; 0 leaves the figures before",
+    help: "1 when this scrape could read the database; at 0 the figures are older",
     read: ({ storeAnswers }) => [{ value: Number(storeAnswers) }],
   },
   {
     name: "tvs_event_loop_lag_seconds",
     type: "gauge",
-    help: "The longest that the event loop made a timer wait in the last 16 seconds",
+    help: "Longest delay of a timer by the event loop in the last 16 seconds",
     read: ({ lagMs }) => [{ value: lagMs / 1000 }],
   },
   {
     name: "tvs_signing_engine_info",
     type: "gauge",
-    help: "Always 1; what signs just now is its label",
+    help: "Always 1; the label says what signs now",
     read: ({ engine }) => [{ value: 1, labels: { engine } }],
   },
   {

@@ -51,8 +51,8 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
 
   /** The pool has given up: WebCrypto does what comes from now on. */
   function onBroken(detail: string): void {
-    reason = "the OpenSSL threads keep dying";
-    log.error("signing falls back to WebCrypto: the OpenSSL threads keep dying", { detail });
+    reason = "the OpenSSL threads keep crashing";
+    log.error("signing falls back to WebCrypto: the OpenSSL threads keep crashing", { detail });
     void inTurn(async () => {
       engine = fallback;
       if (ring !== undefined) await fallback.load(ring);
@@ -81,7 +81,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
     openPool({
       ...options,
       start,
-      onReplaced: (reason) => log.warn("a signing thread died and is replaced", { detail: reason }),
+      onReplaced: (reason) => log.warn("a signing thread crashed and is replaced", { detail: reason }),
       onBroken,
       takeOver,
     });

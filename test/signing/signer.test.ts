@@ -141,7 +141,7 @@ describe("the choice of the engine", () => {
       });
       expect(wrong).toEqual([]);
       expect(workers.length).toBe(4);
-      expect(signer.reason()).toBe("the OpenSSL threads keep dying");
+      expect(signer.reason()).toBe("the OpenSSL threads keep crashing");
       expect(logged.filter((line) => line.includes("ERROR")).length).toBe(1);
     });
   });
