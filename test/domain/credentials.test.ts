@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { Buffer } from "node:buffer";
 import {
   apiKeyId,
   authenticate,
@@ -12,28 +11,11 @@ import {
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { aPartner, secrets } from "../harness/samples.ts";
+import { crc32, inBase62 } from "./check-sum.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 
 const minting = { kind: "live", secrets, now } as const;
-
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/** CRC-32 of IEEE 802.3, bit by bit: written from the definition, not from the code under test. */
-function crc32(text: string): number {
-  let crc = 0xffffffff;
-  for (const byte of Buffer.from(text)) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
-  }
-  return (crc ^ 0xffffffff) >>> 0;
-}
-
-function inBase62(value: number): string {
-  let digits = "";
-  for (let rest = BigInt(value); digits.length < 6; rest /= 62n) digits = base62[Number(rest % 62n)] + digits;
-  return digits;
-}
 
 const nothing: Presented = { certificate: null, bearer: null, headerKey: null };
 

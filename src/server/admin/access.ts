@@ -7,20 +7,9 @@ import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
 import type { Secrets } from "../../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/peer.ts";
 import { type NotLocal, notLocal } from "../local-caller.ts";
+import { ownFilesPolicy } from "../pages/shell.ts";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
-
-/** What a page of the console may load and do: only its own files, and nothing may frame it. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
 
 const refusals: Readonly<Record<NotLocal, string>> = {
   address: "the console answers this machine only",
@@ -43,7 +32,7 @@ export function guarded(): MiddlewareHandler<AdminEnv> {
 }
 
 function protect(c: Context<AdminEnv>): void {
-  c.header("Content-Security-Policy", contentSecurityPolicy);
+  c.header("Content-Security-Policy", ownFilesPolicy);
   c.header("Referrer-Policy", "no-referrer");
   c.header("X-Content-Type-Options", "nosniff");
   c.header("Cross-Origin-Resource-Policy", "same-origin");

@@ -10,6 +10,7 @@ import * as examples from "../openapi/examples.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
 import { requestSchemas } from "../requests.ts";
 import type { Service } from "../service.ts";
+import { ownFilesPolicy } from "./shell.ts";
 
 /**
  * The page around the renderer. What may differ is told to the script in data attributes, because the policy below
@@ -136,18 +137,6 @@ html.dark-mode .place.live { background: #331a19; }
 }
 `;
 
-/** Nothing loads from elsewhere, and nothing may frame the page, in which an engineer may enter a key. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
 /** The renderer is two megabytes of text: it is read and compressed when somebody first asks for it. */
 async function loadRenderer() {
   const [script, style] = await Promise.all([
@@ -214,6 +203,6 @@ export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind
 }
 
 function protectPage(c: Context): void {
-  c.header("Content-Security-Policy", contentSecurityPolicy);
+  c.header("Content-Security-Policy", ownFilesPolicy);
   c.header("Referrer-Policy", "no-referrer");
 }

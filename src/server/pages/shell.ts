@@ -54,6 +54,18 @@ function contentSecurityPolicy(allowances: Allowances = {}): string {
     .join("; ");
 }
 
+/** The policy of a page that consists of files: it loads its own alone, and nothing may frame it. */
+export const ownFilesPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
 /** The headers that every page has; an address is never told to another site. */
 export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
