@@ -1,9 +1,11 @@
 /** Every command line of the manual, page by page in one folder, as an operator would paste it. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { topics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
+import { until } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
@@ -100,7 +102,11 @@ const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
   },
   "tvs partners webhook test ": async () =>
     shell.set("DELIVERY", (await jsonOf("tvs webhooks list"))[0].deliveryId),
-  "tvs serve --access-log": () => ask(),
+  "tvs serve --access-log": async () => {
+    await ask();
+    // The log is written behind the answer.
+    await until(async () => (await shell.run("tvs calls show $REQUEST_ID")).code === 0);
+  },
 };
 
 /** Runs one line to its end. @returns what it said */
