@@ -25,7 +25,7 @@ const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
 
-const details = `SELECT deliveries.*, event_id, event_type, body, status AS last_status, error AS last_error,
+const details = `SELECT deliveries.*, event_id, event_type, content AS body, status AS last_status, error AS last_error,
     CASE WHEN state = 'pending' THEN ${heldBy} END AS held_by
   FROM page CROSS JOIN deliveries USING (id) CROSS JOIN events ON events.id = deliveries.event
     LEFT JOIN delivery_attempts ON delivery = deliveries.id AND number = attempts

@@ -4,7 +4,7 @@ import type { RowsTarget, SqlStatement, Statement } from "./driver/driver.ts";
 
 /** Events, each with the deliveries of all who are told of it. Nothing else inserts into the table of events. */
 
-const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "body"] as const;
+const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 const rowsTarget: RowsTarget = { table: "events", columns };
 
 const insertOfChange = `INSERT INTO events (${columns.join(", ")})

@@ -41,7 +41,7 @@ const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
   RETURNING id, delivery_id, attempts, schedule_from,
     (SELECT event_id FROM events WHERE events.id = deliveries.event) AS event_id,
     (SELECT event_type FROM events WHERE events.id = deliveries.event) AS event_type,
-    (SELECT body FROM events WHERE events.id = deliveries.event) AS body`;
+    (SELECT content FROM events WHERE events.id = deliveries.event) AS body`;
 
 const finishDelivery = `UPDATE deliveries SET state = ?1, due_at = ?2, finished_at = ?3, lease = NULL,
   attempts = attempts + 1 WHERE id = ?4 AND lease = ?5 AND state = 'pending' RETURNING id`;

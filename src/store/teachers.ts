@@ -88,7 +88,7 @@ export function createTeacherStore(driver: Driver): TeacherStore {
         eventId: text(row, "event_id"),
         eventType: text(row, "event_type") as EventType,
         occurredAt: integer(row, "occurred_at"),
-        body: text(row, "body"),
+        body: text(row, "content"),
       }));
     },
   };

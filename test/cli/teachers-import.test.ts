@@ -155,7 +155,7 @@ describe.concurrent("tvs teachers import", () => {
       const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
       try {
         const [stored] = await driver.query(`SELECT (SELECT count(*) FROM teachers) AS teachers,
-          (SELECT count(*) FROM events) AS events, (SELECT count(DISTINCT body) FROM events) AS bodies`);
+          (SELECT count(*) FROM events) AS events, (SELECT count(DISTINCT content) FROM events) AS bodies`);
         expect(Object.values(stored ?? {}).map(Number)).toEqual([count + 1, 2 * count, 2 * count]);
       } finally {
         await driver.close();

@@ -47,7 +47,7 @@ async function contentOf(dataDir: string): Promise<unknown[]> {
       FROM teachers ORDER BY id`,
     `SELECT teacher_id, action, license_from, license_to, certificate_from, certificate_to, active_from, active_to
       FROM history ORDER BY teacher_id, id`,
-    "SELECT teacher_id, event_type, json_extract(body, '$.data') AS data FROM events ORDER BY teacher_id, id",
+    "SELECT teacher_id, event_type, json_extract(content, '$.data') AS data FROM events ORDER BY teacher_id, id",
     "SELECT applied, inserted, updated, unchanged, rejected, warnings, events FROM imports",
     "PRAGMA integrity_check",
   ];

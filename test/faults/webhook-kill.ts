@@ -139,7 +139,7 @@ async function settle(dataDir: string): Promise<void> {
 
 async function compare(dataDir: string, { expected }: Changes, { received }: FaultyReceiver) {
   const db = await openConnection(join(dataDir, "tvs.db"));
-  const events = db.all("SELECT event_id, event_type, body FROM events").map((row) => ({
+  const events = db.all("SELECT event_id, event_type, content AS body FROM events").map((row) => ({
     eventId: String(row.event_id),
     eventType: String(row.event_type),
     body: String(row.body),

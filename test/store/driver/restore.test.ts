@@ -210,7 +210,7 @@ describe("a restore", () => {
         INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
         INSERT INTO teachers (reg_no, name, source, active, certificate_status, license_revoked_on, announced_status, version, updated_at)
           VALUES ('A/B/C/1', 'n', 'legacy', 1, 'CLAIMED', '2026-01-01', 'REVOKED', 1, 1);
-        INSERT INTO events (event_id, event_type, occurred_at, body) VALUES ('e', 't', 1, '{}')`,
+        INSERT INTO events (event_id, event_type, occurred_at, content) VALUES ('e', 't', 1, '{}')`,
       );
       const { undone } = await restoreBackup(options);
       expect(undone).toEqual({
