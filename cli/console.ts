@@ -113,9 +113,9 @@ type Parts = { run: string; history: ReturnType<typeof startHistory>; port: numb
 
 function createAdmin(open: OpenService, config: Config, { run, history, port }: Parts) {
   const { operator, service, metrics } = open;
-  const { live, quotaStore } = service;
+  const { live } = service;
   const { secrets, clock } = operator;
-  const { partners, webhooks } = operator.stores;
+  const { partners, webhooks, quotaStore } = operator.stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(operator.driver);
   const shared = {

@@ -159,7 +159,6 @@ async function createService(operator: Operator, parts: ServiceParts): Promise<S
     }),
     publicLookup: countedPublicLookup(createPublicLookup(shared), metrics.work),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
-    quotaStore,
     secrets,
     keyKind,
     clock,

@@ -4,7 +4,7 @@ import type { Config } from "../src/config.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
-import { placeNew, writeBeside } from "../src/store/driver/files.ts";
+import { linkNew, writeBeside } from "../src/store/driver/files.ts";
 
 /** The setting with which the database remembers its master key. */
 export const masterKeyCheckName = "master_key_check";
@@ -54,14 +54,14 @@ function readMasterKey(file: string): string | undefined {
 
 /**
  * Makes a master key in its file, which appears whole or not at all: of two first commands at once, the second finds
- * the whole key and uses it.
+ * the whole key and uses it. A key that was put in the place of another's could open nothing that one has sealed.
  */
 async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
   let temporary: string | undefined;
   try {
     temporary = await writeBeside(file, `${text}\n`);
-    placeNew(temporary, file);
+    linkNew(temporary, file);
     return text;
   } catch (cause) {
     if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");

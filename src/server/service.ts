@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { KeyKind } from "../domain/credentials.ts";
 import type { Live } from "../domain/live.ts";
 import type { PublicLookup } from "../domain/public-lookup.ts";
-import type { Quota, QuotaStore } from "../domain/quota.ts";
+import type { Quota } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import type { Verification } from "../domain/verification.ts";
 import type { Demo } from "./local-caller.ts";
@@ -14,7 +14,6 @@ export type Service = {
   readonly verification: Verification;
   readonly publicLookup: PublicLookup;
   readonly quota: Quota;
-  readonly quotaStore: QuotaStore;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;
   readonly clock: Clock;

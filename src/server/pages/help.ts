@@ -4,7 +4,7 @@ import type { Tokens } from "marked";
 import { TvsError } from "../../domain/errors.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topics } from "../../manual.ts";
 import type { AppEnv, PageHandler } from "../http/hono-call.ts";
-import { compressedDocument, type PublicDocument, sendDocument } from "../public-document.ts";
+import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
 import { type Markup, pageFrame, protectPage } from "./shell.ts";
 import { english } from "./texts-en.ts";
@@ -15,19 +15,20 @@ const folder = "/v1/inter-agency/help/";
 /** The operator's manual (`tvs help`) as pages, each rendered once, when it is first asked for. English only. */
 export function helpPages({ keyKind }: Pick<Service, "keyKind">) {
   const sandbox = keyKind === "test";
-  const rendered = new Map<string, Promise<PublicDocument>>();
-  async function send(c: Context<AppEnv>, name: string, make: () => Promise<HelpPage>): Promise<Response> {
+  const rendered = (name: string, make: () => Promise<HelpPage>) =>
+    once(async () => framed(name, await make(), sandbox));
+  const contentsPage = rendered("", index);
+  const pages = new Map(topics.map((one) => [one.name, rendered(one.name, () => topicPage(one))]));
+  async function send(c: Context<AppEnv>, page: () => Promise<PublicDocument>): Promise<Response> {
     protectPage(c);
-    const document = rendered.get(name) ?? make().then((page) => framed(name, page, sandbox));
-    rendered.set(name, document);
-    return sendDocument(c, await document);
+    return sendDocument(c, await page());
   }
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
-  const contents: PageHandler = (c) => send(c, "", index);
+  const contents: PageHandler = (c) => send(c, contentsPage);
   const topic: PageHandler = (c) => {
-    const found = topics.find(({ name }) => name === c.req.param("topic"));
+    const found = pages.get(c.req.param("topic") ?? "");
     if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
-    return send(c, found.name, () => topicPage(found));
+    return send(c, found);
   };
   return { toFolder, contents, topic };
 }

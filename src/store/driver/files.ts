@@ -26,17 +26,34 @@ function sync(path: string, mode: "r" | "r+"): void {
 /**
  * Gives a finished file its name, if nothing has that name. A rename would overwrite what another process
  * put there a moment ago; a second name for the file is refused by the operating system instead.
+ * @throws TvsError REFUSED when the name is taken; what the system throws where it has no second names
+ */
+export function linkNew(temporary: string, file: string): void {
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
+  }
+  rmSync(temporary);
+  syncFolderOf(file);
+}
+
+/**
+ * As {@link linkNew}; where a file system has no second names, by a rename after a look. Between the two another
+ * process could put a file there, so this is for what can be written again.
  * @throws TvsError REFUSED when the name is taken
  */
 export function placeNew(temporary: string, file: string): void {
   try {
-    linkSync(temporary, file);
-    rmSync(temporary);
+    linkNew(temporary, file);
   } catch (error) {
-    if (codeOf(error) !== "EEXIST" && !existsSync(file)) renameSync(temporary, file);
-    else throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
+    if (error instanceof TvsError) throw error;
+    if (existsSync(file))
+      throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
+    renameSync(temporary, file);
+    syncFolderOf(file);
   }
-  syncFolderOf(file);
 }
 
 /** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
