@@ -5,6 +5,7 @@ const windowMs = 60_000;
 /** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
 const rows = 4;
 const countersPerRow = 1 << 18;
+const secretBytes = 16;
 /** Keys whose places are remembered; beyond it all are forgotten. */
 const maxKnown = 16_384;
 
@@ -32,15 +33,35 @@ const widerFactor = 16;
 const personalPart = 3;
 
 /**
+ * The counters of one process, whatever the number of its threads, and the random key by which addresses find their
+ * places in them.
+ */
+export function newAddressCounts(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer((rows * countersPerRow + 1) * 4 + secretBytes);
+  secretOf(memory).set(randomBytes(secretBytes));
+  return memory;
+}
+
+/** Behind the counters, and the word that says which minute's old ones were cleared last. */
+function secretOf(memory: SharedArrayBuffer): Uint8Array {
+  return new Uint8Array(memory, (rows * countersPerRow + 1) * 4, secretBytes);
+}
+
+/**
  * A limit per source address and minute in a fixed four megabytes, whatever the number of addresses: a
  * count-min sketch (Cormode and Muthukrishnan, 2005). An address is never counted too low, so the limit
  * always holds; it is counted too high only when others collide with it in every row, which a million
  * addresses a minute do not bring about at a limit of sixty. The places depend on a random key, so nobody can
  * choose addresses that collide.
  * @param perMinute calls that the narrowest block has in each minute of the clock
+ * @param memory the counters of all threads, of {@link newAddressCounts}; without them this thread counts alone
  */
-export function createAddressLimit(perMinute: number, clock: Clock): AddressLimit {
-  const take = createSketch(clock);
+export function createAddressLimit(
+  perMinute: number,
+  clock: Clock,
+  memory: SharedArrayBuffer = newAddressCounts(),
+): AddressLimit {
+  const take = createSketch(clock, memory);
   const personalPerMinute = Math.max(1, Math.ceil(perMinute / personalPart));
   const count =
     (name: string, narrowest: number): Count =>
@@ -56,55 +77,34 @@ export function createAddressLimit(perMinute: number, clock: Clock): AddressLimi
 
 /** What may be spent in a minute under one key. */
 type Budget = { readonly key: string; readonly limit: number };
+/** A budget's places in the sketch, and what is used of it; `limit` and over when it is spent. */
+type Found = { readonly at: readonly number[]; used: number; readonly limit: number };
 
 /** @returns takes one call from every budget, or from none when one of them is spent */
-function createSketch(clock: Clock): (budgets: readonly Budget[]) => AddressDecision {
-  const counters = new Uint32Array(rows * countersPerRow);
-  const secret = randomBytes(16);
-  let windowStart = 0;
-
-  /** The places of those who called lately; they are the same for as long as the process lives. */
-  const known = new Map<string, readonly number[]>();
-
-  function places(key: string): readonly number[] {
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    if (known.size >= maxKnown) known.clear();
-    const computed = compute(key);
-    known.set(key, computed);
-    return computed;
-  }
-
-  function compute(key: string): number[] {
-    const digest = createHash("sha256").update(secret).update(key).digest();
-    return Array.from(
-      { length: rows },
-      (_, row) => row * countersPerRow + (digest.readUInt32LE(row * 4) % countersPerRow),
-    );
-  }
-
-  function usedOf(budget: Budget) {
-    const at = places(budget.key);
-    let used = budget.limit;
-    for (const place of at) used = Math.min(used, counters[place] ?? 0);
-    return { at, used, limit: budget.limit };
-  }
+function createSketch(
+  clock: Clock,
+  memory: SharedArrayBuffer,
+): (budgets: readonly Budget[]) => AddressDecision {
+  const counters = openCounters(memory);
+  const placesOf = createPlaces(secretOf(memory));
 
   return (budgets) => {
     const now = clock.now();
-    const start = Math.floor(now / windowMs) * windowMs;
-    if (start !== windowStart) {
-      counters.fill(0);
-      windowStart = start;
+    const minute = Math.floor(now / windowMs);
+    counters.clearOld(minute);
+    const found: Found[] = budgets.map(({ key, limit }) => {
+      const at = placesOf(key);
+      return { at, used: counters.used(at, minute), limit };
+    });
+    let allowed = found.every(({ used, limit }) => used < limit);
+    for (const one of allowed ? found : []) {
+      one.used = counters.take(one.at, minute, one.limit);
+      // Another thread took the last one since: what was taken of the narrower block stays taken.
+      if (one.used >= one.limit) allowed = false;
     }
-    const found = budgets.map(usedOf);
-    const allowed = found.every(({ used, limit }) => used < limit);
-    // Only the smallest counters grow ("conservative update"), which keeps the others' excess low.
-    for (const { at, used } of allowed ? found : [])
-      for (const place of at) if (counters[place] === used) counters[place] = used + 1;
-    const left = ({ used, limit }: { used: number; limit: number }) => limit - used - (allowed ? 1 : 0);
+    const left = ({ used, limit }: Found) => limit - used - (allowed ? 1 : 0);
     const tightest = found.reduce((one, other) => (left(other) < left(one) ? other : one));
-    const resetAt = (start + windowMs) / 1000;
+    const resetAt = ((minute + 1) * windowMs) / 1000;
     const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
     return {
       allowed,
@@ -113,5 +113,111 @@ function createSketch(clock: Clock): (budgets: readonly Budget[]) => AddressDeci
       resetAt,
       retryAfterSeconds,
     };
+  };
+}
+
+/** @returns finds the places of a key, and remembers them of those who called lately */
+function createPlaces(secret: Uint8Array): (key: string) => readonly number[] {
+  const known = new Map<string, readonly number[]>();
+  return (key) => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    if (known.size >= maxKnown) known.clear();
+    const digest = createHash("sha256").update(secret).update(key).digest();
+    const places = Array.from(
+      { length: rows },
+      (_, row) => row * countersPerRow + (digest.readUInt32LE(row * 4) % countersPerRow),
+    );
+    known.set(key, places);
+    return places;
+  };
+}
+
+// A counter is one word: the minute that it counts in, modulo 256, and what was counted. So nothing has to be cleared
+// when a minute ends, and one atomic operation can say both. A limit beyond what can be counted is none.
+const countBits = 24;
+const maxCount = 2 ** countBits - 1;
+const minutesTold = 256;
+/** Of what is old, as much is cleared each minute: all of it long before its minute's number comes again. */
+const clearedAMinute = (rows * countersPerRow) / 128;
+
+/** The counters of a sketch, which other threads change at the same time. */
+type Counters = {
+  /** How often a key was counted in a minute: the least of its counters. */
+  used(at: readonly number[], minute: number): number;
+  /**
+   * Counts a key once more, unless its limit is reached.
+   * @returns how often it was counted before; the limit or more when it was not counted
+   */
+  take(at: readonly number[], minute: number, limit: number): number;
+  /** Clears some of the counters whose minute is long over, once a minute. */
+  clearOld(minute: number): void;
+};
+
+function openCounters(memory: SharedArrayBuffer): Counters {
+  const length = rows * countersPerRow;
+  const words = new Uint32Array(memory, 0, length);
+  const cleared = new Uint32Array(memory, length * 4, 1);
+
+  /** What a word counts in a minute. A thread's clock may already have turned to the next: that counts here too. */
+  function countIn(word: number, minute: number): number {
+    const age = (minute - (word >>> countBits)) & (minutesTold - 1);
+    return age === 0 || age === minutesTold - 1 ? word & maxCount : 0;
+  }
+
+  /** The word that counts so many, in the word's own minute where it is the next one. */
+  function wordOf(before: number, minute: number, count: number): number {
+    const isNext = before >>> countBits === ((minute + 1) & (minutesTold - 1)) && (before & maxCount) > 0;
+    return ((((isNext ? minute + 1 : minute) & (minutesTold - 1)) << countBits) | count) >>> 0;
+  }
+
+  function raise(place: number, minute: number, count: number): void {
+    for (;;) {
+      const word = Atomics.load(words, place);
+      if (countIn(word, minute) >= count) return;
+      if (Atomics.compareExchange(words, place, word, wordOf(word, minute, count)) === word) return;
+    }
+  }
+
+  function used(at: readonly number[], minute: number): number {
+    let least = maxCount;
+    for (const place of at) least = Math.min(least, countIn(Atomics.load(words, place), minute));
+    return least;
+  }
+
+  return {
+    used,
+    // Only the smallest counters grow ("conservative update"), which keeps the others' excess low. Of several threads
+    // that count one key at once, each raises all of its counters but one, and then that one: whoever finds it
+    // changed meanwhile was not the one who counted, and looks again. So no two of them count the same call.
+    take(at, minute, limit) {
+      for (;;) {
+        const before = used(at, minute);
+        if (before >= limit || before === maxCount) return before;
+        const decisive = at.findIndex((place) => countIn(Atomics.load(words, place), minute) === before);
+        const place = at[decisive];
+        if (place === undefined) continue;
+        const word = Atomics.load(words, place);
+        if (countIn(word, minute) !== before) continue;
+        for (const other of at) if (other !== place) raise(other, minute, before + 1);
+        const counted = wordOf(word, minute, before + 1);
+        if (Atomics.compareExchange(words, place, word, counted) === word) return before;
+      }
+    },
+    clearOld(minute) {
+      const last = Atomics.load(cleared, 0);
+      if (last === minute || last === minute + 1) return;
+      if (Atomics.compareExchange(cleared, 0, last, minute) !== last || last === 0) return;
+      // After a long silence everything is cleared, what a minute that has the number of the next one left too.
+      const isLate = minute < last || minute - last >= length / clearedAMinute;
+      const isOld = (word: number) =>
+        isLate ? word >>> countBits !== (minute & (minutesTold - 1)) : countIn(word, minute) === 0;
+      const steps = isLate ? length : (minute - last) * clearedAMinute;
+      for (let step = 0; step < steps; step++) {
+        const place = (last * clearedAMinute + step) % length;
+        const word = Atomics.load(words, place);
+        if (word !== 0 && isOld(word)) Atomics.compareExchange(words, place, word, 0);
+      }
+    },
   };
 }

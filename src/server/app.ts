@@ -69,7 +69,12 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
     findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
   return {
     service,
-    limit: createPublicLimit({ clock: service.clock, sourceOf, perMinute: options.publicPerMinute }),
+    limit: createPublicLimit({
+      clock: service.clock,
+      sourceOf,
+      perMinute: options.publicPerMinute,
+      counts: options.addressCounts,
+    }),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

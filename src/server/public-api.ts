@@ -55,12 +55,14 @@ export function createPublicLimit({
   clock,
   sourceOf,
   perMinute,
+  counts,
 }: {
   clock: Clock;
   sourceOf: SourceOf;
   perMinute: number;
+  counts?: SharedArrayBuffer | undefined;
 }): PublicLimit {
-  const limit = createAddressLimit(perMinute, clock);
+  const limit = createAddressLimit(perMinute, clock, counts);
   return (call) => {
     const blocks = rateLimitKeys(sourceOf(call));
     return {

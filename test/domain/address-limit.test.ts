@@ -1,5 +1,6 @@
-import { describe, expect, test } from "bun:test";
-import { type AddressLimit, createAddressLimit } from "../../src/domain/address-limit.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { Worker } from "node:worker_threads";
+import { type AddressLimit, createAddressLimit, newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { aClock } from "../harness/clock.ts";
 
@@ -113,6 +114,57 @@ describe("lookups that name a person by NIN, e-mail or phone", () => {
     const take = (network: number) => limit.personalLookup([`${network}::/64`, "the /48"]).allowed;
     const allowed = Array.from({ length: 40 }, (_, network) => take(network)).filter((one) => one).length;
     expect(allowed).toBe(32);
+  });
+});
+
+describe("the limit of several threads", () => {
+  const workers: Worker[] = [];
+  afterAll(() => Promise.all(workers.map((worker) => worker.terminate())));
+
+  /** Has threads take from one limit as fast as they can, all of them until each was refused a hundred times. */
+  async function takeInThreads(minute: number, addresses: readonly (readonly string[])[], perMinute: number) {
+    const counts = await Promise.all(
+      workers.map((worker) => {
+        const counted = new Promise<number[]>((resolve) => worker.once("message", resolve));
+        worker.postMessage({ minute, addresses, perMinute });
+        return counted;
+      }),
+    );
+    return addresses.map((_, at) => counts.reduce((sum, one) => sum + (one[at] ?? 0), 0));
+  }
+
+  test("is exact for each address, and never exceeded for the block that many of them share", async () => {
+    const memory = newAddressCounts();
+    const entry = new URL("./address-limit-thread.ts", import.meta.url);
+    for (let n = 0; n < 4; n++) workers.push(new Worker(entry, { workerData: memory }));
+    await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once("message", resolve))));
+    const alone = Array.from({ length: 3 }, (_, n) => [`192.0.2.${n}`]);
+    const sharing = Array.from({ length: 40 }, (_, n) => [`2001:db8:1:${n}::/64`, "2001:db8:1::/48"]);
+    for (let round = 0; round < 30; round++) {
+      const minute = 29_000_000 + round;
+      const perMinute = 1 + ((round * 7) % 60);
+      expect(await takeInThreads(minute, alone, perMinute)).toEqual(alone.map(() => perMinute));
+      const ofBlocks = await takeInThreads(minute, sharing, perMinute);
+      expect(Math.max(...ofBlocks)).toBeLessThanOrEqual(perMinute);
+      expect(ofBlocks.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(perMinute * 16);
+    }
+  });
+
+  test("begins anew with each minute for weeks, however long nobody called", () => {
+    const clock = aClock(start);
+    const take = takeOf(1, clock);
+    for (const minutes of [1, 2, 127, 128, 129, 254, 255, 257, 300, 20_000]) {
+      expect([minutes, take("192.0.2.1").allowed, take("192.0.2.1").allowed]).toEqual([minutes, true, false]);
+      clock.add(minutes * 60_000);
+    }
+  });
+
+  test("is not refilled by a thread whose clock turns to the next minute later than another's", () => {
+    const memory = newAddressCounts();
+    const late = createAddressLimit(2, aClock("2026-03-01T12:00:59.999Z"), memory);
+    const early = createAddressLimit(2, aClock("2026-03-01T12:01:00.000Z"), memory);
+    const taken = [early, late, early, late].map(({ lookup }) => lookup(["192.0.2.1"]).allowed);
+    expect(taken).toEqual([true, true, false, false]);
   });
 });
 
