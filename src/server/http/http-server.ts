@@ -26,7 +26,7 @@ export type ListenLimits = {
   readonly handshakeTimeoutMs: number;
   /** The head of one request; more is 431. */
   readonly maxHeaderBytes: number;
-  /** Connections on each listener; more are closed at once. */
+  /** Connections on each listener of each thread; more are closed at once. */
   readonly maxConnections: number;
   /** How long `close` waits for what is in flight. */
   readonly drainTimeoutMs: number;

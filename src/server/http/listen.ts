@@ -8,7 +8,7 @@
  * know nothing of deadlines, handshakes or slow readers.
  */
 import { lookup } from "node:dns/promises";
-import type { AddressInfo, Server } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { FastPath } from "./fast-path.ts";
 import {
   closeServer,
@@ -21,6 +21,7 @@ import {
 } from "./http-server.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { createRequestListener, type Fetch } from "./request-listener.ts";
+import { listenOn, type Sharing } from "./shared-port.ts";
 import type { TlsCredentials } from "./tls.ts";
 
 export type ListenOptions = {
@@ -31,6 +32,8 @@ export type ListenOptions = {
   /** A second listener that speaks TLS, on the same host; port 0 picks a free one. */
   readonly tls?: TlsCredentials & { readonly port: number };
   readonly limits?: Partial<ListenLimits>;
+  /** Whether other threads listen on the same ports; `alone` unless it is said. */
+  readonly sharing?: Sharing;
   /** Takes the requests it knows before `fetch` sees them. */
   readonly fastPath?: FastPath;
   /** Told of what the handler throws, for the log. */
@@ -57,14 +60,14 @@ export type Listener = {
  * `LISTEN_FAILED`
  */
 export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
-  const { host, port, tls } = options;
+  const { host, port, tls, sharing = "alone" } = options;
   const limits: ListenLimits = { ...defaultLimits, ...options.limits };
   const onError = options.onError ?? (() => {});
   const listener = createRequestListener(fetch, { onError, fastPath: options.fastPath });
   const address = await resolveHost({ host, port });
   const servers = [createPlainServer(listener, limits)];
   if (tls !== undefined) servers.push(createSecureServer(listener, limits, tls));
-  const ports = await openAll(servers, { host, address, ports: [port, tls?.port ?? 0] });
+  const ports = await openAll(servers, { host, address, ports: [port, tls?.port ?? 0], sharing });
   for (const { server } of servers) server.on("error", onError);
   const sweeper = setInterval(() => sweepAll(servers), sweepIntervalMs(limits));
   sweeper.unref?.();
@@ -100,27 +103,18 @@ async function resolveHost(at: { host: string; port: number }): Promise<string> 
 
 async function openAll(
   servers: readonly HttpServer[],
-  at: { host: string; address: string; ports: readonly number[] },
+  at: { host: string; address: string; ports: readonly number[]; sharing: Sharing },
 ): Promise<number[]> {
   const opened: number[] = [];
   for (const [index, { server }] of servers.entries()) {
     const port = at.ports[index] ?? 0;
     try {
-      opened.push(await open(server, port, at.address));
+      await listenOn(server, { host: at.address, port }, at.sharing);
+      opened.push((server.address() as AddressInfo).port);
     } catch (error) {
       for (const earlier of servers.slice(0, index)) earlier.server.close();
       throw toListenError(error, { host: at.host, port });
     }
   }
   return opened;
-}
-
-function open(server: Server, port: number, address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, () => {
-      server.off("error", reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
 }
