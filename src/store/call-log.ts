@@ -7,6 +7,8 @@ import type { CallBatch, WriteCalls } from "./call-log-writer.ts";
 export type CallLog = {
   /** Takes a call to be written. It costs the caller a place in a list. */
   readonly observe: CallObserver;
+  /** Counts calls that were lost before they could be taken. */
+  miss(calls: number): void;
   figures(): AccessLogFigures;
   /** Writes what was taken, and ends. It does not wait for long: a service that is told to stop has to. */
   close(): Promise<void>;
@@ -73,6 +75,11 @@ export function createCallLog({ write, end }: { write: WriteCalls; end(): Promis
 
   return {
     observe,
+    miss(calls) {
+      if (calls === 0) return;
+      queue.drop(calls);
+      schedule();
+    },
     figures: queue.figures,
     async close() {
       isClosing = true;
@@ -97,6 +104,7 @@ type CallQueue = {
   isMoreToDelete(): boolean;
   figures(): ReturnType<CallLog["figures"]>;
   add(call: Call): void;
+  drop(calls: number): void;
   /** Hands the next batch over; it may be an empty one. */
   send(last?: Pick<CallBatch, "close">): Promise<void>;
   /** Drops what still waits, and says so. */
@@ -124,6 +132,7 @@ function createCallQueue(write: WriteCalls): CallQueue {
       if (waiting.length >= maxWaiting) drop(1);
       else waiting.push(callRow(call));
     },
+    drop,
     async send(last = {}) {
       const rows = waiting.slice(0, batchRows);
       waiting = waiting.slice(batchRows);

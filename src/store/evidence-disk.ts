@@ -1,5 +1,5 @@
 import type { AttestationStore } from "../domain/attestations.ts";
-import { isTvsError } from "../domain/errors.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type Driver, statement } from "./driver/driver.ts";
 
 /** Whether the disk still takes what an answer leaves behind. */
@@ -24,6 +24,13 @@ const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_a
   VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
 const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
 
+const none = 0;
+
+/** What all threads of a process know of the disk: the last refusal, or none; and how many there were. */
+export function newEvidenceDisk(): SharedArrayBuffer {
+  return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+}
+
 /**
  * Remembers that the disk refused evidence. On a full one a small change still goes through, for it fits into room
  * that the write-ahead log has already; an answer's evidence does not. Nobody may call meanwhile, because a load
@@ -31,36 +38,45 @@ const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
  * evidence of many answers, which is taken back at once. It does so only after a refusal: a healthy service would wear
  * its disk out.
  */
-export function createEvidenceDisk(driver: Driver): EvidenceDisk {
-  let refusal: unknown;
+export function createEvidenceDisk(
+  driver: Driver,
+  memory: SharedArrayBuffer = newEvidenceDisk(),
+): EvidenceDisk {
+  const refusal = new Int32Array(memory);
 
   async function tryForRoom(): Promise<void> {
-    const tried = refusal;
+    const tried = Atomics.load(refusal, 0);
     await driver.batch([statement(takeRoom)]);
     await driver.batch([statement(giveRoomBack)]);
     // Another answer may have been refused while this went on.
-    if (refusal === tried) refusal = undefined;
+    Atomics.compareExchange(refusal, 0, tried, none);
   }
 
+  /** Each refusal is another number than the one before. */
+  function remember(): void {
+    Atomics.store(refusal, 0, 1 + (Atomics.add(refusal, 1, 1) & 0xff_ff_ff));
+  }
+
+  const isRefusing = () => Atomics.load(refusal, 0) !== none;
   return {
     watch: (store) => ({
       ...store,
       async record(call) {
         try {
           const stored = await store.record(call);
-          refusal = undefined;
+          if (isRefusing()) Atomics.store(refusal, 0, none);
           return stored;
         } catch (error) {
-          if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) refusal = error;
+          if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) remember();
           throw error;
         }
       },
     }),
     async probe() {
       await driver.batch([statement(emptyWrite)]);
-      if (refusal !== undefined) await tryForRoom();
-      if (refusal !== undefined) throw refusal;
+      if (isRefusing()) await tryForRoom();
+      if (isRefusing()) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
     },
-    isRefusing: () => refusal !== undefined,
+    isRefusing,
   };
 }
