@@ -18,6 +18,7 @@ import { createImportHistory } from "../src/store/imports.ts";
 import { command, configOf, version } from "./command.ts";
 import { withOperator } from "./open.ts";
 import type { OpenService } from "./open-service.ts";
+import type { ServingThreads } from "./serving-threads.ts";
 import { note, print } from "./terminal/output.ts";
 
 export const consoleCommand = command({
@@ -91,14 +92,14 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
 /** Opens the operator's console and the metrics on their port, and remembers where, for `tvs console`. */
 export async function openAdminConsole(
   open: OpenService,
-  config: Config,
+  { config, threads }: { config: Config; threads: Pick<ServingThreads, "figures"> },
   { port, serve }: ConsolePort,
 ): Promise<AdminConsole> {
   const { operator } = open;
   const { stores, secrets, clock } = operator;
   const run = newRun();
   const history = startHistory({ ...open.metrics, clock });
-  serve(createAdmin(open, config, { run, history, port }));
+  serve(createAdmin(open, config, { run, history, port, threads: threads.figures }));
   const place = { port, run };
   await rememberConsole(stores.settings, place);
   return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
@@ -109,9 +110,14 @@ export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
   return rememberConsole(operator.stores.settings, null);
 }
 
-type Parts = { run: string; history: ReturnType<typeof startHistory>; port: number };
+type Parts = {
+  run: string;
+  history: ReturnType<typeof startHistory>;
+  port: number;
+  threads: ServingThreads["figures"];
+};
 
-function createAdmin(open: OpenService, config: Config, { run, history, port }: Parts) {
+function createAdmin(open: OpenService, config: Config, { run, history, port, threads }: Parts) {
   const { operator, service, metrics } = open;
   const { live } = service;
   const { secrets, clock } = operator;
@@ -121,6 +127,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port }: 
   const shared = {
     ...metrics,
     history,
+    threads,
     readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
     clock,
     startedAt: clock.now(),

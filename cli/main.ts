@@ -2,10 +2,12 @@ import { isMainThread, workerData } from "node:worker_threads";
 import type { SigningWorkerData } from "../src/signing/worker.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
+import type { ServingThreadData } from "./serving-thread.ts";
 import type { VerifierSettings } from "./verify/threads.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
+  server: async (data) => (await import("./serving-thread.ts")).runServingThread(data as ServingThreadData),
   "store-writer": async (data) =>
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "call-writer": async (data) =>

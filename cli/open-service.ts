@@ -3,42 +3,29 @@ import packageJson from "../package.json" with { type: "json" };
 import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, type SenderDependencies, startSender } from "../src/delivery/sender.ts";
-import type { AccessLogFigures } from "../src/domain/calls.ts";
-import type { Clock } from "../src/domain/clock.ts";
-import { createIdempotency, type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
-import type { KeyRing } from "../src/domain/keys.ts";
-import { createLive, issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
-import { createPublicLookup } from "../src/domain/public-lookup.ts";
-import { createQuota, forgottenWindows } from "../src/domain/quota.ts";
+import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
+import { type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import { issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
+import { forgottenWindows } from "../src/domain/quota.ts";
 import { retentionSetting, startMaintenance } from "../src/domain/retention.ts";
 import { repeat } from "../src/domain/serial.ts";
 import { startSweeping } from "../src/domain/sweep.ts";
-import { createVerification } from "../src/domain/verification.ts";
 import { log } from "../src/log.ts";
+import type { CallsOfThread } from "../src/metrics/call-relay.ts";
 import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
-import { createRequestCounters, type RequestCounters } from "../src/metrics/requests.ts";
-import {
-  countedAttestations,
-  countedOutbox,
-  countedPublicLookup,
-  countedSigner,
-  createWorkCounters,
-  type WorkCounters,
-} from "../src/metrics/work.ts";
-import { routes } from "../src/server/routes.ts";
+import type { RequestCounters } from "../src/metrics/requests.ts";
+import { countedOutbox, createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
-import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
-import { createEvidenceDisk, type EvidenceDisk } from "../src/store/evidence-disk.ts";
-import { signingThreads } from "./entry.ts";
-import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
+import { type OpenOptions, type Operator, openOperator } from "./open.ts";
+import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
   readonly operator: Operator;
   readonly service: Service;
-  /** What the service counts, for the console and for Prometheus. */
+  /** What the service counts, in all of its threads, for the console and for Prometheus. */
   readonly metrics: {
     readonly requests: RequestCounters;
     readonly work: WorkCounters;
@@ -46,6 +33,10 @@ export type OpenService = {
     /** Null when no access log is kept. */
     accessLog(): AccessLogFigures | null;
   };
+  /** What further threads share with this one. */
+  readonly memory: ProcessMemory;
+  /** Takes the calls that another thread has answered, for the refusals and the access log. */
+  takeCalls(batch: CallsOfThread): void;
   /** What signs just now, in words for the operator. */
   signingEngine(): string;
   /** Whether the disk refuses what answers leave behind. */
@@ -55,55 +46,53 @@ export type OpenService = {
   close(): Promise<void>;
 };
 
-/** How often a running service looks whether a command has changed something. */
-const refreshMs = 200;
 const pruneMs = 60_000;
-/**
- * When the signing engine is chosen: by then a service of any size is listening; until the choice is made, WebCrypto
- * signs.
- */
-const chooseAfterMs = 100;
 const pruneRows = 500;
-/** A probe of the signer costs a signature; health answers from the last one for this long. */
-const probeMs = 1_000;
 
 /**
- * Opens everything that `serve` needs and keeps it fresh; where there is no register, one is made. The database is
- * locked for this process.
+ * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
+ * The database is locked for this process.
  * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
   options: OpenOptions = {},
 ): Promise<OpenService> {
-  const work = createWorkCounters();
+  const memory = newProcessMemory(config.threads ?? 1);
+  const work = createWorkCounters({ memory: memory.work, thread: 0 });
   const whenMade = (words: string) => log.info(words, {});
-  const operator = await openOperator(config, { whenMade, ...options, onGroup: work.committed });
-  const closers: (() => Promise<unknown>)[] = [];
-  const closeParts = () => Promise.all(closers.map((close) => close())).then(() => operator.driver.close());
+  const onGroup = (acts: number) => work.committed(acts, 0);
+  const operator = await openOperator(config, { whenMade, ...options, onGroup });
+  let calls: CallLog | undefined;
+  let server: OpenServer | undefined;
+  const closeParts = async () => {
+    await Promise.all([calls?.close(), server?.close()]);
+    await operator.driver.close();
+  };
   try {
     await takeOver(operator, config);
-    const calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
-    if (calls !== undefined) closers.push(calls.close);
-    const start = signingThreads(options.workerEntry);
-    const { signingEngine: engine } = config;
-    const signer = await openSigner({ secrets: operator.secrets, engine, start, chooseAfterMs });
-    closers.push(signer.close);
-    const disk = createEvidenceDisk(operator.driver);
-    const metrics: OpenService["metrics"] = {
-      requests: createRequestCounters(routes),
-      work,
-      refusals: createRefusals(operator.clock),
-      accessLog: () => calls?.figures() ?? null,
+    calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
+    const refusals = createRefusals(operator.clock);
+    const onCall = (call: Call) => {
+      refusals.observe(call);
+      calls?.observe(call);
     };
-    const service = await createService(operator, { signer, disk, metrics, calls });
-    const jobs = startJobs(operator, { service, work });
+    const { signingEngine: engine } = config;
+    const { workerEntry } = options;
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, workerEntry });
+    server = opened;
+    const jobs = startJobs(operator, { live: opened.service.live, work });
     return {
       operator,
-      service,
-      metrics,
-      signingEngine: () => signer.engine().description,
-      isDiskRefusing: disk.isRefusing,
+      service: opened.service,
+      metrics: { requests: opened.requests, work, refusals, accessLog: () => calls?.figures() ?? null },
+      memory,
+      takeCalls(batch) {
+        batch.calls.forEach(onCall);
+        calls?.miss(batch.dropped);
+      },
+      signingEngine: () => opened.signer.engine().description,
+      isDiskRefusing: opened.isDiskRefusing,
       stopSending: jobs.stopSending,
       close: () => jobs.stop().then(closeParts),
     };
@@ -126,59 +115,13 @@ async function takeOver(operator: Operator, { keepAttestations }: Config): Promi
   if (keepAttestations !== undefined) await stores.settings.write({ [retentionSetting]: keepAttestations });
 }
 
-type ServiceParts = {
-  readonly signer: ChosenSigner;
-  readonly disk: EvidenceDisk;
-  readonly metrics: OpenService["metrics"];
-  readonly calls: CallLog | undefined;
-};
-
-async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
-  const { stores, settingsInForce, blindIndex, secrets, keyKind, clock } = operator;
-  const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, metrics, calls } = parts;
-  const onKeys = (ring: KeyRing) => signer.load(ring);
-  const live = await createLive({
-    settings,
-    partners,
-    keys,
-    secrets,
-    clock,
-    defaults: settingsInForce,
-    onKeys,
-  });
-  const shared = { live, teachers, blindIndex, clock };
-  const sign = () => signer.sign(live.current().keys.active.kid, ["probe"]);
-  return {
-    live,
-    verification: createVerification({
-      ...shared,
-      attestations: countedAttestations(disk.watch(stores.attestations), metrics.work),
-      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
-      signer: countedSigner(signer, metrics.work),
-    }),
-    publicLookup: countedPublicLookup(createPublicLookup(shared), metrics.work),
-    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
-    secrets,
-    keyKind,
-    clock,
-    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()])),
-    onCall(call) {
-      metrics.requests.observe(call.route, call.method, call.status, call.ms);
-      metrics.refusals.observe(call);
-      calls?.observe(call);
-    },
-  };
-}
-
 /** What a service does besides answering; each ends when what it has in hand is done. */
 type Jobs = { stopSending(): Promise<void>; stop(): Promise<unknown> };
 
-function startJobs(operator: Operator, { service, work }: { service: Service; work: WorkCounters }): Jobs {
+function startJobs(operator: Operator, { live, work }: { live: Live; work: WorkCounters }): Jobs {
   const { stores, clock, secrets } = operator;
-  const { live } = service;
   const stops = [
-    keepFresh(stores, service),
+    startPruning(operator),
     startSweeping({
       teachers: stores.teachers,
       live,
@@ -204,18 +147,6 @@ function openCallLog(file: string, entry: URL | undefined): CallLog {
   return createCallLog(writeCallsInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
 }
 
-function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
-  let last: { at: number; outcome: Promise<void> } | undefined;
-  const ask = async () => {
-    await use();
-  };
-  return () => {
-    const now = clock.now();
-    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
-    return last.outcome;
-  };
-}
-
 /** Starts the webhook sender. @returns stops it, once */
 function startSending(
   { outbox, secrets, clock }: Pick<SenderDependencies, "outbox" | "secrets" | "clock">,
@@ -238,18 +169,8 @@ function startSending(
   };
 }
 
-/** Re-reads what commands have changed, and forgets idempotency records and quota windows that are over. */
-function keepFresh({ idempotencyStore, quotaStore }: Stores, { live, clock }: Service): () => Promise<void> {
-  let failure = "";
-  async function refresh(): Promise<void> {
-    await live.refresh();
-    failure = "";
-  }
-  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
-  function told(error: unknown): void {
-    if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
-    failure = String(error);
-  }
+/** Forgets idempotency records and quota windows that are over. @returns ends it */
+function startPruning({ stores: { idempotencyStore, quotaStore }, clock }: Operator): () => Promise<void> {
   async function prune(): Promise<void> {
     const now = clock.now();
     await Promise.all([
@@ -257,13 +178,7 @@ function keepFresh({ idempotencyStore, quotaStore }: Stores, { live, clock }: Se
       pruneIdempotency(idempotencyStore, now - keepIdempotencyMs),
     ]);
   }
-  const ends = [
-    repeat(refresh, { everyMs: refreshMs, onError: told }),
-    repeat(prune, { everyMs: pruneMs, onError: () => {} }),
-  ];
-  return async () => {
-    await Promise.all(ends.map((end) => end()));
-  };
+  return repeat(prune, { everyMs: pruneMs, onError: () => {} });
 }
 
 /** A step at a time, so that no commit of a caller waits behind a long one. */

@@ -165,7 +165,7 @@ function userName(): string {
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }
 
-async function openDriver(config: Config, { workerEntry, onLost }: OpenOptions): Promise<Driver> {
+export async function openDriver(config: Config, { workerEntry, onLost }: OpenOptions): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
     return openRemote({

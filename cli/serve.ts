@@ -1,3 +1,4 @@
+import { Worker } from "node:worker_threads";
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
 import type { Settings } from "../src/domain/live.ts";
@@ -7,86 +8,16 @@ import { type App, createApp } from "../src/server/app.ts";
 import type { FastPath } from "../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../src/server/http/listen.ts";
 import type { ConnectionInfo } from "../src/server/http/peer.ts";
-import { type Args, command, environmentOf, everyValue } from "./command.ts";
+import { canSharePorts } from "../src/server/http/shared-port.ts";
+import { command, environmentOf, everyValue } from "./command.ts";
 import type { AdminConsole, ConsolePort } from "./console.ts";
 import { workerEntry } from "./entry.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type OpenService, openService } from "./open-service.ts";
+import { serveArgs } from "./serve-options.ts";
+import { connectionsOf, type ServingThreadData } from "./serving-thread.ts";
+import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { exitCodes } from "./terminal/output.ts";
-
-const serveArgs = {
-  host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
-  port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
-  issuer: {
-    type: "string",
-    valueHint: "URL",
-    description:
-      "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
-  },
-  "access-log": {
-    type: "boolean",
-    description:
-      "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only in a sandbox)",
-  },
-  "public-per-minute": {
-    type: "string",
-    valueHint: "N",
-    description:
-      "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
-  },
-  "time-zone": {
-    type: "string",
-    valueHint: "ZONE",
-    description: "Time zone whose midnight ends a licence (default Africa/Lagos); remembered in the database",
-  },
-  policy: {
-    type: "string",
-    valueHint: "FILE",
-    description: "Eligibility policy, JSON; remembered in the database",
-  },
-  "keep-attestations": {
-    type: "string",
-    valueHint: "TIME",
-    description:
-      "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
-  },
-  "allow-private-webhooks": {
-    type: "boolean",
-    description:
-      "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
-  },
-  "signing-engine": {
-    type: "string",
-    valueHint: "auto|openssl|webcrypto",
-    description: "What signs envelopes (default auto: the faster one that passes its test at start)",
-  },
-  "trusted-proxy": {
-    type: "string",
-    valueHint: "CIDR",
-    description: "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",
-  },
-  "client-cert-from": {
-    type: "string",
-    valueHint: "CIDR",
-    description:
-      "Proxies whose Client-Cert (RFC 9440) is trusted, for partners that call with a certificate. Each must " +
-      "delete the Client-Cert that callers send, or a copied certificate opens the service. Not implied by " +
-      "--trusted-proxy; none by default; repeat the option or separate them with commas",
-  },
-  "admin-port": {
-    type: "string",
-    valueHint: "N",
-    description:
-      "Also serve the operator's console and /metrics here, on 127.0.0.1 only; 0 picks a free port",
-  },
-  "tls-port": {
-    type: "string",
-    valueHint: "N",
-    description: "Also serve HTTPS here, asking for client certificates",
-  },
-  "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
-  "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
-} as const satisfies Args;
 
 export const serveCommand = command({
   name: "serve",
@@ -109,32 +40,22 @@ const lossPatienceMs = 10_000;
  * Runs the service until a signal ends it and all calls that had begun are answered.
  *
  * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
- * of the default issuer. A request that comes before the service is open waits for it.
+ * of the default issuer. A request that comes before the service is open waits for it. The further threads come last,
+ * when everything that they open is there.
  * @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
-  configureLog(
-    (line) => process.stderr.write(line),
-    environment.TVS_LOG_LEVEL === "debug" ? "debug" : "info",
-  );
+  const isDebug = environment.TVS_LOG_LEVEL === "debug";
+  configureLog((line) => process.stderr.write(line), isDebug ? "debug" : "info");
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const opening = Promise.withResolvers<App>();
-  let fastPath: FastPath | undefined;
-  const fetch = async (request: Request, connection: ConnectionInfo) =>
-    (await opening.promise).hono.fetch(request, connection);
-  const listener = await listen(fetch, {
-    host: config.host,
-    port: config.port,
-    ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
-    fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
-    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
-  });
+  const { listener, tls, openFor, refuse } = await listenFirst(config);
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   let adminConsole: AdminConsole | undefined;
+  let threads: ServingThreads | undefined;
   try {
     consolePort = await takeConsolePort(config);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
@@ -144,25 +65,93 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
       onLost: lost.resolve,
     });
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
-    const introduction = sandbox?.introduction ?? "";
-    const opened = createApp(open.service, { ...config, demo: sandbox?.demo });
-    fastPath = opened.fastPath;
-    opening.resolve(opened);
-    adminConsole = await openConsole(open, { config, consolePort });
-    await announce(open, listener, { host: config.host, introduction });
+    const demo = sandbox?.demo;
+    openFor(createApp(open.service, { ...config, demo, addressCounts: open.memory.addresses }));
+    const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
+    threads = await startThreads(open, { config, ports, demo, isDebug, onLost: lost.resolve });
+    adminConsole = await openConsole(open, { config, consolePort, threads });
+    await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (adminConsole !== undefined)
       process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
     await untilTheEnd(stopped, lost.promise);
   } catch (error) {
-    opening.promise.catch(() => {});
-    opening.reject(error);
+    refuse(error);
     throw error;
   } finally {
     adminConsole?.stop();
-    await Promise.all([listener.close(), consolePort?.close(), open?.stopSending()]);
+    await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
+    await threads?.close();
     await open?.close();
   }
   log.info("stopped", {});
+}
+
+/** Opens the ports, whose requests wait until there is an app. */
+async function listenFirst(config: ServeConfig) {
+  const opening = Promise.withResolvers<App>();
+  let fastPath: FastPath | undefined;
+  const fetch = async (request: Request, connection: ConnectionInfo) =>
+    (await opening.promise).hono.fetch(request, connection);
+  const tls = config.tls === undefined ? undefined : readTls(config.tls);
+  const listener = await listen(fetch, {
+    host: config.host,
+    port: config.port,
+    ...(tls === undefined ? {} : { tls }),
+    sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
+    limits: { maxConnections: connectionsOf(canSharePorts ? config.threads : 1) },
+    fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
+  return {
+    listener,
+    tls,
+    openFor(app: App): void {
+      fastPath = app.fastPath;
+      opening.resolve(app);
+    },
+    refuse(error: unknown): void {
+      opening.promise.catch(() => {});
+      opening.reject(error);
+    },
+  };
+}
+
+/** The TLS port of the further threads: the one that was opened, which may have been picked. */
+function portOf({ tlsPort }: Listener, tls: ReturnType<typeof readTls> | undefined) {
+  return tls === undefined || tlsPort === null ? {} : { tls: { ...tls, port: tlsPort } };
+}
+
+/** Starts the further threads of a service that is open. */
+function startThreads(
+  open: OpenService,
+  {
+    onLost,
+    ports,
+    ...given
+  }: Pick<ServingThreadData, "config" | "demo" | "isDebug"> & {
+    ports: NonNullable<ServingThreadData["ports"]>;
+    onLost: (error: TvsError) => void;
+  },
+): Promise<ServingThreads> {
+  const { memory, operator } = open;
+  if (memory.threads > 1 && !canSharePorts) {
+    const message =
+      "this system shares no port among threads: the main thread answers, the others sign for it";
+    log.warn(message, { threads: memory.threads });
+  }
+  const { settingsInForce: settings, keyKind } = operator;
+  const data = { ...given, memory, settings, keyKind, ports: canSharePorts ? ports : null };
+  return startServingThreads({
+    threads: memory.threads,
+    start: (thread) =>
+      new Worker(workerEntry(), {
+        workerData: { role: "server", ...data, thread } satisfies ServingThreadData & { role: string },
+      }),
+    onCalls: open.takeCalls,
+    onDeath: () => null,
+    onLost,
+    clock: operator.clock,
+  });
 }
 
 /**
@@ -197,10 +186,14 @@ async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort 
 /** Opens the console on its port; without one, the console of an earlier service is forgotten. */
 async function openConsole(
   open: OpenService,
-  { config, consolePort }: { config: ServeConfig; consolePort: ConsolePort | undefined },
+  {
+    config,
+    consolePort,
+    threads,
+  }: { config: ServeConfig; consolePort: ConsolePort | undefined; threads: ServingThreads },
 ): Promise<AdminConsole | undefined> {
   const { forgetAdminConsole, openAdminConsole } = await import("./console.ts");
-  if (consolePort !== undefined) return openAdminConsole(open, config, consolePort);
+  if (consolePort !== undefined) return openAdminConsole(open, { config, threads }, consolePort);
   await forgetAdminConsole(open);
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
@@ -40,6 +41,8 @@ export type Config = {
 export type ServeConfig = Config & {
   readonly host: string;
   readonly port: number;
+  /** How many threads answer, the main one included. */
+  readonly threads: number;
   readonly publicPerMinute: number;
   /** Whether each call is kept in the access log. */
   readonly accessLog: boolean;
@@ -114,9 +117,13 @@ const commonSchema = v.object({
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
+/** More serve no purpose that anybody has measured, and each takes its memory. */
+const maxThreads = 64;
+
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
+  threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
   "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "trusted-proxy": v.optional(networks, ""),
@@ -164,6 +171,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     accessLog: given["access-log"] ?? config.sandbox,
     host: given.host,
     port: given.port,
+    threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
     publicPerMinute: given["public-per-minute"],
     trustedProxies: given["trusted-proxy"],
     clientCertFrom: given["client-cert-from"],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
 
@@ -151,6 +152,7 @@ describe("what serve is told", () => {
     expect(readServeConfig(nothing, nothing)).toMatchObject({
       host: "127.0.0.1",
       port: 8080,
+      threads: Math.min(64, availableParallelism()),
       publicPerMinute: 60,
       trustedProxies: [],
       clientCertFrom: [],
@@ -162,6 +164,7 @@ describe("what serve is told", () => {
     const settings: Record<string, string> = {
       host: "0.0.0.0",
       port: "0",
+      threads: "3",
       "public-per-minute": "5",
       "trusted-proxy": "10.0.0.0/8, ::1",
       "client-cert-from": "10.0.0.5",
@@ -172,6 +175,7 @@ describe("what serve is told", () => {
     const expected = {
       host: "0.0.0.0",
       port: 0,
+      threads: 3,
       publicPerMinute: 5,
       trustedProxies: ["10.0.0.0/8", "::1"],
       clientCertFrom: ["10.0.0.5"],
@@ -182,6 +186,14 @@ describe("what serve is told", () => {
     );
     expect(readServeConfig(settings, nothing)).toMatchObject(expected);
     expect(readServeConfig(nothing, variables)).toMatchObject(expected);
+  });
+
+  test.each([
+    ["0", "must be at least 1"],
+    ["65", "must be at most 64"],
+    ["two", "must be a whole number"],
+  ])("%s threads are refused", (threads, why) => {
+    expect(refusalOf(() => readServeConfig({ threads }, nothing))).toBe(`--threads (TVS_THREADS) ${why}`);
   });
 
   test("proxies may be named by several flags, or several in one, with or without spaces", () => {

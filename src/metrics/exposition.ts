@@ -3,7 +3,7 @@ import type { Snapshot } from "../domain/live.ts";
 import type { ReadingsNow } from "../domain/readings.ts";
 import { type CounterSources, counterFamilies, type Family, type Sample } from "./families.ts";
 import type { History } from "./history.ts";
-import { type StateSources, stateFamilies } from "./state-families.ts";
+import { type StateSources, stateFamilies, type ThreadFigures } from "./state-families.ts";
 
 type ExpositionSources = CounterSources & {
   readonly history: Pick<History, "points">;
@@ -12,6 +12,7 @@ type ExpositionSources = CounterSources & {
   readonly clock: { now(): number };
   readonly startedAt: number;
   readonly signingEngine: () => string;
+  readonly threads: () => ThreadFigures;
   readonly build: StateSources["build"];
 };
 
@@ -56,6 +57,7 @@ async function readState({
   history,
   startedAt,
   signingEngine,
+  threads,
   build,
 }: ExpositionSources): Promise<StateSources> {
   const { readings: read, hasFailed } = await readings();
@@ -70,6 +72,7 @@ async function readState({
     startedAt,
     lagMs,
     engine: signingEngine(),
+    threads: threads(),
     build,
   };
 }

@@ -106,6 +106,12 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
     read: ({ work }) => groupSamples(work),
   },
   {
+    name: "tvs_commit_lock_seconds_total",
+    type: "counter",
+    help: "Time for which a commit kept the other threads from committing",
+    read: ({ work }) => [{ value: work.commits().heldMs / 1000 }],
+  },
+  {
     name: "tvs_webhook_deliveries_total",
     type: "counter",
     help: "Attempts to deliver a webhook, by outcome; dead: it failed and is not tried again",

@@ -17,7 +17,7 @@ export type Point = {
   readonly publicP50: number | null;
   readonly publicP99: number | null;
   readonly signatureRate: number;
-  /** The most that were waited for at once. */
+  /** The most that any thread waited for at once. */
   readonly signingPeak: number;
   /** Acts in a commit, on average. */
   readonly groupSize: number | null;
@@ -25,7 +25,7 @@ export type Point = {
   readonly undeliveredRate: number;
   readonly cpuPercent: number;
   readonly residentBytes: number;
-  /** The longest that the event loop made a timer wait. */
+  /** The longest that the event loop of any thread made a timer wait. */
   readonly lagMs: number;
 };
 
@@ -42,7 +42,6 @@ export type History = {
 export const sampleMs = 2_000;
 /** A quarter of an hour. */
 export const maxPoints = 450;
-const lagProbeMs = 250;
 /** Percentiles in words are of the last five minutes. */
 const percentilePoints = 150;
 
@@ -61,28 +60,20 @@ export function startHistory(dependencies: {
   const points: Point[] = [];
   const recent: Totals["histograms"][] = [];
   let before = readTotals(dependencies);
-  let lagMs = 0;
-  let probedAtMs = performance.now();
 
   function sample(): void {
     const now = readTotals(dependencies);
     const { point, histograms } = difference(before, now);
-    points.push({ ...point, at: clock.now(), signingPeak: work.takeQueuePeak(), lagMs });
+    const { signingQueue: signingPeak, lagMs } = work.takePeaks();
+    points.push({ ...point, at: clock.now(), signingPeak, lagMs });
     recent.push(histograms);
     if (points.length > maxPoints) points.shift();
     if (recent.length > percentilePoints) recent.shift();
     before = now;
-    lagMs = 0;
   }
 
-  function probeLag(): void {
-    const nowMs = performance.now();
-    lagMs = Math.max(lagMs, nowMs - probedAtMs - lagProbeMs);
-    probedAtMs = nowMs;
-  }
-
-  const timers = [setInterval(sample, sampleMs), setInterval(probeLag, lagProbeMs)];
-  for (const timer of timers) timer.unref?.();
+  const timer = setInterval(sample, sampleMs);
+  timer.unref?.();
 
   return {
     points: (since) => points.filter(({ at }) => at > since),
@@ -91,9 +82,7 @@ export function startHistory(dependencies: {
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
     },
     sample,
-    stop() {
-      for (const timer of timers) clearInterval(timer);
-    },
+    stop: () => clearInterval(timer),
   };
 }
 

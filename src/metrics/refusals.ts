@@ -20,6 +20,11 @@ export type Refusals = {
   byPartner(): { readonly partnerId: string | null; readonly status: number; readonly count: number }[];
 };
 
+/** Whether a call counts as refused: for what its partner did, or for having no valid credential. */
+export function isRefusal({ partnerId, status }: Pick<Call, "partnerId" | "status">): boolean {
+  return status >= 400 && status <= 499 && (partnerId !== null || status === 401);
+}
+
 const minuteMs = 60_000;
 const recentMinutes = 15;
 /**
@@ -52,8 +57,9 @@ export function createRefusals(clock: { now(): number }): Refusals {
   }
 
   return {
-    observe({ partnerId, keyId, status }) {
-      if (status < 400 || status > 499 || (partnerId === null && status !== 401)) return;
+    observe(call) {
+      if (!isRefusal(call)) return;
+      const { partnerId, keyId, status } = call;
       const now = clock.now();
       const caller = callerOf(partnerId, keyId);
       caller.lastAt = now;

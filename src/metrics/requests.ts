@@ -1,3 +1,4 @@
+import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 import { bucketCount, bucketOf } from "./latency.ts";
 
 /** The kinds of traffic that are told apart. */
@@ -59,23 +60,33 @@ export type RequestCounters = RequestObserver & {
   readonly routes: readonly RouteName[];
   /** Every combination of route, method and status that has occurred, in the order of the routes. */
   counts(): RequestCount[];
-  /** The counts of a route's latency buckets since the start, live: read, never altered. */
+  /** The counts of a route's latency buckets since the start. */
   buckets(route: number): Float64Array;
   /** All durations of a route, added up. */
   totalMs(route: number): number;
 };
 
-/** Counts requests in memory: numbers in typed arrays, nothing is allocated for a request. */
-export function createRequestCounters(table: readonly CountedRoute[]): RequestCounters {
-  const names = new Map<string, RouteName>([[elsewhere.route, elsewhere]]);
-  for (const { path, traffic } of table) {
-    if (traffic !== undefined) names.set(path, { route: path, traffic });
-  }
-  const routes = [...names.values()];
+/** The counters of one process, for as many threads as serve. */
+export function newRequestCounts(table: readonly CountedRoute[], threads: number): SharedArrayBuffer {
+  return newBlocks(threads, layoutOf(namesOf(table).length).length);
+}
+
+/**
+ * Counts requests in memory: numbers in typed arrays, nothing is allocated for a request.
+ * @param shared the counters of all threads, of {@link newRequestCounts}; without them this thread counts alone
+ */
+export function createRequestCounters(
+  table: readonly CountedRoute[],
+  shared?: SharedBlocks,
+): RequestCounters {
+  const routes = namesOf(table);
   const indexes = new Map(routes.map(({ route }, index) => [route, index]));
-  const answers = new Float64Array(routes.length * methods.length * statusCount);
-  const durations = routes.map(() => new Float64Array(bucketCount));
-  const totals = new Float64Array(routes.length);
+  const { durationsAt, totalsAt, length } = layoutOf(routes.length);
+  const { own, sum } = openBlocks(length, shared);
+
+  function grow(place: number, by: number): void {
+    own[place] = (own[place] as number) + by;
+  }
 
   return {
     routes,
@@ -83,17 +94,14 @@ export function createRequestCounters(table: readonly CountedRoute[]): RequestCo
       const route = indexes.get(pattern) ?? 0;
       const isKnown = status >= lowestStatus && status < lowestStatus + statusCount;
       const place = isKnown ? status - lowestStatus : statusCount - 1;
-      const index = (route * methods.length + methodOf(method)) * statusCount + place;
-      answers[index] = (answers[index] as number) + 1;
-      const histogram = durations[route] as Float64Array;
-      const bucket = bucketOf(durationMs);
-      histogram[bucket] = (histogram[bucket] as number) + 1;
-      totals[route] = (totals[route] as number) + durationMs;
+      grow((route * methods.length + methodOf(method)) * statusCount + place, 1);
+      grow(durationsAt + route * bucketCount + bucketOf(durationMs), 1);
+      grow(totalsAt + route, durationMs);
     },
     counts() {
       const found: RequestCount[] = [];
-      for (let index = 0; index < answers.length; index++) {
-        const count = answers[index] as number;
+      for (let index = 0; index < durationsAt; index++) {
+        const count = sum(index);
         if (count === 0) continue;
         const combination = Math.floor(index / statusCount);
         const route = Math.floor(combination / methods.length);
@@ -102,7 +110,27 @@ export function createRequestCounters(table: readonly CountedRoute[]): RequestCo
       }
       return found;
     },
-    buckets: (route) => durations[route] ?? new Float64Array(bucketCount),
-    totalMs: (route) => totals[route] ?? 0,
+    buckets(route) {
+      const isThere = route < routes.length;
+      return Float64Array.from({ length: bucketCount }, (_, bucket) =>
+        isThere ? sum(durationsAt + route * bucketCount + bucket) : 0,
+      );
+    },
+    totalMs: (route) => (route < routes.length ? sum(totalsAt + route) : 0),
   };
+}
+
+function namesOf(table: readonly CountedRoute[]): RouteName[] {
+  const names = new Map<string, RouteName>([[elsewhere.route, elsewhere]]);
+  for (const { path, traffic } of table) {
+    if (traffic !== undefined) names.set(path, { route: path, traffic });
+  }
+  return [...names.values()];
+}
+
+/** A thread's block: first the answers, by route, method and status; then each route's buckets; then its total. */
+function layoutOf(routes: number) {
+  const durationsAt = routes * methods.length * statusCount;
+  const totalsAt = durationsAt + routes * bucketCount;
+  return { durationsAt, totalsAt, length: totalsAt + routes };
 }

@@ -4,6 +4,16 @@ import { type KeyRing, rotationOf } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import type { Family, Sample } from "./families.ts";
 
+/** How the serving threads of the process are doing. */
+export type ThreadFigures = {
+  /** Threads that answer now. */
+  readonly serving: number;
+  /** Threads that ended by themselves since the start. */
+  readonly deaths: number;
+  /** When the last one did, in milliseconds since the epoch; null when none has. */
+  readonly lastDeathAt: number | null;
+};
+
 /** Sources that are read when a scrape comes: the process, the keys, and what the database says. */
 export type StateSources = {
   readonly readings: Readings | null;
@@ -12,6 +22,7 @@ export type StateSources = {
   readonly now: number;
   readonly startedAt: number;
   readonly lagMs: number;
+  readonly threads: ThreadFigures;
   readonly engine: string;
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
@@ -92,8 +103,20 @@ export const stateFamilies: readonly Family<StateSources>[] = [
   {
     name: "tvs_event_loop_lag_seconds",
     type: "gauge",
-    help: "Longest delay of a timer by the event loop in the last 16 seconds",
+    help: "Longest delay of a timer by the event loop of any thread in the last 16 seconds",
     read: ({ lagMs }) => [{ value: lagMs / 1000 }],
+  },
+  {
+    name: "tvs_serving_threads",
+    type: "gauge",
+    help: "Threads that answer now",
+    read: ({ threads }) => [{ value: threads.serving }],
+  },
+  {
+    name: "tvs_serving_thread_deaths_total",
+    type: "counter",
+    help: "Serving threads that ended by themselves and were replaced",
+    read: ({ threads }) => [{ value: threads.deaths }],
   },
   {
     name: "tvs_signing_engine_info",

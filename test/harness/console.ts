@@ -17,7 +17,8 @@ export async function openTestConsole() {
   const config = readConfig({ data: folder.path }, {});
   const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
   const consolePort = await takeConsolePort(0);
-  const admin = await openAdminConsole(opened, config, consolePort);
+  const threads = { figures: () => ({ serving: 1, deaths: 0, lastDeathAt: null }) };
+  const admin = await openAdminConsole(opened, { config, threads }, consolePort);
   const { port } = new URL(admin.link);
   const { operator } = opened;
 

@@ -21,13 +21,14 @@ function readCommand(text: string): string[] {
 export type Environment = Readonly<Record<string, string>>;
 
 /**
- * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that
- * one suite can be run with each.
+ * The environment of a child: ours, without what would steer the program. The signing engine and the number of
+ * threads are let through, so that one suite can be run with each.
  */
 export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      name === "TVS_SIGNING_ENGINE" || !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
+      ["TVS_SIGNING_ENGINE", "TVS_THREADS"].includes(name) ||
+      !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
   );
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }

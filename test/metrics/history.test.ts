@@ -47,8 +47,8 @@ describe("the history of the last quarter of an hour", () => {
     work.signingBegan(1);
     work.signingEnded(1, false);
     work.signingEnded(1, false);
-    work.committed(3);
-    work.committed(5);
+    work.committed(3, 0.1);
+    work.committed(5, 0.1);
     work.attempted("delivered");
     work.attempted("dead");
     const point = nextPoint();

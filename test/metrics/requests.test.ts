@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createRequestCounters, methods } from "../../src/metrics/requests.ts";
+import { createRequestCounters, methods, newRequestCounts } from "../../src/metrics/requests.ts";
 
 const table = [
   { path: "/", traffic: "other" },
@@ -60,5 +60,19 @@ describe("requests", () => {
     counters.observe("/", "GET", 0, 1);
     counters.observe("/", "GET", 99_999, 1);
     expect(counters.counts()).toMatchObject([{ status: 599, count: 2 }]);
+  });
+
+  test("by several threads are added up", () => {
+    const memory = newRequestCounts(table, 2);
+    const [one, other] = [0, 1].map((thread) => createRequestCounters(table, { memory, thread }));
+    one?.observe("/lookup", "GET", 200, 2);
+    other?.observe("/lookup", "GET", 200, 4);
+    other?.observe("/lookup", "GET", 404, 1);
+    expect(one?.counts()).toMatchObject([
+      { status: 200, count: 2 },
+      { status: 404, count: 1 },
+    ]);
+    expect(one?.totalMs(3)).toBe(7);
+    expect(one?.buckets(3).reduce((sum, count) => sum + count, 0)).toBe(3);
   });
 });

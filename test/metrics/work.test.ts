@@ -6,6 +6,7 @@ import {
   countedPublicLookup,
   countedSigner,
   createWorkCounters,
+  newWorkCounts,
 } from "../../src/metrics/work.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -31,7 +32,7 @@ describe("work", () => {
     waiting.resolve(["signature"]);
     expect(await Promise.all(both)).toEqual([["signature"], ["signature"]]);
     expect(work.signatures()).toEqual({ made: 3, failed: 0, underWay: 0 });
-    expect([work.takeQueuePeak(), work.takeQueuePeak()]).toEqual([3, 0]);
+    expect([work.takePeaks(), work.takePeaks()].map(({ signingQueue }) => signingQueue)).toEqual([3, 0]);
   });
 
   test("a signature that fails is passed on as a failure, and counted as one", async () => {
@@ -61,9 +62,38 @@ describe("work", () => {
 
   test("commits are sorted by how many acts share them", () => {
     const work = createWorkCounters();
-    for (const acts of [1, 1, 3, 256, 300]) work.committed(acts);
-    const { groups, acts, buckets } = work.commits();
-    expect([groups, acts]).toEqual([5, 561]);
+    for (const acts of [1, 1, 3, 256, 300]) work.committed(acts, 0.25);
+    const { groups, acts, heldMs, buckets } = work.commits();
+    expect([groups, acts, heldMs]).toEqual([5, 561, 1.25]);
     expect(buckets).toEqual([2, 0, 1, 0, 0, 0, 0, 0, 1]);
+  });
+
+  test("of several threads is one sum, and their longest queue and lag are the worst of any", () => {
+    const memory = newWorkCounts(2);
+    const main = createWorkCounters({ memory, thread: 0 });
+    const other = createWorkCounters({ memory, thread: 1 });
+    other.answered("batch", "VALID");
+    main.answered("batch", "VALID");
+    other.signingBegan(3);
+    main.signingBegan(1);
+    other.lagged(12);
+    main.committed(2, 0.5);
+    other.committed(4, 0.25);
+    expect(main.answers("batch", "VALID")).toBe(2);
+    expect(main.signatures().underWay).toBe(4);
+    expect(main.commits()).toMatchObject({ groups: 2, acts: 6, heldMs: 0.75 });
+    expect(main.takePeaks()).toEqual({ signingQueue: 3, lagMs: 12 });
+    other.signingEnded(1, false);
+    expect(main.takePeaks()).toEqual({ signingQueue: 2, lagMs: 0 });
+  });
+
+  test("of a thread that is replaced is kept, but for what it had under way", () => {
+    const memory = newWorkCounts(2);
+    const main = createWorkCounters({ memory, thread: 0 });
+    const dead = createWorkCounters({ memory, thread: 1 });
+    dead.signingBegan(2);
+    dead.signingEnded(1, false);
+    createWorkCounters({ memory, thread: 1 });
+    expect(main.signatures()).toEqual({ made: 1, failed: 0, underWay: 0 });
   });
 });

@@ -25,6 +25,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     ...diskConcerns(state),
     ...keyConcerns(state),
     ...trafficConcerns(state),
+    ...threadConcerns(state),
     ...accessLogConcerns(state),
   ];
   if (readings !== null) {
@@ -64,6 +65,19 @@ function trafficConcerns({ history, now, commandLine }: ConsoleState): Concern[]
   if (failed === 0) return [];
   const text = "Requests were answered with 5xx in the last minute; the log says why.";
   return [{ level: "bad", text, command: commandLine("doctor") }];
+}
+
+/** For an hour: whoever looks at the console in the morning has not seen the night's log. */
+const deathConcernMs = 60 * 60_000;
+
+function threadConcerns({ threads, now, commandLine }: ConsoleState): Concern[] {
+  const { lastDeathAt, deaths } = threads();
+  if (lastDeathAt === null || now - lastDeathAt > deathConcernMs) return [];
+  const times = deaths === 1 ? "once" : `${count(deaths)} times`;
+  const text =
+    `A serving thread ended by itself ${span(now - lastDeathAt)} ago (${times} since the start) and was replaced; ` +
+    "its callers lost their connections. The service's log says why.";
+  return [{ level: "warn", text, command: commandLine("doctor") }];
 }
 
 function accessLogConcerns({ accessLog, commandLine }: ConsoleState): Concern[] {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
+import type { ThreadFigures } from "../../../src/metrics/state-families.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
 import { type ConsoleState, createCommandLine } from "../../../src/server/admin/console-state.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -27,6 +28,7 @@ type Change = {
   hasFailed?: boolean;
   isDiskRefusing?: boolean;
   accessLog?: AccessLogFigures | null;
+  threads?: ThreadFigures;
 };
 
 function stateWith(change: Change) {
@@ -37,6 +39,7 @@ function stateWith(change: Change) {
     hasFailed = false,
     isDiskRefusing = false,
     accessLog = null,
+    threads = { serving: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 },
   } = change;
   const key = { createdAt: activatedAt, activatedAt, publishedAt: activatedAt };
   const state = {
@@ -50,6 +53,7 @@ function stateWith(change: Change) {
     snapshot: { keys: { active: key, pending: key }, settings: { timeZone: "Africa/Lagos" } },
     history: { points: () => [{ failedRate }] },
     accessLog: () => accessLog,
+    threads: () => threads,
     commandLine: createCommandLine(["--data", "/srv/the data"]),
     explainError: () => "It says why.",
   };
@@ -62,6 +66,7 @@ const everything: Change = {
   failedRate: 1,
   activatedAt: now - 91 * dayMs,
   accessLog: { written: 5, dropped: 1_200, failure: "the disk is full" },
+  threads: { serving: 2, deaths: 3, lastDeathAt: now - 120_000 },
   readings: {
     quotas: [
       { partner: aPartner("nearly"), use: { minute: use(0, 10), day: use(95, 100) } },
@@ -103,6 +108,7 @@ describe("what needs attention", () => {
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
       "warn: The signing key has been due for rotation since 2026-02-28 10:30.",
+      "warn: A serving thread ended by itself 2 min ago (3 times since the start) and was replaced; its callers lost their connections. The service's log says why.",
       "warn: The access log cannot be written; 1,200 calls are missing from it. The service's log says why.",
       "warn: failing's endpoint has failed for 3 h. Last error: TIMEOUT. It says why.",
       "warn: All webhooks are held, because the database was restored with --hold-webhooks.",

@@ -1,0 +1,182 @@
+/** What each serving thread opens for itself over the database, and the memory that all of them share. */
+
+import type { SigningEngine } from "../src/config.ts";
+import { newAddressCounts } from "../src/domain/address-limit.ts";
+import type { CallObserver } from "../src/domain/calls.ts";
+import type { Clock } from "../src/domain/clock.ts";
+import { createIdempotency } from "../src/domain/idempotency.ts";
+import { createLive } from "../src/domain/live.ts";
+import { createPublicLookup } from "../src/domain/public-lookup.ts";
+import { createQuota } from "../src/domain/quota.ts";
+import { repeat } from "../src/domain/serial.ts";
+import { createVerification } from "../src/domain/verification.ts";
+import { log } from "../src/log.ts";
+import { createRequestCounters, newRequestCounts, type RequestCounters } from "../src/metrics/requests.ts";
+import {
+  countedAttestations,
+  countedPublicLookup,
+  countedSigner,
+  newWorkCounts,
+  type WorkCounters,
+  watchLag,
+} from "../src/metrics/work.ts";
+import { routes } from "../src/server/routes.ts";
+import type { Service } from "../src/server/service.ts";
+import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
+import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
+import { signingThreads } from "./entry.ts";
+import type { Operator } from "./open.ts";
+
+/** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
+export type ProcessMemory = {
+  readonly threads: number;
+  readonly requests: SharedArrayBuffer;
+  readonly work: SharedArrayBuffer;
+  readonly addresses: SharedArrayBuffer;
+  readonly disk: SharedArrayBuffer;
+};
+
+export function newProcessMemory(threads: number): ProcessMemory {
+  return {
+    threads,
+    requests: newRequestCounts(routes, threads),
+    work: newWorkCounts(threads),
+    addresses: newAddressCounts(),
+    disk: newEvidenceDisk(),
+  };
+}
+
+/** What a server works on: a thread's own connection to the database, and what the database was opened with. */
+export type ServerBasis = Pick<
+  Operator,
+  "driver" | "stores" | "secrets" | "blindIndex" | "settingsInForce" | "keyKind" | "clock"
+>;
+
+type ServerOptions = {
+  readonly engine: SigningEngine;
+  readonly memory: ProcessMemory;
+  /** Which thread this is; the main one is 0. */
+  readonly thread: number;
+  /** The counters of this thread; made before the database is opened, because commits are counted too. */
+  readonly work: WorkCounters;
+  /** Told of each call that was answered, besides the counters. */
+  readonly onCall: CallObserver;
+  readonly workerEntry?: URL | undefined;
+};
+
+/** The answering part of a service, in one thread. */
+export type OpenServer = {
+  readonly service: Service;
+  readonly requests: RequestCounters;
+  readonly signer: ChosenSigner;
+  isDiskRefusing(): boolean;
+  /** Stops looking for changes, and signing. */
+  close(): Promise<void>;
+};
+
+/** How often a running service looks whether a command has changed something. */
+const refreshMs = 200;
+/**
+ * When the signing engine is chosen: by then a service of any size is listening; until the choice is made, WebCrypto
+ * signs.
+ */
+const chooseAfterMs = 100;
+/** A probe of the signer costs a signature; health answers from the last one for this long. */
+const probeMs = 1_000;
+
+/** Opens what answers in one thread, and keeps it fresh. */
+export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
+  const { engine, memory, thread, work, onCall, workerEntry } = options;
+  const start = signingThreads(workerEntry);
+  const signer = await openSigner({ secrets: basis.secrets, engine, start, chooseAfterMs });
+  try {
+    const disk = createEvidenceDisk(basis.driver, memory.disk);
+    const requests = createRequestCounters(routes, { memory: memory.requests, thread });
+    const observe: CallObserver = (call) => {
+      requests.observe(call.route, call.method, call.status, call.ms);
+      onCall(call);
+    };
+    const service = await createService(basis, { signer, disk, work, observe });
+    const stops = [keepFresh(service), watchLag(work)];
+    return {
+      service,
+      requests,
+      signer,
+      isDiskRefusing: disk.isRefusing,
+      async close() {
+        await Promise.all(stops.map((stop) => stop()));
+        await signer.close();
+      },
+    };
+  } catch (error) {
+    await signer.close();
+    throw error;
+  }
+}
+
+type ServiceParts = {
+  readonly signer: ChosenSigner;
+  readonly disk: ReturnType<typeof createEvidenceDisk>;
+  readonly work: WorkCounters;
+  readonly observe: CallObserver;
+};
+
+async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
+  const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
+  const { settings, partners, keys, teachers, quotaStore } = stores;
+  const { signer, disk, work, observe } = parts;
+  const live = await createLive({
+    settings,
+    partners,
+    keys,
+    secrets,
+    clock,
+    defaults,
+    onKeys: (ring) => signer.load(ring),
+  });
+  const shared = { live, teachers, blindIndex, clock };
+  const sign = () => signer.sign(live.current().keys.active.kid, ["probe"]);
+  return {
+    live,
+    verification: createVerification({
+      ...shared,
+      attestations: countedAttestations(disk.watch(stores.attestations), work),
+      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+      signer: countedSigner(signer, work),
+    }),
+    publicLookup: countedPublicLookup(createPublicLookup(shared), work),
+    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
+    secrets,
+    keyKind,
+    clock,
+    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()])),
+    onCall: observe,
+  };
+}
+
+function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
+  let last: { at: number; outcome: Promise<void> } | undefined;
+  const ask = async () => {
+    await use();
+  };
+  return () => {
+    const now = clock.now();
+    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    return last.outcome;
+  };
+}
+
+/** Re-reads what commands have changed. @returns ends it */
+function keepFresh({ live }: Service): () => Promise<void> {
+  let failure = "";
+  async function refresh(): Promise<void> {
+    await live.refresh();
+    failure = "";
+  }
+  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+  function told(error: unknown): void {
+    if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+    failure = String(error);
+  }
+  return repeat(refresh, { everyMs: refreshMs, onError: told });
+}

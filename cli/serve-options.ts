@@ -1,0 +1,83 @@
+/** The options of `tvs serve`, besides those that every command has. */
+
+import type { Args } from "./command.ts";
+
+export const serveArgs = {
+  host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
+  port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
+  threads: {
+    type: "string",
+    valueHint: "N",
+    description:
+      "Threads that answer, each with its own connection to the database (default: one a processor)",
+  },
+  issuer: {
+    type: "string",
+    valueHint: "URL",
+    description:
+      "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
+  },
+  "access-log": {
+    type: "boolean",
+    description:
+      "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only in a sandbox)",
+  },
+  "public-per-minute": {
+    type: "string",
+    valueHint: "N",
+    description:
+      "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
+  },
+  "time-zone": {
+    type: "string",
+    valueHint: "ZONE",
+    description: "Time zone whose midnight ends a licence (default Africa/Lagos); remembered in the database",
+  },
+  policy: {
+    type: "string",
+    valueHint: "FILE",
+    description: "Eligibility policy, JSON; remembered in the database",
+  },
+  "keep-attestations": {
+    type: "string",
+    valueHint: "TIME",
+    description:
+      "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
+  },
+  "allow-private-webhooks": {
+    type: "boolean",
+    description:
+      "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
+  },
+  "signing-engine": {
+    type: "string",
+    valueHint: "auto|openssl|webcrypto",
+    description: "What signs envelopes (default auto: the faster one that passes its test at start)",
+  },
+  "trusted-proxy": {
+    type: "string",
+    valueHint: "CIDR",
+    description: "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",
+  },
+  "client-cert-from": {
+    type: "string",
+    valueHint: "CIDR",
+    description:
+      "Proxies whose Client-Cert (RFC 9440) is trusted, for partners that call with a certificate. Each must " +
+      "delete the Client-Cert that callers send, or a copied certificate opens the service. Not implied by " +
+      "--trusted-proxy; none by default; repeat the option or separate them with commas",
+  },
+  "admin-port": {
+    type: "string",
+    valueHint: "N",
+    description:
+      "Also serve the operator's console and /metrics here, on 127.0.0.1 only; 0 picks a free port",
+  },
+  "tls-port": {
+    type: "string",
+    valueHint: "N",
+    description: "Also serve HTTPS here, asking for client certificates",
+  },
+  "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
+  "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
+} as const satisfies Args;

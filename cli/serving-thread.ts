@@ -1,0 +1,140 @@
+/** A serving thread besides the main one: opens, listens and answers like it, and does nothing else. */
+
+import { parentPort } from "node:worker_threads";
+import type { ServeConfig } from "../src/config.ts";
+import { createBlindIndex } from "../src/domain/blind-index.ts";
+import { systemClock } from "../src/domain/clock.ts";
+import type { KeyKind } from "../src/domain/credentials.ts";
+import type { Settings } from "../src/domain/live.ts";
+import { configureLog, log } from "../src/log.ts";
+import { type CallsOfThread, createCallRelay } from "../src/metrics/call-relay.ts";
+import { createWorkCounters } from "../src/metrics/work.ts";
+import { createApp } from "../src/server/app.ts";
+import { defaultLimits } from "../src/server/http/http-server.ts";
+import { type Listener, type ListenOptions, listen } from "../src/server/http/listen.ts";
+import type { Demo } from "../src/server/local-caller.ts";
+import type { Driver } from "../src/store/driver/driver.ts";
+import { createStores, openDriver } from "./open.ts";
+import { openServer, type ProcessMemory } from "./open-server.ts";
+import { openVault } from "./vault.ts";
+
+/** What a thread is given. The main one has made everything that lies on the disk. */
+export type ServingThreadData = {
+  /** Which thread this is; the main one is 0. */
+  readonly thread: number;
+  readonly config: ServeConfig;
+  readonly memory: ProcessMemory;
+  readonly settings: Settings;
+  readonly keyKind: KeyKind;
+  readonly demo: Demo | undefined;
+  readonly isDebug: boolean;
+  /** Where it listens beside the main one; null where the system lets no port be shared. */
+  readonly ports: Pick<ListenOptions, "host" | "port" | "tls"> | null;
+};
+
+/** What the main thread hears. */
+export type FromThread =
+  | { readonly kind: "serving" | "drained" | "closed" }
+  | { readonly kind: "calls"; readonly batch: CallsOfThread }
+  /** The database is not this process's any more. */
+  | { readonly kind: "lost"; readonly message: string }
+  /** The thread ends, because it cannot go on. */
+  | { readonly kind: "failed"; readonly detail: string };
+
+/** What the thread hears: end what listens; end everything; the last calls were taken. */
+export type ToThread = "drain" | "close" | "taken";
+
+/** Connections that one of so many threads takes, so that the process takes as many as are promised. */
+export function connectionsOf(threads: number): number {
+  return Math.ceil(defaultLimits.maxConnections / threads);
+}
+
+/** How long a last message needs to leave. */
+const lastWordsMs = 20;
+
+/** The loop of a thread; it is ended from outside when it has said that it is closed. */
+export async function runServingThread(data: ServingThreadData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("this runs in a worker thread only");
+  const tell = (message: FromThread) => port.postMessage(message);
+  process.stderr.on("error", () => {});
+  configureLog((line) => process.stderr.write(line), data.isDebug ? "debug" : "info");
+  let driver: Driver | undefined;
+
+  /** Ends the thread. Its connection goes first: who is ended inside of a read keeps its lock for ever. */
+  async function fail(error: unknown): Promise<void> {
+    await driver?.close().catch(() => {});
+    tell({ kind: "failed", detail: String(error) });
+    setTimeout(() => process.exit(1), lastWordsMs);
+  }
+  process.on("uncaughtException", fail);
+  process.on("unhandledRejection", fail);
+
+  const opening = openThread(data, tell, (opened) => {
+    driver = opened;
+  });
+  port.on("message", (message: ToThread) => {
+    void opening.then((open) => open[message](), fail);
+  });
+  await opening.then(() => tell({ kind: "serving" }), fail);
+}
+
+type OpenThread = Readonly<Record<ToThread, () => void>>;
+
+async function openThread(
+  data: ServingThreadData,
+  tell: (message: FromThread) => void,
+  onDriver: (driver: Driver) => void,
+): Promise<OpenThread> {
+  const { config, memory, thread } = data;
+  const work = createWorkCounters({ memory: memory.work, thread });
+  const relay = createCallRelay({
+    send: (batch) => tell({ kind: "calls", batch }),
+    wantsAll: config.accessLog,
+  });
+  const driver = await openDriver(config, {
+    onLost: (error) => tell({ kind: "lost", message: error.message }),
+  });
+  onDriver(driver);
+  const stores = createStores(driver, (acts) => work.committed(acts, 0));
+  const secrets = await openVault(config, stores.settings);
+  const basis = {
+    driver,
+    stores,
+    secrets,
+    blindIndex: createBlindIndex(secrets.blindIndexKey),
+    settingsInForce: data.settings,
+    keyKind: data.keyKind,
+    clock: systemClock,
+  };
+  const { signingEngine: engine } = config;
+  const server = await openServer(basis, { engine, memory, thread, work, onCall: relay.observe });
+  const app = createApp(server.service, { ...config, demo: data.demo, addressCounts: memory.addresses });
+  const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, memory.threads);
+  return {
+    taken: relay.taken,
+    drain: () => void (listener?.close() ?? Promise.resolve()).then(() => tell({ kind: "drained" })),
+    close: () =>
+      void server
+        .close()
+        .then(() => driver.close())
+        .then(() => {
+          relay.end();
+          tell({ kind: "closed" });
+        }),
+  };
+}
+
+function listenBeside(
+  ports: Pick<ListenOptions, "host" | "port" | "tls">,
+  { hono, fastPath }: ReturnType<typeof createApp>,
+  threads: number,
+): Promise<Listener> {
+  return listen(async (request, connection) => hono.fetch(request, connection), {
+    ...ports,
+    sharing: "further",
+    limits: { maxConnections: connectionsOf(threads) },
+    fastPath,
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
+}
