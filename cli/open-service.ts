@@ -30,6 +30,7 @@ import type { Service } from "../src/server/service.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
+import { newCommitLock } from "../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, type EvidenceDisk } from "../src/store/evidence-disk.ts";
 import { signingThreads } from "./entry.ts";
 import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
@@ -78,7 +79,12 @@ export async function openService(
 ): Promise<OpenService> {
   const work = createWorkCounters();
   const whenMade = (words: string) => log.info(words, {});
-  const operator = await openOperator(config, { whenMade, ...options, onGroup: work.committed });
+  const operator = await openOperator(config, {
+    whenMade,
+    shared: { memory: newCommitLock(1), thread: 0 },
+    ...options,
+    commits: { onGroup: work.committed },
+  });
   const closers: (() => Promise<unknown>)[] = [];
   const closeParts = () => Promise.all(closers.map((close) => close())).then(() => operator.driver.close());
   try {
