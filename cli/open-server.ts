@@ -23,6 +23,7 @@ import {
 import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
+import { newCommitLock, openCommitLock } from "../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
 import { signingThreads } from "./entry.ts";
 import type { Operator } from "./open.ts";
@@ -34,6 +35,7 @@ export type ProcessMemory = {
   readonly work: SharedArrayBuffer;
   readonly addresses: SharedArrayBuffer;
   readonly disk: SharedArrayBuffer;
+  readonly commitLock: SharedArrayBuffer;
 };
 
 export function newProcessMemory(threads: number): ProcessMemory {
@@ -43,7 +45,17 @@ export function newProcessMemory(threads: number): ProcessMemory {
     work: newWorkCounts(threads),
     addresses: newAddressCounts(),
     disk: newEvidenceDisk(),
+    commitLock: newCommitLock(threads),
   };
+}
+
+/**
+ * Lets go of what a dead thread had in hand.
+ * @returns why the process cannot go on without it; null when it can
+ */
+export function forgetThread({ commitLock }: ProcessMemory, thread: number): string | null {
+  const hadLock = openCommitLock(commitLock, thread).forget(thread);
+  return hadLock ? "a serving thread died while it had the database's lock" : null;
 }
 
 /** What a server works on: a thread's own connection to the database, and what the database was opened with. */

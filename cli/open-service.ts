@@ -19,7 +19,13 @@ import type { Service } from "../src/server/service.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
-import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
+import {
+  forgetThread,
+  newProcessMemory,
+  type OpenServer,
+  openServer,
+  type ProcessMemory,
+} from "./open-server.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
@@ -41,6 +47,11 @@ export type OpenService = {
   signingEngine(): string;
   /** Whether the disk refuses what answers leave behind. */
   isDiskRefusing(): boolean;
+  /**
+   * Lets go of what a dead thread had in hand.
+   * @returns why this process cannot go on without it; null when it can
+   */
+  forget(thread: number): string | null;
   /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
   stopSending(): Promise<void>;
   close(): Promise<void>;
@@ -61,8 +72,12 @@ export async function openService(
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
   const whenMade = (words: string) => log.info(words, {});
-  const onGroup = (acts: number) => work.committed(acts, 0);
-  const operator = await openOperator(config, { whenMade, ...options, onGroup });
+  const operator = await openOperator(config, {
+    whenMade,
+    shared: { memory: memory.commitLock, thread: 0 },
+    ...options,
+    commits: { onGroup: work.committed },
+  });
   let calls: CallLog | undefined;
   let server: OpenServer | undefined;
   const closeParts = async () => {
@@ -93,6 +108,7 @@ export async function openService(
       },
       signingEngine: () => opened.signer.engine().description,
       isDiskRefusing: opened.isDiskRefusing,
+      forget: (thread) => forgetThread(memory, thread),
       stopSending: jobs.stopSending,
       close: () => jobs.stop().then(closeParts),
     };

@@ -19,11 +19,12 @@ import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
 import { createAttestationMaintenance } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
-import { createCommits } from "../src/store/driver/commits.ts";
+import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
 import { holdsRegister, migrate, readSchema } from "../src/store/driver/migrations.ts";
 import { openRemote } from "../src/store/driver/remote.ts";
+import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
@@ -73,14 +74,16 @@ export type Operator = {
 
 export type OpenOptions = {
   readonly clock?: Clock;
-  /** The program's entry file; with it, writes go to a thread that re-enters there. */
+  /** The program's entry file, which threads re-enter: an import then writes in one. */
   readonly workerEntry?: URL;
+  /** What the serving threads of this process share of a database file. */
+  readonly shared?: SharedFile;
   /** The issuer of a service that was never told one; null when it must be told. */
   readonly defaultIssuer?: string | null;
   /** With it, a register is made where there is none, and these are the words to say so. */
   readonly whenMade?: (words: string) => void;
-  /** Told how many acts shared a commit. */
-  readonly onGroup?: (acts: number) => void;
+  /** How acts share commits. */
+  readonly commits?: CommitOptions;
   /** Told, once, that this process cannot work with the database any more until it is started anew. */
   readonly onLost?: (error: TvsError) => void;
 };
@@ -96,7 +99,7 @@ const unknownIssuer = "http://127.0.0.1:8080";
  * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, defaultIssuer, onGroup, whenMade } = options;
+  const { clock = systemClock, defaultIssuer, commits, whenMade } = options;
   const isThere = hasDatabase(config);
   if (!isThere) prepareNew(config, options);
   const driver = await openDriver(config, options);
@@ -104,7 +107,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const schema = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
     await migrate(driver, clock.now(), schema);
-    const stores = createStores(driver, onGroup);
+    const stores = createStores(driver, commits);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -165,7 +168,10 @@ function userName(): string {
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }
 
-export async function openDriver(config: Config, { workerEntry, onLost }: OpenOptions): Promise<Driver> {
+export async function openDriver(
+  config: Config,
+  { workerEntry, shared, onLost }: OpenOptions,
+): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
     return openRemote({
@@ -175,13 +181,14 @@ export async function openDriver(config: Config, { workerEntry, onLost }: OpenOp
     });
   }
   const { file } = database;
+  if (shared !== undefined) return openEmbedded({ file, shared, onLost });
   if (workerEntry === undefined) return openEmbedded({ file });
   const startWriter = () => new Worker(workerEntry, { workerData: { role: "store-writer", file } });
   return openEmbedded({ file, startWriter, onLost });
 }
 
-export function createStores(driver: Driver, onGroup?: (acts: number) => void): Stores {
-  const commit = createCommits(driver, { onGroup });
+export function createStores(driver: Driver, commits?: CommitOptions): Stores {
+  const commit = createCommits(driver, commits);
   return {
     settings: createSettingsStore(driver),
     keys: createKeyStore(driver),

@@ -148,7 +148,7 @@ function startThreads(
         workerData: { role: "server", ...data, thread } satisfies ServingThreadData & { role: string },
       }),
     onCalls: open.takeCalls,
-    onDeath: () => null,
+    onDeath: open.forget,
     onLost,
     clock: operator.clock,
   });

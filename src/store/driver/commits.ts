@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import type { Driver, Row, Statement } from "./driver.ts";
 
@@ -9,7 +10,11 @@ type Plan<R> = {
 };
 
 /** Acts that cost fewer statements together than each alone; told apart by identity. */
-export type ActKind<T, R> = { plan(items: readonly T[]): Plan<R> };
+export type ActKind<T, R> = {
+  plan(items: readonly T[]): Plan<R>;
+  /** How many usual acts one is worth, by what it writes; 1 where it is left out. */
+  weigh?(item: T): number;
+};
 
 /** One act of the service is committed whole, or not at all. */
 export type Commit = {
@@ -19,33 +24,39 @@ export type Commit = {
   inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
 };
 
-type CommitLimits = {
-  /** Acts in one commit. */
-  readonly maxActs?: number;
+export type CommitOptions = {
+  /** The weight of a commit at which it takes no further act. */
+  readonly maxWeight?: number;
   /** Acts waiting before further ones are refused. */
   readonly maxQueued?: number;
-  /** Told how many acts shared a commit. */
-  readonly onGroup?: ((acts: number) => void) | undefined;
+  /** Whether this thread has work in hand that will end in further acts: signatures that it is about to make. */
+  readonly isMoreComing?: (() => boolean) | undefined;
+  /** Told how many acts shared a commit, and for how many milliseconds it kept everybody else from committing. */
+  readonly onGroup?: ((acts: number, heldMs: number) => void) | undefined;
 };
 
 type Act = {
   readonly kind: ActKind<unknown, unknown>;
   readonly item: unknown;
+  readonly weight: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 };
 
 /**
- * A commit costs some ninety microseconds of processor time whatever is in it, and a turn of the event loop. So under
- * load the next one waits, by what the last one carried, until a group has come: nobody waits who is alone.
+ * A commit costs some 150 microseconds of processor time whatever is in it, and keeps its thread until it is on the disk.
+ * So acts gather while their thread still signs, for this long at most: nobody waits who is alone.
  */
-const pacePerActMs = 0.5;
-const maxPaceMs = 5;
-/** The shortest time that a timer can wait. */
-const minWaitMs = 1;
+const maxGatherMs = 5;
+/**
+ * Beyond it an act becomes hardly cheaper: in place, where a commit keeps its thread from answering, and on a server,
+ * where one is some milliseconds' way and the acts of all of them share the next.
+ */
+const defaultMaxWeight = { embedded: 32, remote: 128 } as const;
 
 /** Statements one after another, as they are. */
 const inOrder: ActKind<readonly Statement[], Row[][]> = {
+  weigh: (statements) => statements.length,
   plan: (items) => ({
     statements: items.flat(),
     results(rows) {
@@ -59,29 +70,47 @@ const inOrder: ActKind<readonly Statement[], Row[][]> = {
 };
 
 /**
- * Group commit: acts that arrive while a commit is on its way to the disk share the next one, so that
- * the cost of a sync is divided among all calls in flight and an idle service still answers at once.
+ * Group commit: acts that are made in one turn of the event loop, that gather while their thread signs, or that arrive
+ * while a commit is on its way to a server, share a commit, so that its cost is divided among all calls in flight and an
+ * idle service still answers at once.
  *
  * An act that violates a constraint must not take its neighbours with it: when a group fails for that
  * reason, its acts are committed one by one and only the guilty one is told.
  */
-export function createCommits(
-  driver: Driver,
-  { maxActs = 256, maxQueued = 20_000, onGroup }: CommitLimits = {},
-): Commit {
+export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
+  const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
+  const { isMoreComing = () => false } = options;
   let queue: Act[] = [];
+  let queuedWeight = 0;
   let running = false;
 
+  const isGathering = () => queuedWeight < maxWeight && isMoreComing();
+
+  async function gather(): Promise<void> {
+    const since = performance.now();
+    while (isGathering() && performance.now() - since < maxGatherMs) await nextTurn();
+  }
+
+  /** The first act is taken however much it weighs. */
+  function takeGroup(): Act[] {
+    let weight = 0;
+    let count = 0;
+    while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
+    const group = queue.slice(0, count);
+    queue = queue.slice(count);
+    queuedWeight -= weight;
+    return group;
+  }
+
   async function drain(): Promise<void> {
-    while (queue.length > 0) {
-      const startedAt = performance.now();
-      const group = queue.slice(0, maxActs);
-      queue = queue.slice(maxActs);
+    for (;;) {
+      if (isGathering()) await gather();
+      const group = takeGroup();
       await commitGroup(driver, group);
-      onGroup?.(group.length);
-      const restMs = Math.min(maxPaceMs, group.length * pacePerActMs) - (performance.now() - startedAt);
-      if (restMs >= minWaitMs && queue.length < maxActs)
-        await new Promise((done) => setTimeout(done, restMs));
+      onGroup?.(group.length, driver.heldMs?.() ?? 0);
+      if (queue.length === 0) break;
+      // A commit in place is no pause for whoever else waits for this thread.
+      await nextTurn();
     }
     running = false;
   }
@@ -92,7 +121,9 @@ export function createCommits(
         reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
         return;
       }
-      queue.push({ kind, item, resolve, reject } as Act);
+      const weight = kind.weigh?.(item) ?? 1;
+      queue.push({ kind, item, weight, resolve, reject } as Act);
+      queuedWeight += weight;
       // A microtask later, so that acts made in the same turn of the event loop already share a commit.
       if (!running) {
         running = true;

@@ -2,14 +2,18 @@ import type Libsql from "libsql";
 import { bindable, type Row, type RowsTarget, type Statement, type Value } from "./driver.ts";
 import { openNative } from "./native.ts";
 
-/** `valueCount` is how many values the first call gave: every later one must give as many. */
 type Prepared = {
+  /** How many values the first call gave: every later one must give as many. */
   readonly valueCount: number;
-  readonly native: { all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
+  readonly returnsRows: boolean;
+  readonly native: { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 };
 
+/** Statements that were made ready to run, which keeps nobody waiting; they run once. */
+export type Batch = readonly (() => Row[])[];
+
 /**
- * One connection to a database file, used only through `all` with one full array of converted values.
+ * One connection to a database file, used only through `all` and `run` with one full array of converted values.
  *
  * The native driver keeps parameters between calls: a `get` after an `all` answers with the row of the
  * call before, and fewer values than last time leave the earlier ones bound. In a register of persons
@@ -17,8 +21,13 @@ type Prepared = {
  */
 export type Connection = {
   all(sql: string, args?: readonly Value[]): Row[];
-  /** Runs the statements inside BEGIN IMMEDIATE … COMMIT. */
+  /** Runs the statements inside BEGIN IMMEDIATE … COMMIT; the thread is blocked while others write. */
   transaction(statements: readonly Statement[]): Row[][];
+  ready(statements: readonly Statement[]): Batch;
+  /** As {@link transaction}, at once. @returns null when another process writes */
+  tryTransaction(batch: Batch): Row[][] | null;
+  /** Leaves the transaction that `exec` began, whatever state it is in. */
+  rollBack(): void;
   /** How long the last transaction kept others from writing, in milliseconds. */
   heldMs(): number;
   exec(sql: string): void;
@@ -26,10 +35,10 @@ export type Connection = {
 };
 
 /** How long a writer waits for another process's transaction, in milliseconds, and how long everything else waits. */
-const defaultLockWaitMs = 10_000;
+export const defaultLockWaitMs = 10_000;
 const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
-const lockRetryMs = 1;
+export const lockRetryMs = 1;
 const maxPrepared = 500;
 /** Characters of JSON that are parsed before the write lock is taken. */
 const maxParsedAhead = 64 * 1024;
@@ -43,6 +52,8 @@ type ConnectionOptions = {
   readonly synchronous?: "FULL" | "NORMAL";
   /** How long a writer waits for another process's transaction. */
   readonly lockWaitMs?: number;
+  /** Further settings, as they are said after `PRAGMA`. */
+  readonly settings?: readonly string[];
 };
 
 /**
@@ -52,20 +63,21 @@ type ConnectionOptions = {
  */
 export async function openConnection(
   file: string,
-  { autoVacuum, synchronous = "FULL", lockWaitMs = defaultLockWaitMs }: ConnectionOptions = {},
+  { autoVacuum, synchronous = "FULL", lockWaitMs = defaultLockWaitMs, settings = [] }: ConnectionOptions = {},
 ): Promise<Connection> {
   // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
   const db = await openNative(file);
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
-  const settings = [
+  const all = [
     ...(autoVacuum === undefined ? [] : [`auto_vacuum = ${autoVacuum}`]),
     "journal_mode = WAL",
     `synchronous = ${synchronous}`,
     "foreign_keys = ON",
     "secure_delete = FAST",
+    ...settings,
   ];
   try {
-    for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
+    for (const setting of all) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
   } catch (error) {
     // Who tries again and again would otherwise run out of descriptors.
     db.close();
@@ -90,30 +102,24 @@ function createStatements(db: Libsql.Database): PreparedStatements {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
     if (prepared.size >= maxPrepared) prepared.clear();
-    const fresh = { valueCount, native: db.prepare(sql) as unknown as Prepared["native"] };
+    const native = db.prepare(sql) as unknown as Prepared["native"];
+    const fresh = { valueCount, returnsRows: native.reader, native };
     prepared.set(sql, fresh);
     return fresh;
   }
 
-  function bound(sql: string, args: readonly Value[]): { native: Prepared["native"]; values: unknown[] } {
+  function run(sql: string, args: readonly Value[]): Row[] {
     const values = new Array<unknown>(args.length);
     for (let i = 0; i < args.length; i++) values[i] = bindable(args[i] as Value);
-    const { valueCount, native } = prepare(sql, values.length);
+    const { valueCount, returnsRows, native } = prepare(sql, values.length);
     // With fewer values than last time, those of the last call would stay bound in their places.
     if (values.length !== valueCount)
       throw new TypeError("a statement must be given as many values each time");
-    return { native, values };
-  }
-
-  function run(sql: string, args: readonly Value[]): Row[] {
-    const { native, values } = bound(sql, args);
-    return native.all(values);
-  }
-
-  /** For what returns nothing: no object stays behind that only a later turn of the event loop would free. */
-  function insert(sql: string, args: readonly Value[]): void {
-    const { native, values } = bound(sql, args);
+    if (returnsRows) return native.all(values);
+    // What returns nothing costs a third less so, and no object stays behind that only a later turn of the event loop
+    // would free. What returns rows must not be called so: it would not be committed, and keep the lock.
     native.run(values);
+    return [];
   }
 
   return {
@@ -121,8 +127,8 @@ function createStatements(db: Libsql.Database): PreparedStatements {
     insertRows(target, rows) {
       const whole = rows.length - (rows.length % blockRows);
       const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
-      for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
-      for (const row of rows.slice(whole)) insert(one, row);
+      for (let at = 0; at < whole; at += blockRows) run(block, rows.slice(at, at + blockRows).flat());
+      for (const row of rows.slice(whole)) run(one, row);
       return [];
     },
     release: () => prepared.clear(),
@@ -137,7 +143,7 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
    * A statement as it will be run. A few rows are taken apart before the lock is taken, which keeps nobody waiting;
    * many one text after the other, because as objects they would fill the memory.
    */
-  function ready(statement: Statement): () => Row[] {
+  function readyOne(statement: Statement): () => Row[] {
     if ("sql" in statement) return () => run(statement.sql, statement.args);
     const { insert: target, rows: json } = statement;
     const parse = () => JSON.parse(json) as Value[][];
@@ -149,27 +155,53 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
     return untilUnlocked(() => run(sql, args), readWaitMs);
   }
 
-  function transaction(statements: readonly Statement[]): Row[][] {
-    const acts = statements.map(ready);
-    // The write lock is taken at the start: a transaction that reads first and writes after a foreign commit
-    // would fail at once, however long it was ready to wait.
-    untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockWaitMs);
+  // The write lock is taken at the start: a transaction that reads first and writes after a foreign commit
+  // would fail at once, however long it was ready to wait.
+  const begin = () => void db.exec("BEGIN IMMEDIATE");
+
+  function commit(batch: Batch): Row[][] {
     const lockedAt = performance.now();
     try {
-      const rows = acts.map((act) => act());
+      const rows = batch.map((act) => act());
       db.exec("COMMIT");
       heldMs = performance.now() - lockedAt;
       return rows;
     } catch (error) {
-      release();
-      rollBack(db);
+      rollBack();
       throw error;
     }
   }
 
+  /** A full disk ends the transaction by itself; that there is none left must not hide why. */
+  function rollBack(): void {
+    release();
+    try {
+      db.exec("ROLLBACK");
+    } catch (error) {
+      if (!/no transaction is active/i.test(String(error))) throw error;
+    }
+  }
+
+  const ready: Connection["ready"] = (statements) => statements.map(readyOne);
+
   return {
     all,
-    transaction,
+    ready,
+    transaction(statements) {
+      const batch = ready(statements);
+      untilUnlocked(begin, lockWaitMs);
+      return commit(batch);
+    },
+    tryTransaction(batch) {
+      try {
+        begin();
+      } catch (error) {
+        if (isLocked(error)) return null;
+        throw error;
+      }
+      return commit(batch);
+    },
+    rollBack,
     heldMs: () => heldMs,
     exec: (sql) => void db.exec(sql),
     close() {
@@ -185,15 +217,6 @@ function insertOf({ table, columns, bytes = [] }: RowsTarget, rowCount: number):
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${rows}`;
 }
 
-/** A full disk ends the transaction by itself; that there is none left must not hide why. */
-function rollBack(db: Libsql.Database): void {
-  try {
-    db.exec("ROLLBACK");
-  } catch (error) {
-    if (!/no transaction is active/i.test(String(error))) throw error;
-  }
-}
-
 function untilUnlocked<T>(act: () => T, waitMs: number): T {
   let deadline: number | undefined;
   for (;;) {
@@ -201,8 +224,12 @@ function untilUnlocked<T>(act: () => T, waitMs: number): T {
       return act();
     } catch (error) {
       deadline ??= Date.now() + waitMs;
-      if (!/locked|BUSY/i.test(String(error)) || Date.now() > deadline) throw error;
+      if (!isLocked(error) || Date.now() > deadline) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs);
     }
   }
+}
+
+function isLocked(error: unknown): boolean {
+  return /locked|BUSY/i.test(String(error));
 }

@@ -5,19 +5,21 @@ import { type Connection, openConnection } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { explainOpenFailure } from "./native.ts";
 import { isFileLocked, lockFile } from "./service-lock.ts";
+import { createServing, type FileAccess, type SharedFile, servingSettings } from "./serving.ts";
 import { type Writer, writeInThread } from "./writer.ts";
 
 type EmbeddedOptions = {
   readonly file: string;
+  /** What the serving threads of one process share; without it the file is this thread's alone, as a command wants. */
+  readonly shared?: SharedFile;
   /**
-   * Starts a thread that runs {@link file://./writer.ts}'s loop. With it, every write happens off the
-   * calling thread, which then waits neither for the disk nor for another process's transaction.
-   * Without it, writes run in place, as a terminal command wants.
+   * Starts a thread that runs {@link file://./writer.ts}'s loop, in which all writes happen: an import plans the next
+   * rows while the last ones are written.
    */
   readonly startWriter?: (file: string) => Worker;
   /**
-   * Told that the thread has ended by itself, or that the service's lock is gone: the database is not this process's
-   * any more until it is started anew.
+   * Told that the writing thread has ended by itself, or that the service's lock is gone: the database is not this
+   * process's any more until it is started anew.
    */
   readonly onLost?: ((error: TvsError) => void) | undefined;
   /** How often a service looks whether its lock still has its name. */
@@ -30,14 +32,20 @@ type EmbeddedOptions = {
  */
 export async function openEmbedded({
   file,
+  shared,
   startWriter,
   onLost,
   lockWatchMs = 1_000,
 }: EmbeddedOptions): Promise<Driver> {
-  const connection = await open(file);
-  const writer =
-    startWriter === undefined ? inPlace(connection) : await writeInThread(startWriter(file), onLost);
+  const connection = await open(file, shared === undefined ? [] : servingSettings);
   const requireSameFile = watchFile(file);
+  const access =
+    shared === undefined
+      ? openAlone(connection, {
+          requireSameFile,
+          writer: startWriter && (await writeInThread(startWriter(file), onLost)),
+        })
+      : createServing({ ...shared, connection, file, requireSameFile });
   // One file may have several names (symbolic links), and they must share one lock.
   const lockPath = `${guarded(() => realpathSync(file))}.lock`;
   let lock: { close(): void } | undefined;
@@ -60,19 +68,10 @@ export async function openEmbedded({
 
   return {
     kind: "embedded",
-    async query(sql, args) {
-      requireSameFile();
-      return guarded(() => connection.all(sql, args));
-    },
-    async batch(statements) {
-      requireSameFile();
-      return writer.batch(statements);
-    },
-    heldMs: () => writer.heldMs(),
-    async copyTo(target) {
-      requireSameFile();
-      guarded(() => void connection.all("VACUUM INTO ?", [target]));
-    },
+    query: async (sql, args) => guarded(() => access.query(sql, args)),
+    batch: (statements) => access.batch(statements),
+    heldMs: () => access.heldMs(),
+    copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {
       lock = await lockFile(lockPath);
       watchLock();
@@ -80,17 +79,44 @@ export async function openEmbedded({
     serviceRunning: async () => lock !== undefined || isFileLocked(lockPath),
     async close() {
       clearInterval(lockWatch);
-      await writer.close();
-      connection.close();
+      await access.close();
       lock?.close();
     },
   };
 }
 
-async function open(file: string): Promise<Connection> {
+/** The file as a command uses it: each read by itself, each batch in place or in a thread that only writes. */
+function openAlone(
+  connection: Connection,
+  { requireSameFile, writer }: { requireSameFile: () => void; writer: Writer | undefined },
+): FileAccess {
+  return {
+    query(sql, args) {
+      requireSameFile();
+      return connection.all(sql, args);
+    },
+    async batch(statements) {
+      requireSameFile();
+      return writer === undefined
+        ? guarded(() => connection.transaction(statements))
+        : writer.batch(statements);
+    },
+    heldMs: () => (writer ?? connection).heldMs(),
+    copyTo(target) {
+      requireSameFile();
+      connection.all("VACUUM INTO ?", [target]);
+    },
+    async close() {
+      await writer?.close();
+      connection.close();
+    },
+  };
+}
+
+async function open(file: string, settings: readonly string[]): Promise<Connection> {
   try {
     const fresh = !existsSync(file);
-    const connection = await openConnection(file);
+    const connection = await openConnection(file, { settings });
     if (fresh) chmodSync(file, 0o600);
     return connection;
   } catch (error) {
@@ -123,12 +149,4 @@ function guarded<T>(act: () => T): T {
   } catch (error) {
     throw storeError(error);
   }
-}
-
-function inPlace(connection: Connection): Writer {
-  return {
-    batch: async (statements) => guarded(() => connection.transaction(statements)),
-    heldMs: () => connection.heldMs(),
-    close: async () => {},
-  };
 }

@@ -52,9 +52,9 @@ const names = (count: number, prefix = "k") => Array.from({ length: count }, (_,
 describe("acts in flight", () => {
   test("made in the same turn share one commit", () =>
     withCommits(async ({ commit, batches, keys }) => {
-      await Promise.all(names(50).map((key) => commit([insert(key)])));
-      expect(batches).toEqual([50]);
-      expect(await keys()).toEqual(names(50));
+      await Promise.all(names(30).map((key) => commit([insert(key)])));
+      expect(batches).toEqual([30]);
+      expect(await keys()).toEqual(names(30));
     }));
 
   test("that come while a commit is on its way to the disk share the next one", () =>
@@ -82,7 +82,7 @@ describe("acts in flight", () => {
         expect(batches).toEqual([10, 10, 5]);
         expect(await keys()).toEqual(names(25));
       },
-      { maxActs: 10 },
+      { maxWeight: 10 },
     ));
 });
 

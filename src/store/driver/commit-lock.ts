@@ -1,0 +1,115 @@
+/** What the serving threads of one process agree on about their database file, in memory that all of them see. */
+
+/** One thread's view of it. */
+export type CommitLock = {
+  /**
+   * Takes the lock under which one thread at a time commits; the thread is blocked until it is handed on.
+   * @param waitMs how long it may take at most
+   * @returns false when it did not come free in time
+   */
+  take(waitMs: number): boolean;
+  release(): void;
+  /** Says that this thread is about to read in a snapshot. @returns false while nobody should, for a checkpoint */
+  enterSnapshot(): boolean;
+  leaveSnapshot(): void;
+  /** Whether any thread reads in a snapshot. */
+  hasSnapshots(): boolean;
+  /** Where the checkpoint is that lets the write-ahead log begin anew. */
+  checkpoint(): CheckpointState;
+  /** Moves it on. @returns false when another thread has done so first */
+  moveCheckpoint(from: CheckpointState, to: CheckpointState): boolean;
+  /** The size of the log, in KiB, above which a checkpoint is wanted next. */
+  checkpointAbove(): number;
+  setCheckpointAbove(kib: number): void;
+  /**
+   * Forgets a thread that has ended.
+   * @returns true when it still had the lock or a snapshot: only the end of the process gives such a thread's
+   *   connection, and the locks of it, back
+   */
+  forget(thread: number): boolean;
+};
+
+/** Nobody needs one; threads leave their snapshots and begin no other one; one thread does it. */
+export const checkpointStates = { none: 0, wanted: 1, underWay: 2 } as const;
+export type CheckpointState = (typeof checkpointStates)[keyof typeof checkpointStates];
+
+/** The words of the memory; behind them one for each thread, whether it reads in a snapshot. */
+const words = {
+  lock: 0,
+  owner: 1,
+  checkpoint: 2,
+  checkpointer: 3,
+  checkpointAbove: 4,
+  snapshots: 5,
+} as const;
+const lockStates = { free: 0, held: 1, waitedFor: 2 } as const;
+/** Who was woken may have been ended meanwhile, and nobody else is told then: so everybody looks this often. */
+const lookAgainMs = 100;
+const nobody = 0;
+
+/** Makes the memory for a number of threads. */
+export function newCommitLock(threads: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((words.snapshots + threads) * Int32Array.BYTES_PER_ELEMENT);
+}
+
+/**
+ * One thread's view of the memory. The lock spares the threads SQLite's own, for which they could only ask again and
+ * again: who waits sleeps, and is woken by who releases it. It is never held across a turn of the event loop.
+ * @param thread its number, from 0
+ */
+export function openCommitLock(memory: SharedArrayBuffer, thread: number): CommitLock {
+  const cells = new Int32Array(memory);
+  const ownSnapshot = words.snapshots + thread;
+  const { free, held, waitedFor } = lockStates;
+
+  function wait(waitMs: number): boolean {
+    const deadline = performance.now() + waitMs;
+    // As one who may have others behind it: whoever releases it wakes one of them.
+    while (Atomics.exchange(cells, words.lock, waitedFor) !== free) {
+      const restMs = deadline - performance.now();
+      if (restMs <= 0) return false;
+      Atomics.wait(cells, words.lock, waitedFor, Math.min(restMs, lookAgainMs));
+    }
+    return true;
+  }
+
+  return {
+    take(waitMs) {
+      const isTaken = Atomics.compareExchange(cells, words.lock, free, held) === free || wait(waitMs);
+      if (isTaken) Atomics.store(cells, words.owner, thread + 1);
+      return isTaken;
+    },
+    release() {
+      Atomics.store(cells, words.owner, nobody);
+      if (Atomics.exchange(cells, words.lock, free) === waitedFor) Atomics.notify(cells, words.lock, 1);
+    },
+    enterSnapshot() {
+      // In this order: who wants a checkpoint says so first and looks for snapshots then.
+      Atomics.store(cells, ownSnapshot, 1);
+      if (Atomics.load(cells, words.checkpoint) === checkpointStates.none) return true;
+      Atomics.store(cells, ownSnapshot, 0);
+      return false;
+    },
+    leaveSnapshot: () => void Atomics.store(cells, ownSnapshot, 0),
+    hasSnapshots: () => cells.subarray(words.snapshots).some((_, index) => isSet(index)),
+    checkpoint: () => Atomics.load(cells, words.checkpoint) as CheckpointState,
+    moveCheckpoint(from, to) {
+      if (Atomics.compareExchange(cells, words.checkpoint, from, to) !== from) return false;
+      Atomics.store(cells, words.checkpointer, to === checkpointStates.underWay ? thread + 1 : nobody);
+      return true;
+    },
+    checkpointAbove: () => Atomics.load(cells, words.checkpointAbove),
+    setCheckpointAbove: (kib) => void Atomics.store(cells, words.checkpointAbove, kib),
+    forget(dead) {
+      const had = Atomics.load(cells, words.owner) === dead + 1 || isSet(dead);
+      Atomics.store(cells, words.snapshots + dead, 0);
+      if (Atomics.load(cells, words.checkpointer) === dead + 1)
+        Atomics.store(cells, words.checkpoint, checkpointStates.none);
+      return had;
+    },
+  };
+
+  function isSet(index: number): boolean {
+    return Atomics.load(cells, words.snapshots + index) === 1;
+  }
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
+import type { TvsError } from "../../domain/errors.ts";
+import { createSerial } from "../../domain/serial.ts";
+import { openCommitLock } from "./commit-lock.ts";
+import { type Batch, type Connection, defaultLockWaitMs, lockRetryMs } from "./connection.ts";
+import { type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { createLogUpkeep, logSettings } from "./log-upkeep.ts";
+import { createSnapshotReader } from "./snapshot.ts";
+
+/** How a file is read and written, by whom it is opened for. */
+export type FileAccess = {
+  query(sql: string, args?: readonly Value[]): Row[];
+  batch(statements: readonly Statement[]): Promise<Row[][]>;
+  heldMs(): number;
+  copyTo(target: string): void;
+  close(): Promise<void>;
+};
+
+/** A thread's share in what the serving threads of a process have in common. */
+export type SharedFile = {
+  /** As {@link file://./commit-lock.ts} makes it. */
+  readonly memory: SharedArrayBuffer;
+  /** This thread's number, from 0. */
+  readonly thread: number;
+};
+
+/**
+ * Settings of a serving thread's connection. The page cache holds the inner pages of the indexes: those of the leaves
+ * are different ones each time, and every commit of another thread empties it. Over a register of 200,000 a look-up, and
+ * a commit of sixteen, cost the same with 2, 4, 8, 16 and 32 MB, and the memory is each thread's own; to map the file
+ * into memory (mmap_size) made look-ups dearer.
+ */
+export const servingSettings = ["cache_size = -4096", ...logSettings];
+
+type ServingOptions = SharedFile & {
+  readonly connection: Connection;
+  readonly file: string;
+  /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
+  requireSameFile(): void;
+};
+
+/**
+ * The file as a serving thread uses it: one connection for everything (a second one for the commits would save the
+ * snapshot's page cache from them, and costs as much by its own). A snapshot ends before the thread's own commits, which
+ * it therefore always sees. Commits are made in place, one thread at a time: to hand them to a thread that only writes
+ * costs more than what they do to the database.
+ *
+ * While another process writes, nobody waits in place: the thread goes on answering and tries again.
+ */
+export function createServing(options: ServingOptions): FileAccess {
+  const { connection, requireSameFile } = options;
+  const lock = openCommitLock(options.memory, options.thread);
+  const tendLog = createLogUpkeep({ ...options, lock });
+  const snapshot = createSnapshotReader({ connection, lock, requireSameFile, tendLog });
+  const inTurn = createSerial();
+  let heldMs = 0;
+
+  /** @returns null when another process writes */
+  function tryCommit(batch: Batch): Row[][] | null {
+    requireSameFile();
+    snapshot.end();
+    if (!lock.take(defaultLockWaitMs)) throw busy();
+    const takenAt = performance.now();
+    try {
+      const rows = connection.tryTransaction(batch);
+      if (rows !== null) heldMs = performance.now() - takenAt;
+      return rows;
+    } finally {
+      lock.release();
+    }
+  }
+
+  async function commit(statements: readonly Statement[]): Promise<Row[][]> {
+    const batch = connection.ready(statements);
+    const deadline = performance.now() + defaultLockWaitMs;
+    for (;;) {
+      const rows = tryCommit(batch);
+      if (rows !== null) {
+        tendLog();
+        return rows;
+      }
+      if (performance.now() > deadline) throw busy();
+      await sleep(lockRetryMs);
+    }
+  }
+
+  function close(): void {
+    snapshot.close();
+    connection.close();
+  }
+
+  // A thread that ends by an exception leaves no lock of the database behind, which nobody could take from it any more.
+  if (!isMainThread) process.once("exit", close);
+
+  return {
+    query: snapshot.query,
+    batch: (statements) => inTurn(() => commit(statements).catch(rethrow)),
+    heldMs: () => heldMs,
+    copyTo(target) {
+      requireSameFile();
+      snapshot.end();
+      connection.all("VACUUM INTO ?", [target]);
+    },
+    async close() {
+      process.off("exit", close);
+      await inTurn(async () => close());
+    },
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw storeError(error);
+}
+
+function busy(): TvsError {
+  return storeError(new Error("SQLITE_BUSY: another process or thread writes"));
+}
