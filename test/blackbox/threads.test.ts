@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { until, untilAnswer, withinOneSecond } from "../harness/eventually.ts";
+import { patienceMs, roomInMinute, runTvs } from "../harness/program.ts";
+import { openClient } from "../harness/raw-client.ts";
+import { api, createWorld, type Partner, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
+
+const threads = 4;
+const perMinute = 60;
+const alone = { Connection: "close" };
+let world: World;
+
+beforeAll(async () => {
+  const args = ["--threads", String(threads), "--admin-port", "0", "--access-log"];
+  const limits = ["--public-per-minute", String(perMinute), "--trusted-proxy", "127.0.0.1/32"];
+  world = await createWorld({ args: [...args, ...limits] });
+});
+
+afterAll(() => world?.end());
+
+/** The value of a series, its labels as they are written. */
+async function metric(series: string): Promise<number> {
+  const consoleUrl = await untilAnswer(
+    async () => /^console (http:\S+)\/open/m.exec(world.service().stdout())?.[1] ?? "",
+    (url) => url !== "",
+  );
+  const text = await (await fetch(`${consoleUrl}/metrics`)).text();
+  const line = text.split("\n").find((one) => one.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1));
+}
+
+/** Many calls, each on a connection of its own, which the kernel gives to any of the threads. */
+const callsApart = (count: number, path: string, headers: Record<string, string> = {}) =>
+  Promise.all(Array.from({ length: count }, () => world.get(path, { ...alone, ...headers })));
+
+/** A partner that every thread knows, as all of them do within a second. */
+async function partnerEverywhere(): Promise<Partner> {
+  // Without the scope by which the harness finds out whether it is known, so that nothing else is refused for its form.
+  const partner = await world.partner({ scopes: "lookup_by_tid" });
+  const isKnown = async () => {
+    const calls = Array.from({ length: 24 }, () => partner.get("/lookup/by-tid/1", alone));
+    return (await Promise.all(calls)).every(({ status }) => status === 200);
+  };
+  expect(await withinOneSecond(isKnown)).toBe(true);
+  return partner;
+}
+
+describe("a service with four threads", () => {
+  test("listens in each of them", async () => {
+    expect(await metric("tvs_serving_threads")).toBe(threads);
+    expect(await metric("tvs_serving_thread_deaths_total")).toBe(0);
+    if (process.platform !== "linux") return;
+    const port = Number(new URL(world.service().url).port);
+    const at = `:${port.toString(16).toUpperCase().padStart(4, "0")} 00000000:0000 0A`;
+    const listening = readFileSync("/proc/net/tcp", "utf8").split("\n");
+    expect(listening.filter((line) => line.includes(at))).toHaveLength(threads);
+  });
+
+  test("counts the calls of all of them together", async () => {
+    const series = `tvs_http_requests_total{route="${api}/.well-known/jwks.json",method="GET",status="200"}`;
+    const answers = await callsApart(200, `${api}/.well-known/jwks.json`);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(200);
+    expect(await metric(series)).toBe(200);
+  });
+
+  test("has one limit for an address", async () => {
+    await roomInMinute();
+    const from = { "X-Forwarded-For": "198.51.100.7" };
+    const answers = await callsApart(perMinute * 2, "/teacher/verify-license?searchTerm=1", from);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(perMinute);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(perMinute);
+  });
+
+  test("keeps one access log, and tells of refusals wherever they were given", async () => {
+    const partner = await partnerEverywhere();
+    const refused = await Promise.all(
+      Array.from({ length: 40 }, () => partner.get("/lookup/by-tid/none", alone)),
+    );
+    expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 400));
+    const series = `tvs_calls_refused_total{partner="${partner.id}",status="400"}`;
+    await until(async () => (await metric(series)) === 40);
+    const list = ["calls", "--partner", partner.id, "--limit", "1000", "--json", "--data", world.dataDir];
+    await until(async () => (await runTvs(list)).stdout.split('"status":400').length - 1 === 40);
+  });
+
+  test("honours a new partner in all of them within a second", () => partnerEverywhere());
+
+  test("answers what each of them has begun to read when it is told to end, and ends with 0", async () => {
+    const port = Number(new URL(world.service().url).port);
+    const head = `GET ${api}/health HTTP/1.1\r\nHost: x\r\n`;
+    const clients = await Promise.all(Array.from({ length: 24 }, () => openClient({ port, tls: false })));
+    for (const { socket } of clients) socket.write(head);
+    // Answers to connections that came later show that every thread has read the first bytes of these.
+    await callsApart(64, `${api}/.well-known/jwks.json`);
+    const restarted = world.restart();
+    await until(async () => (await world.get(`${api}/health`, alone).catch(() => null)) === null);
+    for (const { socket } of clients) socket.write("\r\n");
+    const answers = await Promise.all(clients.map(({ closed }) => closed));
+    for (const answer of answers) expect(answer).toContain("200 OK");
+    await restarted;
+  });
+});
+
+describe("the number of threads", () => {
+  test.each(["0", "65", "many"])("%s is refused in one line", async (number) => {
+    const { code, stderr } = await runTvs(["serve", "--threads", number, "--data", world.dataDir]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^[^\n]*--threads \(TVS_THREADS\) must be [^\n]*\n$/);
+  });
+});
