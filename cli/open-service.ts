@@ -31,7 +31,6 @@ import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { createEvidenceDisk, type EvidenceDisk } from "../src/store/evidence-disk.ts";
-import { signingThreads } from "./entry.ts";
 import { type OpenOptions, type Operator, openOperator, type Stores } from "./open.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
@@ -58,11 +57,6 @@ export type OpenService = {
 /** How often a running service looks whether a command has changed something. */
 const refreshMs = 200;
 const pruneMs = 60_000;
-/**
- * When the signing engine is chosen: by then a service of any size is listening; until the choice is made, WebCrypto
- * signs.
- */
-const chooseAfterMs = 100;
 const pruneRows = 500;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
@@ -85,9 +79,7 @@ export async function openService(
     await takeOver(operator, config);
     const calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
     if (calls !== undefined) closers.push(calls.close);
-    const start = signingThreads(options.workerEntry);
-    const { signingEngine: engine } = config;
-    const signer = await openSigner({ secrets: operator.secrets, engine, start, chooseAfterMs });
+    const signer = await openSigner({ secrets: operator.secrets, engine: config.signingEngine });
     closers.push(signer.close);
     const disk = createEvidenceDisk(operator.driver);
     const metrics: OpenService["metrics"] = {
@@ -102,7 +94,7 @@ export async function openService(
       operator,
       service,
       metrics,
-      signingEngine: () => signer.engine().description,
+      signingEngine: () => signer.engine.description,
       isDiskRefusing: disk.isRefusing,
       stopSending: jobs.stopSending,
       close: () => jobs.stop().then(closeParts),
