@@ -131,7 +131,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port, th
     readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
     clock,
     startedAt: clock.now(),
-    signingEngine: open.signingEngine,
+    signingEngine: () => open.signingEngine.description,
     isDiskRefusing: open.isDiskRefusing,
     build: {
       version,

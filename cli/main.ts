@@ -1,5 +1,4 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { SigningWorkerData } from "../src/signing/worker.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
@@ -12,8 +11,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "call-writer": async (data) =>
     (await import("../src/store/call-log-writer.ts")).runCallWriter(data as { file: string }),
-  signer: async (data) =>
-    (await import("../src/signing/worker.ts")).runSigningWorker(data as SigningWorkerData),
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),

@@ -22,10 +22,10 @@ import {
 } from "../src/metrics/work.ts";
 import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
+import { newSigningBoards } from "../src/signing/board-memory.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { newCommitLock, openCommitLock } from "../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
-import { signingThreads } from "./entry.ts";
 import type { Operator } from "./open.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
@@ -36,6 +36,7 @@ export type ProcessMemory = {
   readonly addresses: SharedArrayBuffer;
   readonly disk: SharedArrayBuffer;
   readonly commitLock: SharedArrayBuffer;
+  readonly signingBoards: SharedArrayBuffer;
 };
 
 export function newProcessMemory(threads: number): ProcessMemory {
@@ -46,6 +47,7 @@ export function newProcessMemory(threads: number): ProcessMemory {
     addresses: newAddressCounts(),
     disk: newEvidenceDisk(),
     commitLock: newCommitLock(threads),
+    signingBoards: newSigningBoards(threads),
   };
 }
 
@@ -73,7 +75,6 @@ type ServerOptions = {
   readonly work: WorkCounters;
   /** Told of each call that was answered, besides the counters. */
   readonly onCall: CallObserver;
-  readonly workerEntry?: URL | undefined;
 };
 
 /** The answering part of a service, in one thread. */
@@ -88,19 +89,13 @@ export type OpenServer = {
 
 /** How often a running service looks whether a command has changed something. */
 const refreshMs = 200;
-/**
- * When the signing engine is chosen: by then a service of any size is listening; until the choice is made, WebCrypto
- * signs.
- */
-const chooseAfterMs = 100;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
-  const { engine, memory, thread, work, onCall, workerEntry } = options;
-  const start = signingThreads(workerEntry);
-  const signer = await openSigner({ secrets: basis.secrets, engine, start, chooseAfterMs });
+  const { engine, memory, thread, work, onCall } = options;
+  const signer = await openSigner({ secrets: basis.secrets, engine, board: memory.signingBoards, thread });
   try {
     const disk = createEvidenceDisk(basis.driver, memory.disk);
     const requests = createRequestCounters(routes, { memory: memory.requests, thread });

@@ -16,6 +16,7 @@ import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
 import type { RequestCounters } from "../src/metrics/requests.ts";
 import { countedOutbox, createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
+import type { ChosenSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
@@ -43,8 +44,8 @@ export type OpenService = {
   readonly memory: ProcessMemory;
   /** Takes the calls that another thread has answered, for the refusals and the access log. */
   takeCalls(batch: CallsOfThread): void;
-  /** What signs just now, in words for the operator. */
-  signingEngine(): string;
+  /** What signs. */
+  readonly signingEngine: ChosenSigner["engine"];
   /** Whether the disk refuses what answers leave behind. */
   isDiskRefusing(): boolean;
   /**
@@ -76,7 +77,7 @@ export async function openService(
     whenMade,
     shared: { memory: memory.commitLock, thread: 0 },
     ...options,
-    commits: { onGroup: work.committed },
+    commits: { onGroup: work.committed, isMoreComing: work.isSigning },
   });
   let calls: CallLog | undefined;
   let server: OpenServer | undefined;
@@ -93,8 +94,7 @@ export async function openService(
       calls?.observe(call);
     };
     const { signingEngine: engine } = config;
-    const { workerEntry } = options;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, workerEntry });
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall });
     server = opened;
     const jobs = startJobs(operator, { live: opened.service.live, work });
     return {
@@ -106,9 +106,12 @@ export async function openService(
         batch.calls.forEach(onCall);
         calls?.miss(batch.dropped);
       },
-      signingEngine: () => opened.signer.engine().description,
+      signingEngine: opened.signer.engine,
       isDiskRefusing: opened.isDiskRefusing,
-      forget: (thread) => forgetThread(memory, thread),
+      forget(thread) {
+        opened.signer.abandon(thread);
+        return forgetThread(memory, thread);
+      },
       stopSending: jobs.stopSending,
       close: () => jobs.stop().then(closeParts),
     };

@@ -140,7 +140,8 @@ function startThreads(
     log.warn(message, { threads: memory.threads });
   }
   const { settingsInForce: settings, keyKind } = operator;
-  const data = { ...given, memory, settings, keyKind, ports: canSharePorts ? ports : null };
+  const engine = open.signingEngine.name;
+  const data = { ...given, memory, settings, keyKind, engine, ports: canSharePorts ? ports : null };
   return startServingThreads({
     threads: memory.threads,
     start: (thread) =>

@@ -224,8 +224,6 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
-# The signing threads stand back for the thread that feeds them.
-SystemCallFilter=setpriority
 SystemCallErrorNumber=EPERM
 
 [Install]

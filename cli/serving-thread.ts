@@ -1,7 +1,7 @@
 /** A serving thread besides the main one: opens, listens and answers like it, and does nothing else. */
 
 import { parentPort } from "node:worker_threads";
-import type { ServeConfig } from "../src/config.ts";
+import type { ServeConfig, SigningEngine } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
@@ -25,6 +25,8 @@ export type ServingThreadData = {
   readonly config: ServeConfig;
   readonly memory: ProcessMemory;
   readonly settings: Settings;
+  /** The engine that the main thread has chosen. */
+  readonly engine: SigningEngine;
   readonly keyKind: KeyKind;
   readonly demo: Demo | undefined;
   readonly isDebug: boolean;
@@ -97,7 +99,10 @@ async function openThread(
     onLost: (error) => tell({ kind: "lost", message: error.message }),
   });
   onDriver(driver);
-  const stores = createStores(driver, { onGroup: work.committed });
+  const stores = createStores(driver, {
+    onGroup: work.committed,
+    isMoreComing: work.isSigning,
+  });
   const secrets = await openVault(config, stores.settings);
   const basis = {
     driver,
@@ -108,7 +113,7 @@ async function openThread(
     keyKind: data.keyKind,
     clock: systemClock,
   };
-  const { signingEngine: engine } = config;
+  const { engine } = data;
   const server = await openServer(basis, { engine, memory, thread, work, onCall: relay.observe });
   const app = createApp(server.service, { ...config, demo: data.demo, addressCounts: memory.addresses });
   const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, memory.threads);

@@ -13,7 +13,6 @@ import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
-import { signingThreads, workerEntry } from "../entry.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 /** How long to wait for a resolver; they give up later by themselves. */
@@ -98,8 +97,7 @@ export async function checkSigning({ signingEngine }: Config): Promise<Check> {
   try {
     const secrets = deriveSecrets(newMasterKey());
     const key = await generateKey(secrets, 2048, Date.now());
-    signer = await openSigner({ secrets, engine: signingEngine, start: signingThreads(workerEntry()) });
-    await signer.chosen;
+    signer = await openSigner({ secrets, engine: signingEngine });
     await signer.load({ keys: [key], active: key, pending: key });
     return judgeSigning(signer, await measure(signer, key.kid));
   } catch (error) {
@@ -114,9 +112,9 @@ export async function checkSigning({ signingEngine }: Config): Promise<Check> {
 /** @param perSecond signatures that were made in a second */
 export function judgeSigning(signer: Pick<ChosenSigner, "engine" | "reason">, perSecond: number): Check {
   const name = "signing";
-  const reason = signer.reason();
+  const { engine, reason } = signer;
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
-  const found = `${signer.engine().description}, ${perSecond} RSA-2048 signatures a second${instead}`;
+  const found = `${engine.description}, ${perSecond} RSA-2048 signatures a second${instead}`;
   return perSecond < slowPerSecond
     ? warn(name, found, "give the service more processor time")
     : ok(name, found);

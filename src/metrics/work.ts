@@ -28,6 +28,8 @@ export type WorkCounters = {
   /** @param count signatures that a call asks for */
   signingBegan(count: number): void;
   signingEnded(count: number, hasFailed: boolean): void;
+  /** Whether this thread has signatures to make. */
+  isSigning(): boolean;
   signatures(): { made: number; failed: number; underWay: number };
   /** The event loop of this thread made a timer wait for so long. */
   lagged(ms: number): void;
@@ -109,6 +111,7 @@ export function createWorkCounters(shared?: SharedBlocks): WorkCounters {
       grow(at.underWay, -count);
       grow(hasFailed ? at.failed : at.made, count);
     },
+    isSigning: () => figure(own, at.underWay) > 0,
     signatures: () => ({ made: sum(at.made), failed: sum(at.failed), underWay: sum(at.underWay) }),
     lagged(ms) {
       turnPeriod();

@@ -39,7 +39,7 @@ export type Library<Address> = {
   numberOf(address: Address): bigint;
 };
 
-/** Two buffers in shared memory: what is to be signed is read from one, and the signature is written to the other. */
+/** Two buffers: what is to be signed is read from one, and the signature is written to the other. */
 export type SigningBuffers = {
   /** @returns the length of the signature in bytes, or 0 when OpenSSL refused */
   sign(key: LoadedKey, inputLength: number, options: { hashed: boolean }): number;
@@ -164,8 +164,11 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
     loadPublicKey: (spki) => loadVerifyingKey(library, sha256, spki),
 
     bindBuffers(input, output) {
-      const inputAddress = addressOf(input);
-      const outputAddress = addressOf(output);
+      // Bun's engine moves the bytes of a small array when its buffer is asked for the first time, which `subarray`
+      // does: it is asked for now, so that the addresses stay good.
+      const [inputAddress, outputAddress] = [input, output].map((array) => {
+        return addressOf(new Uint8Array(array.buffer, array.byteOffset, array.length));
+      }) as [Address, Address];
       return {
         sign(key, inputLength, { hashed }) {
           const context = contexts.get(key);

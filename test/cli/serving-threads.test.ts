@@ -43,6 +43,7 @@ async function openThreads(threads: number) {
     memory: open.memory,
     settings: open.operator.settingsInForce,
     keyKind: open.operator.keyKind,
+    engine: open.signingEngine.name,
     demo: undefined,
     isDebug: false,
     ports: { host: "127.0.0.1", port: listener.port },

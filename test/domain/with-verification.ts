@@ -11,7 +11,7 @@ import { createQuota } from "../../src/domain/quota.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
 import { createVerification, type Question } from "../../src/domain/verification.ts";
-import { createWebCryptoSigner } from "../../src/signing/webcrypto.ts";
+import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
 import { aPartner, aTeacher, secrets } from "../harness/samples.ts";
@@ -52,7 +52,7 @@ export function withVerification(act: (world: World) => Promise<void>, around: A
 async function open(stores: TestStores, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
-  const signer = createWebCryptoSigner(secrets);
+  const signer = await openWebCrypto({ secrets });
   const defaults = {
     issuer: "https://teachers.example",
     timeZone: "Africa/Lagos",

@@ -7,7 +7,7 @@ import { importKey, type KeyRing, type KeyStore, keyRing, type SigningKey } from
 import { secrets } from "./samples.ts";
 
 export const ringFiles = ["active", "pending", "stranger", "retired", "compromised"] as const;
-type KeyName = (typeof ringFiles)[number];
+export type KeyName = (typeof ringFiles)[number];
 
 /** One of the private keys that the fixtures hold, as a pending key. */
 export function fixtureKey(name: KeyName, now: number): Promise<SigningKey> {

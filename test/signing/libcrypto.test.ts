@@ -36,6 +36,22 @@ describe.if(file !== undefined)("OpenSSL in this thread", () => {
     expect(overwritten).toBe(0);
   });
 
+  test("keeps to the same memory when a part of a small buffer is looked at", async () => {
+    const libcrypto = await openLibcrypto(file ?? "");
+    const input = new Uint8Array(100);
+    const output = new Uint8Array(256);
+    const buffers = libcrypto.bindBuffers(input, output);
+    const key = libcrypto.loadKey(knownKey()) as LoadedKey;
+    for (const text of ["another", knownInput]) {
+      const { written } = new TextEncoder().encodeInto(text, input.subarray(0, 90));
+      buffers.sign(key, written, { hashed: false });
+      expect(Buffer.from(output.subarray(0, 256)).toString("base64url") === knownSignature).toBe(
+        text === knownInput,
+      );
+    }
+    key.free();
+  });
+
   test("reads no further than the buffers reach", async () => {
     const libcrypto = await openLibcrypto(file ?? "");
     const buffers = libcrypto.bindBuffers(new Uint8Array(32), new Uint8Array(256));

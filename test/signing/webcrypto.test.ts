@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { createWebCryptoSigner, tryWebCrypto } from "../../src/signing/webcrypto.ts";
+import { createLoad } from "../../src/signing/admission.ts";
+import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aRing, fixtureKey, signOne, verifies as verifiesInput } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
@@ -14,7 +15,7 @@ const verifies = (ring: KeyRing, kid: string, signature: string) =>
 describe("signing with WebCrypto", () => {
   test("signs with the key that is named: the active one, and the pending one whose turn may come", async () => {
     const ring = await aRing("active", "pending");
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     await signer.load(ring);
     for (const [kid, other] of [
       [ring.active.kid, ring.pending.kid],
@@ -29,7 +30,7 @@ describe("signing with WebCrypto", () => {
 
   test("signs many at once, each its own", async () => {
     const ring = await aRing("active", "pending");
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     await signer.load(ring);
     const signatures = await Promise.all(
       Array.from({ length: 50 }, (_, i) => signOne(signer, ring.active.kid, i % 2 === 0 ? input : `${i}`)),
@@ -41,7 +42,7 @@ describe("signing with WebCrypto", () => {
 
   test("refuses a key that it was not given", async () => {
     const ring = await aRing("active", "pending");
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     expect(await rejection(signOne(signer, ring.active.kid, input))).toMatchObject({
       code: "SIGNER_UNAVAILABLE",
     });
@@ -51,7 +52,7 @@ describe("signing with WebCrypto", () => {
 
   test("forgets a key once it has left the ring", async () => {
     const [before, after] = [await aRing("active", "pending"), await aRing("pending", "stranger")];
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     await signer.load(before);
     await signer.load(after);
     expect(await rejection(signOne(signer, before.active.kid, input))).toMatchObject({
@@ -62,7 +63,7 @@ describe("signing with WebCrypto", () => {
 
   test("that cannot open the new keys keeps the old ones", async () => {
     const before = await aRing("active", "pending");
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     await signer.load(before);
     const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
     const destroyed = keyRing([{ ...before.pending, state: "active" }, broken]);
@@ -71,32 +72,46 @@ describe("signing with WebCrypto", () => {
   });
 
   test("under another master key opens nothing", async () => {
-    const signer = createWebCryptoSigner(deriveSecrets(newMasterKey()));
+    const signer = await openWebCrypto({ secrets: deriveSecrets(newMasterKey()) });
     expect(await rejection(signer.load(await aRing("active", "pending")))).toMatchObject({
       code: "MASTER_KEY_WRONG",
     });
   });
 
   test("proves itself with the known answer", async () => {
-    expect(await tryWebCrypto()).toBeGreaterThan(0);
+    expect((await openWebCrypto({ secrets })).signatureMs).toBeGreaterThan(0);
   });
 
-  test("refuses beyond its bound, and recovers", async () => {
+  test("refuses a call that would wait too long as a whole, and recovers", async () => {
     const ring = await aRing("active", "pending");
-    const signer = createWebCryptoSigner(secrets, { waitAtMost: 5 });
+    const load = createLoad(1);
+    const signer = await openWebCrypto({ secrets, load });
     await signer.load(ring);
-    for (const bulk of [true, false]) {
-      const asked = Array.from({ length: 3000 }, () => signOne(signer, ring.active.kid, input, { bulk }));
-      const outcomes = await Promise.all(asked.map((one) => one.catch((error) => error.code)));
-      expect(new Set(outcomes)).toEqual(
-        new Set(["OVERLOADED", await signOne(signer, ring.active.kid, input)]),
-      );
-    }
+    const others = Math.ceil(3_000 / signer.signatureMs);
+    load.count(false, others);
+    const asked = signer.sign(ring.active.kid, ["one", "two"]);
+    expect(await rejection(asked)).toMatchObject({ code: "OVERLOADED" });
+    expect(load.waiting(false)).toBe(others);
+    load.count(false, -others);
+    expect(await signer.sign(ring.active.kid, ["one", "two"])).toHaveLength(2);
+    expect(load.waiting(false)).toBe(0);
+  });
+
+  test("gives the signatures of a call in the order of its inputs", async () => {
+    const ring = await aRing("active", "pending");
+    const signer = await openWebCrypto({ secrets });
+    await signer.load(ring);
+    const inputs = Array.from({ length: 100 }, (_, i) => `input ${i}`);
+    const signatures = await signer.sign(ring.active.kid, inputs, { bulk: true });
+    const wrong = inputs.filter((one, i) => {
+      return !verifiesInput(ring, ring.active.kid, { input: one, signature: signatures[i] ?? "" });
+    });
+    expect(wrong).toEqual([]);
   });
 
   test("signs after a rotation what was asked before it", async () => {
     const [before, after] = [await aRing("active", "pending"), await aRing("pending", "stranger")];
-    const signer = createWebCryptoSigner(secrets);
+    const signer = await openWebCrypto({ secrets });
     await signer.load(before);
     const asked = Array.from({ length: 300 }, () =>
       signOne(signer, before.active.kid, input, { bulk: true }),

@@ -71,7 +71,7 @@ describe("tvs doctor", () => {
 
   test("warns where a batch would take longer than a caller waits for it", () => {
     const description = "WebCrypto";
-    const signer = { engine: () => ({ description }), reason: () => null } as never;
+    const signer = { engine: { name: "webcrypto" as const, description }, reason: null };
     expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
     expect(judgeSigning(signer, 99)).toMatchObject({
       result: "warn",

@@ -1,0 +1,248 @@
+import { Buffer } from "node:buffer";
+import type { Load } from "./admission.ts";
+import { type BoardMemory, kidBytes, openBoardMemory, slotsOfSort, state, word } from "./board-memory.ts";
+
+/** A signature that somebody else may make. */
+export type Offer = { readonly kid: string; readonly hash: Uint8Array; readonly bulk: boolean };
+
+/** One of another thread that this thread has taken, and nobody else will. */
+export type Claim = {
+  readonly owner: number;
+  readonly slot: number;
+  readonly kid: string;
+  /** SHA-256 of what is to be signed. */
+  readonly hash: Uint8Array;
+};
+
+/** What has become of an offer: the signature's bytes, or that it is still offered, being signed, or given back. */
+type Outcome = Uint8Array | "offered" | "claimed" | "returned";
+
+/**
+ * One thread's access to the boards of the process. An offer is made to threads that are asleep, each of which is
+ * rung once; whoever changes a slot's state from offered owns it, so that every signature is made once.
+ */
+export type SigningBoard = Load & {
+  isAnyoneAsleep(): boolean;
+  hasRoom(bulk: boolean): boolean;
+  /**
+   * Offers a signature and rings one thread that is asleep.
+   * @returns its slot; undefined when there is no room, or the key id is longer than any of ours
+   */
+  offer(asked: Offer): number | undefined;
+  /** Takes an offer back. @returns false when another thread has it */
+  takeBack(slot: number): boolean;
+  outcome(slot: number): Outcome;
+  /** Gives a slot free whose outcome was taken. */
+  release(slot: number): void;
+  /** Says whether this thread has anything offered, so that others look. */
+  announce(isOffering: boolean): void;
+  /** Takes something that another thread offers: single checks first. */
+  claim(): Claim | undefined;
+  /** Gives a signature to who asked for it; null when this thread cannot make it. */
+  deliver(claim: Claim, signature: Uint8Array | null): void;
+  isAnythingOffered(): boolean;
+  /** From now on, until it is rung or rises, this thread is rung for offers and for outcomes of its own. */
+  sleep(): void;
+  rise(): void;
+  /** Calls back for each ring; it must be what this thread does next. @returns ends that */
+  listen(onRing: () => void): () => void;
+  /** Clears what a thread has left that has died; to be called by another, before it is replaced. */
+  abandon(dead: number): void;
+};
+
+/** @param thread this thread's number, from 0 */
+export function openSigningBoard(memory: SharedArrayBuffer, thread: number): SigningBoard {
+  const board = openBoardMemory(memory);
+  return {
+    ...openCounts(board, thread),
+    ...openOffers(board, thread),
+    ...openClaims(board, thread),
+    ...openBell(board, thread),
+    abandon: (dead) => abandon(board, dead),
+  };
+}
+
+/** Rings one thread, if it is asleep: one that works looks by itself, and waking costs a system call. */
+function ring({ words, wordAt }: BoardMemory, thread: number): boolean {
+  const isOurs = Atomics.compareExchange(words, wordAt(thread, word.asleep), 1, 0) === 1;
+  if (isOurs) soundBell(words, wordAt(thread, word.bell));
+  return isOurs;
+}
+
+function soundBell(words: Int32Array, bell: number): void {
+  Atomics.add(words, bell, 1);
+  // Only one listens to a bell, but one that died in its place might still be in the list.
+  Atomics.notify(words, bell);
+}
+
+function openCounts({ threads, words, wordAt }: BoardMemory, thread: number): Load {
+  const sum = (index: number) => {
+    let total = 0;
+    for (let one = 0; one < threads; one++) total += Atomics.load(words, wordAt(one, index));
+    return total;
+  };
+  return {
+    threads,
+    count: (bulk, change) =>
+      void Atomics.add(words, wordAt(thread, bulk ? word.bulks : word.singles), change),
+    waiting: (bulk) => sum(bulk ? word.bulks : word.singles),
+  };
+}
+
+type Offers = Pick<
+  SigningBoard,
+  "isAnyoneAsleep" | "hasRoom" | "offer" | "takeBack" | "outcome" | "release" | "announce"
+>;
+
+function openOffers(board: BoardMemory, thread: number): Offers {
+  const { threads, words, wordAt, stateAt } = board;
+  /** Slots that hold something of this thread, whatever has become of it. */
+  const held = new Set<number>();
+  const encoder = new TextEncoder();
+  const stateOf = (slot: number) => Atomics.load(words, stateAt(thread, slot));
+
+  /** A slot in which nothing is, and nothing is left by who had this number before and has died. */
+  function freeSlot(bulk: boolean): number | undefined {
+    const first = bulk ? slotsOfSort : 0;
+    for (let slot = first; slot < first + slotsOfSort; slot++) {
+      if (!held.has(slot) && stateOf(slot) < state.claimed) return slot;
+    }
+    return undefined;
+  }
+
+  /** Rings the next thread that sleeps, beginning with this one's neighbour, so that not all ring the same. */
+  function ringOne(): void {
+    for (let i = 1; i < threads; i++) if (ring(board, (thread + i) % threads)) return;
+  }
+
+  return {
+    isAnyoneAsleep() {
+      for (let one = 0; one < threads; one++) {
+        if (one !== thread && Atomics.load(words, wordAt(one, word.asleep)) === 1) return true;
+      }
+      return false;
+    },
+    hasRoom: (bulk) => freeSlot(bulk) !== undefined,
+    offer({ kid, hash, bulk }) {
+      const slot = kid.length > kidBytes ? undefined : freeSlot(bulk);
+      if (slot === undefined) return undefined;
+      held.add(slot);
+      board.kid(thread, slot).fill(0);
+      encoder.encodeInto(kid, board.kid(thread, slot));
+      board.hash(thread, slot).set(hash);
+      Atomics.store(words, stateAt(thread, slot), state.offered);
+      Atomics.store(words, wordAt(thread, word.offering), 1);
+      ringOne();
+      return slot;
+    },
+    takeBack(slot) {
+      const at = stateAt(thread, slot);
+      const isOurs = Atomics.compareExchange(words, at, state.offered, state.free) === state.offered;
+      if (isOurs) held.delete(slot);
+      return isOurs;
+    },
+    outcome(slot) {
+      const now = stateOf(slot);
+      if (now === state.offered) return "offered";
+      if (now >= state.claimed) return "claimed";
+      if (now !== state.done) return "returned";
+      return board.signature(thread, slot).subarray(0, Atomics.load(words, board.lengthAt(thread, slot)));
+    },
+    release(slot) {
+      Atomics.store(words, stateAt(thread, slot), state.free);
+      held.delete(slot);
+    },
+    announce: (isOffering) => void Atomics.store(words, wordAt(thread, word.offering), isOffering ? 1 : 0),
+  };
+}
+
+type Claims = Pick<SigningBoard, "claim" | "deliver" | "isAnythingOffered">;
+
+function openClaims(board: BoardMemory, thread: number): Claims {
+  const { threads, words, wordAt, stateAt } = board;
+  const mine = state.claimed + thread;
+
+  /** Looks through what other threads offer, single checks first. @returns what `take` makes of the first it wants */
+  function find<T>(take: (owner: number, slot: number) => T | undefined): T | undefined {
+    for (const first of [0, slotsOfSort]) {
+      for (let i = 1; i < threads; i++) {
+        const owner = (thread + i) % threads;
+        if (Atomics.load(words, wordAt(owner, word.offering)) === 0) continue;
+        for (let slot = first; slot < first + slotsOfSort; slot++) {
+          const found = take(owner, slot);
+          if (found !== undefined) return found;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  function take(owner: number, slot: number): Claim | undefined {
+    const at = stateAt(owner, slot);
+    if (Atomics.compareExchange(words, at, state.offered, mine) !== state.offered) return undefined;
+    // Only now: before, the slot could have been used anew between the look and the claim.
+    const name = Buffer.from(board.kid(owner, slot));
+    const kid = name.toString("latin1", 0, name.indexOf(0));
+    return { owner, slot, kid, hash: board.hash(owner, slot).slice() };
+  }
+
+  return {
+    claim: () => find(take),
+    deliver({ owner, slot }, signature) {
+      if (signature !== null) {
+        board.signature(owner, slot).set(signature);
+        Atomics.store(words, board.lengthAt(owner, slot), signature.length);
+      }
+      Atomics.store(words, stateAt(owner, slot), signature === null ? state.returned : state.done);
+      ring(board, owner);
+    },
+    isAnythingOffered: () =>
+      find((owner, slot) => Atomics.load(words, stateAt(owner, slot)) === state.offered || undefined) ===
+      true,
+  };
+}
+
+type Bell = Pick<SigningBoard, "sleep" | "rise" | "listen">;
+
+function openBell({ words, wordAt }: BoardMemory, thread: number): Bell {
+  const [asleep, bell] = [wordAt(thread, word.asleep), wordAt(thread, word.bell)];
+  return {
+    sleep: () => void Atomics.store(words, asleep, 1),
+    rise: () => void Atomics.store(words, asleep, 0),
+    listen(onRing) {
+      let isOver = false;
+      let heard = Atomics.load(words, bell);
+      const go = async () => {
+        while (!isOver) {
+          // What was heard last, and not what the bell is by now: a ring in between must not be missed.
+          const wait = Atomics.waitAsync(words, bell, heard);
+          if (wait.async) await wait.value;
+          heard = Atomics.load(words, bell);
+          if (!isOver) onRing();
+        }
+      };
+      void go();
+      return () => {
+        isOver = true;
+        Atomics.store(words, asleep, 0);
+        soundBell(words, bell);
+      };
+    },
+  };
+}
+
+/** What it had claimed goes back to its owners; what it offered and what it counted is nobody's any more. */
+function abandon(board: BoardMemory, dead: number): void {
+  const { threads, words, wordAt, stateAt } = board;
+  for (let owner = 0; owner < threads; owner++) {
+    for (let slot = 0; slot < 2 * slotsOfSort; slot++) {
+      const at = stateAt(owner, slot);
+      const claimed = state.claimed + dead;
+      if (Atomics.compareExchange(words, at, claimed, state.returned) === claimed) ring(board, owner);
+      if (owner === dead) Atomics.compareExchange(words, at, state.offered, state.free);
+    }
+  }
+  for (const index of [word.asleep, word.singles, word.bulks, word.offering]) {
+    Atomics.store(words, wordAt(dead, index), 0);
+  }
+}

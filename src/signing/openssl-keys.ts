@@ -1,0 +1,62 @@
+import { TvsError } from "../domain/errors.ts";
+import { type KeyRing, pkcs8Of, type SigningKey } from "../domain/keys.ts";
+import type { Secrets } from "../domain/secrets.ts";
+import type { Libcrypto, LoadedKey } from "./libcrypto.ts";
+
+/** A key in this thread's OpenSSL. Who uses it over more than one turn counts itself in `users`. */
+export type OpensslKey = { readonly loaded: LoadedKey; users: number };
+
+/** The keys that this thread signs with. */
+export type OpensslKeys = {
+  find(kid: string): OpensslKey | undefined;
+  /**
+   * Makes the ring's active and pending keys those that are found; null for none. When one cannot be loaded, those
+   * from before stay.
+   * @throws TvsError SIGNER_UNAVAILABLE when OpenSSL does not take one, and what opening a sealed key throws
+   */
+  change(ring: KeyRing | null): void;
+  /** Frees the keys that are not found any more, and that nobody uses. */
+  freeUnused(): void;
+};
+
+export function createOpensslKeys(libcrypto: Libcrypto, secrets: Secrets): OpensslKeys {
+  let keys = new Map<string, OpensslKey>();
+  /** Keys that have left the ring, and that somebody still uses. */
+  let leaving: OpensslKey[] = [];
+
+  function loadKey(key: SigningKey): OpensslKey {
+    const pkcs8 = pkcs8Of(key, secrets);
+    try {
+      const loaded = libcrypto.loadKey(pkcs8);
+      if (loaded === null) {
+        throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL does not read the signing key");
+      }
+      return { loaded, users: 0 };
+    } finally {
+      pkcs8.fill(0);
+    }
+  }
+
+  function freeUnused(): void {
+    for (const key of leaving) if (key.users === 0) key.loaded.free();
+    leaving = leaving.filter(({ users }) => users > 0);
+  }
+
+  return {
+    find: (kid) => keys.get(kid),
+    change(ring) {
+      const wanted = ring === null ? [] : [ring.active, ring.pending];
+      const next = new Map<string, OpensslKey>();
+      try {
+        for (const key of wanted) next.set(key.kid, keys.get(key.kid) ?? loadKey(key));
+      } catch (error) {
+        for (const [kid, key] of next) if (!keys.has(kid)) key.loaded.free();
+        throw error;
+      }
+      leaving.push(...[...keys].filter(([kid]) => !next.has(kid)).map(([, key]) => key));
+      keys = next;
+      freeUnused();
+    },
+    freeUnused,
+  };
+}

@@ -1,0 +1,76 @@
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { SigningBoard } from "./board.ts";
+import type { Calls, Job } from "./calls.ts";
+
+/** What this thread has put on its board, each in the order in which it was asked. */
+export type Sharing<K> = {
+  /** Offers what waits, as long as others have nothing to do, or have just taken some. */
+  offer(): void;
+  /** Takes back the oldest of a sort that nobody has taken. */
+  takeBack(bulk: boolean): Job<K> | undefined;
+  /** Whether there is something to take back. */
+  hasLeft(): boolean;
+  /** Settles what others have signed. */
+  collect(): void;
+};
+
+type Offered<K> = { readonly slot: number; readonly job: Job<K> };
+
+/** The owner's side of a board: what it offers and gets back. */
+export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<K> {
+  const offered: Record<"single" | "bulk", Offered<K>[]> = { single: [], bulk: [] };
+  /** What others could not sign; it is not offered again. */
+  const returned: Record<"single" | "bulk", Job<K>[]> = { single: [], bulk: [] };
+  const sortOf = (bulk: boolean) => (bulk ? "bulk" : "single");
+  /** Others have signed for this thread of late: they will take more. */
+  let isHelped = false;
+
+  function offerOne(job: Job<K>): void {
+    const hash = createHash("sha256").update(job.input).digest();
+    const slot = board.offer({ kid: job.kid, hash, bulk: job.bulk });
+    if (slot === undefined) returned[sortOf(job.bulk)].push(job);
+    else offered[sortOf(job.bulk)].push({ slot, job });
+  }
+
+  /** @returns whether it still is where it was */
+  function isPending({ slot, job }: Offered<K>): boolean {
+    const outcome = board.outcome(slot);
+    if (outcome === "offered") return true;
+    isHelped = true;
+    if (outcome === "claimed") return true;
+    if (outcome === "returned") returned[sortOf(job.bulk)].push(job);
+    else job.resolve(Buffer.from(outcome).toString("base64url"));
+    board.release(slot);
+    return false;
+  }
+
+  return {
+    offer() {
+      if (!isHelped && !board.isAnyoneAsleep()) return;
+      for (const bulk of [false, true]) {
+        while (board.hasRoom(bulk)) {
+          const job = calls.take(bulk);
+          if (job === undefined) break;
+          offerOne(job);
+        }
+      }
+    },
+    takeBack(bulk) {
+      const sort = sortOf(bulk);
+      const refused = returned[sort].shift();
+      if (refused !== undefined) return refused;
+      const place = offered[sort].findIndex(({ slot }) => board.takeBack(slot));
+      return place === -1 ? undefined : offered[sort].splice(place, 1)[0]?.job;
+    },
+    hasLeft: () =>
+      returned.single.length + returned.bulk.length > 0 ||
+      [...offered.single, ...offered.bulk].some(({ slot }) => board.outcome(slot) !== "claimed"),
+    collect() {
+      isHelped = false;
+      offered.single = offered.single.filter(isPending);
+      offered.bulk = offered.bulk.filter(isPending);
+      board.announce(offered.single.length + offered.bulk.length > 0);
+    },
+  };
+}
