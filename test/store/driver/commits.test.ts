@@ -75,6 +75,59 @@ describe("acts in flight", () => {
       expect(batches).toEqual([1, 1, 1]);
     }));
 
+  test("gather while their thread has more to come, and are committed once it has not", () => {
+    let turns = 0;
+    const isMoreComing = () => turns < 20;
+    return withCommits(
+      async ({ commit, batches, keys }) => {
+        const acts: Promise<unknown>[] = [];
+        for (; turns < 20; turns++) {
+          acts.push(commit([insert(`k${turns}`)]));
+          await new Promise(setImmediate);
+        }
+        await Promise.all(acts);
+        expect(batches.length).toBeLessThan(20);
+        expect(await keys()).toEqual(names(20));
+      },
+      { isMoreComing },
+    );
+  });
+
+  test("wait no longer than a moment for what is said to come and does not", () =>
+    withCommits(
+      async ({ commit, batches }) => {
+        await commit([insert("k")]);
+        expect(batches).toEqual([1]);
+      },
+      { isMoreComing: () => true },
+    ));
+
+  test("leave a turn of the event loop to others between two commits", () =>
+    withCommits(
+      async ({ commit, batches }) => {
+        const seen: number[] = [];
+        const acts = names(3).map((key) => commit([insert(key)]));
+        const look = () => {
+          seen.push(batches.length);
+          if (batches.length < 3) setImmediate(look);
+        };
+        setImmediate(look);
+        await Promise.all(acts);
+        expect(seen).toEqual(expect.arrayContaining([1, 2]));
+      },
+      { maxWeight: 1 },
+    ));
+
+  test("that weigh more go with fewer others, and one that weighs more than all goes alone", () =>
+    withCommits(
+      async ({ commit, batches }) => {
+        const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
+        await Promise.all([heavy(1, "a"), heavy(6, "b"), heavy(6, "c"), heavy(30, "d"), heavy(1, "e")]);
+        expect(batches).toEqual([13, 30, 1]);
+      },
+      { maxWeight: 10 },
+    ));
+
   test("are no more in one commit than the limit", () =>
     withCommits(
       async ({ commit, batches, keys }) => {
@@ -122,6 +175,18 @@ describe("each act", () => {
       expect(batches).toBe(1);
       expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
     }));
+});
+
+test("who counts is told of each commit: its acts, and how long it kept others from committing", () => {
+  const told: [number, number][] = [];
+  return withCommits(
+    async ({ commit }) => {
+      await Promise.all(names(3).map((key) => commit([insert(key)])));
+      expect(told).toEqual([[3, expect.any(Number)]]);
+      expect(told[0]?.[1]).toBeGreaterThan(0);
+    },
+    { onGroup: (acts, heldMs) => told.push([acts, heldMs]) },
+  );
 });
 
 describe("a disk that does not keep up", () => {
