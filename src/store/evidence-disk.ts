@@ -48,7 +48,7 @@ export function createEvidenceDisk(driver: Driver): EvidenceDisk {
       async record(call) {
         try {
           const stored = await store.record(call);
-          refusal = undefined;
+          if (stored !== null) refusal = undefined;
           return stored;
         } catch (error) {
           if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) refusal = error;
