@@ -3,9 +3,9 @@ import type { BlindIndex } from "./blind-index.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
-import type { QuotaWindow } from "./quota.ts";
+import type { QuotaCharge, WindowsUsed } from "./quota.ts";
 import { ninPattern } from "./search-term.ts";
-import type { Teacher, TeacherKey } from "./teachers.ts";
+import type { ReadTeacher, Teacher, TeacherKey } from "./teachers.ts";
 
 /** A partner operation that answers with envelopes, as the evidence log names it. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
@@ -35,11 +35,17 @@ export type Attestation = {
   readonly jws: string;
 };
 
-/** An answered call: all that it leaves behind, committed together before the answer leaves. */
+/**
+ * An answered call: all that it leaves behind, committed together before the answer leaves, and what its truth rests on
+ * (decision D4.8).
+ */
 export type AnsweredCall = {
-  readonly kid: string;
+  /** Of the snapshot that it was judged by: it moves with settings, partners, credentials and signing keys. */
+  readonly revision: number;
   readonly attestations: readonly Attestation[];
-  readonly charges: readonly QuotaWindow[];
+  /** The teacher whom each attestation speaks of, as it was read. */
+  readonly read: readonly ReadTeacher[];
+  readonly charge: QuotaCharge;
   readonly idempotency: IdempotencyRecord | null;
 };
 
@@ -52,10 +58,10 @@ type AttestationFilter = {
 
 export type AttestationStore = {
   /**
-   * @returns false, having stored nothing, when `kid` is no longer the active key: an envelope must never
-   *   leave signed by a key after its time
+   * @returns what the partner's windows have used by then; null, having stored nothing, when the revision or one of the
+   *   teachers has moved on, when a window has no room, or when the idempotency key was used meanwhile
    */
-  record(call: AnsweredCall): Promise<boolean>;
+  record(call: AnsweredCall): Promise<WindowsUsed | null>;
   find(verificationId: string): Promise<Attestation | null>;
   /** What one call made, in its order; nothing for a call that was refused or replayed, or an id that is none. */
   ofRequest(requestId: string): Promise<Attestation[]>;

@@ -32,45 +32,50 @@ export type IdempotentRequest = { partnerId: string; endpoint: string; key: stri
 export type Reservation = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type Idempotency = {
   /**
-   * Runs `work` at most once for a partner, endpoint and key.
-   * @param work commits the reservation together with its results, or throws having stored nothing
+   * Runs `work` unless a call of this partner, endpoint and key was answered before. That it is stored once is for the
+   * commit to say: another server's answer is found when `work` was refused and this is called again.
+   * @param work commits the reservation together with its results, or gives null having stored nothing
+   * @returns null when `work` did
    * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
-   *   is another one, IDEMPOTENCY_KEY_IN_USE (409) when the first call is still running
+   *   is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
    */
   run(
     request: IdempotentRequest,
-    work: (reservation: Reservation) => Promise<StoredAnswer>,
-  ): Promise<{ answer: StoredAnswer; replayed: boolean }>;
+    work: (reservation: Reservation) => Promise<StoredAnswer | null>,
+  ): Promise<Outcome | null>;
 };
 
-type Running = { fingerprint: Uint8Array; outcome: Promise<{ answer: StoredAnswer; replayed: boolean }> };
+type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
+type Running = { readonly fingerprint: Uint8Array; readonly outcome: Promise<unknown> };
 
 /**
- * Idempotency keys (contract C16). One service owns a database, so calls in flight are known in
- * memory; what was answered is known from the record that was committed with the answer.
+ * Idempotency keys (contract C16). What was answered is known from the record that was committed with the answer.
+ * The calls that run in this process are a hint: who sends a key again waits for the first one rather than be signed
+ * for in vain.
  */
 export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock): Idempotency {
   const running = new Map<string, Running>();
 
-  async function firstRun(
+  async function findOrWork(
     reservation: Reservation,
-    work: (reservation: Reservation) => Promise<StoredAnswer>,
-  ): Promise<{ answer: StoredAnswer; replayed: boolean }> {
+    work: (reservation: Reservation) => Promise<StoredAnswer | null>,
+  ): Promise<Outcome | null> {
     const known = await store.find(reservation.id);
     if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
-      return { answer: await work(reservation), replayed: false };
+      const answer = await work(reservation);
+      return answer === null ? null : { answer, replayed: false };
     }
     if (!equalBytes(known.fingerprint, reservation.fingerprint)) throw reused();
     return { answer: { headers: known.headers, body: known.body }, replayed: true };
   }
 
-  async function follow(first: Running, fingerprint: Uint8Array): Promise<StoredAnswer | null> {
+  /** Waits until a call that runs here has ended, however it ends: the record says what became of it. */
+  async function follow(first: Running, { fingerprint }: Reservation, waitedMs: number): Promise<void> {
     if (!equalBytes(first.fingerprint, fingerprint)) throw reused();
-    const outcome = await within(
-      waitMs,
-      first.outcome.catch(() => null),
+    await within(
+      waitMs - waitedMs,
+      first.outcome.catch(() => {}),
     );
-    return outcome?.answer ?? null;
   }
 
   return {
@@ -84,11 +89,11 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${request.key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
-      for (let first = running.get(name); first !== undefined; first = running.get(name)) {
-        const answer = await follow(first, fingerprint);
-        if (answer !== null) return { answer, replayed: true };
-      }
-      const outcome = firstRun({ id, fingerprint, createdAt: clock.now() }, work);
+      const reservation: Reservation = { id, fingerprint, createdAt: clock.now() };
+      const cameAt = performance.now();
+      for (let first = running.get(name); first !== undefined; first = running.get(name))
+        await follow(first, reservation, performance.now() - cameAt);
+      const outcome = findOrWork(reservation, work);
       running.set(name, { fingerprint, outcome });
       return outcome.finally(() => running.delete(name));
     },

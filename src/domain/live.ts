@@ -1,10 +1,12 @@
 import { type Calendar, type Clock, createCalendar } from "./clock.ts";
 import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
+import { TvsError } from "./errors.ts";
 import { jwks, type KeyRing, type KeyStore, keyRing, signKeyHistory } from "./keys.ts";
 import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
 import type { Secrets } from "./secrets.ts";
+import { createSerial } from "./serial.ts";
 
 /** What `serve` and the commands must agree on; `serve` remembers it in the database. */
 export type Settings = {
@@ -36,7 +38,7 @@ export type Snapshot = {
 
 export type Live = {
   current(): Snapshot;
-  /** Reads again what has changed; at most one read is under way at a time. */
+  /** Reads again what has changed before this call; at most one read is under way at a time. */
   refresh(): Promise<Snapshot>;
   /**
    * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
@@ -65,10 +67,13 @@ export type LiveDependencies = {
  */
 export async function createLive(dependencies: LiveDependencies): Promise<Live> {
   let snapshot = await load(dependencies);
-  let refreshing: Promise<Snapshot> | undefined;
+  const inTurn = createSerial();
+  /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
+  let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
 
   async function reload(): Promise<Snapshot> {
+    next = undefined;
     try {
       if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
       failingSince = undefined;
@@ -82,14 +87,29 @@ export async function createLive(dependencies: LiveDependencies): Promise<Live> 
   return {
     current: () => snapshot,
     refresh() {
-      refreshing ??= reload().finally(() => {
-        refreshing = undefined;
-      });
-      return refreshing;
+      next ??= inTurn(reload);
+      return next;
     },
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };
+}
+
+/** A change can come between judging a call and its commit; three in a row are a fault. */
+const maxAttempts = 3;
+
+/**
+ * Tries an act until its commit stands, each time by a snapshot that was read after the last one was refused
+ * (decision D4.8).
+ * @param act is given the snapshot to judge by; null when its commit was refused, having stored nothing
+ * @throws TvsError STORE_BUSY when what it rests on changed each time, and what `act` throws
+ */
+export async function untilStored<T>(live: Live, act: (snapshot: Snapshot) => Promise<T | null>): Promise<T> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const done = await act(attempt === 0 ? live.current() : await live.refresh());
+    if (done !== null) return done;
+  }
+  throw new TvsError("STORE_BUSY", "what the answer rests on is being changed; try again");
 }
 
 async function load(dependencies: LiveDependencies): Promise<Snapshot> {

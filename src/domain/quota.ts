@@ -18,11 +18,30 @@ export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: numbe
 /** The beginning of one window of each kind, in milliseconds since the epoch. */
 export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
+/** What has been used of a partner's two windows. */
+export type WindowsUsed = Readonly<Record<WindowKind, number>>;
+
+/** What a call costs of the windows that were open when it came, and what they have room for. */
+export type QuotaCharge = {
+  readonly partnerId: string;
+  readonly starts: WindowStarts;
+  /** How many calls it counts as. */
+  readonly calls: number;
+  readonly limits: Readonly<Record<WindowKind, number>>;
+};
+
 export type QuotaStore = {
   /** All windows that are kept, or only those that began at these times. */
   windows(starts?: WindowStarts): Promise<QuotaWindow[]>;
-  /** Makes charges durable that no attestation carries: those of refused and replayed calls. */
-  charge(charges: readonly QuotaWindow[]): Promise<void>;
+  /** What one partner has used of the windows that began at these times. */
+  used(partnerId: string, starts: WindowStarts): Promise<WindowsUsed>;
+  /**
+   * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.
+   * @param revision of the snapshot that the call was judged by
+   * @returns what the windows have used by then; null, having charged nothing, when the minute has no room or what the
+   *   call was judged by has changed
+   */
+  chargeMinute(charge: QuotaCharge, revision: number): Promise<WindowsUsed | null>;
   /** Forgets the windows that began before these times. */
   prune(before: WindowStarts): Promise<void>;
 };
@@ -61,30 +80,35 @@ export class QuotaExceeded extends TvsError {
 }
 
 /**
- * One call that has paid its minute token. It belongs to the minute and the day in which it came, whenever it is
- * answered: they are what it is charged to and what its headers tell.
+ * One call of a partner. It belongs to the minute and the day in which it came, whenever it is answered: they are what
+ * its commit charges and what its headers tell.
  */
 export type QuotaCall = {
-  readonly partner: Partner;
   /**
-   * Pays for the work: a day token for each, and what the minute token already paid does not cover.
+   * What the commit of the call's work is to charge.
+   * @param partner as the call is judged now
    * @param calls how many calls the work counts as
-   * @throws QuotaExceeded having taken nothing
+   * @throws QuotaExceeded
    */
-  takeWork(calls: number): void;
-  /** What this call used and is not yet durable; taking it makes the caller responsible for it. */
-  takeCharges(): QuotaWindow[];
+  chargeFor(partner: Partner, calls: number): QuotaCharge;
+  committed(used: WindowsUsed): void;
+  /** After a refused commit: from now on the call is judged by what the database says. */
+  reread(): Promise<void>;
   /**
-   * Makes durable what nobody has taken: nothing is answered before what it cost is. Work commits its own charges
-   * with its evidence; all else (a refused body, a replay) is charged here.
+   * Pays the minute token of a call that leaves nothing else behind: no answer leaves before what it cost is durable.
+   * @param revision of the snapshot that the call is judged by now
+   * @returns false, having paid nothing: the call must be judged anew
+   * @throws QuotaExceeded
    */
-  settle(): Promise<void>;
+  pay(partner: Partner, revision: number): Promise<boolean>;
+  /** As the commit has said, or as far as this server knows. */
   state(): QuotaState;
+  end(): void;
 };
 
 export type Quota = {
   /**
-   * Takes a minute token.
+   * Lets a call in, unless this server knows already that its minute has no room.
    * @throws QuotaExceeded
    */
   open(partner: Partner): QuotaCall;
@@ -93,46 +117,50 @@ export type Quota = {
 
 type QuotaDependencies = {
   readonly clock: Clock;
-  readonly store: Pick<QuotaStore, "charge">;
+  readonly store: Pick<QuotaStore, "used" | "chargeMinute">;
   readonly stored: readonly QuotaWindow[];
 };
+
+/** What this server knows of a window: what commits have said was used of it, and what its own calls may use. */
+type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
+type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
 /**
  * Token buckets of the clock's minute and of the UTC day, refilled whole when the window begins, so that
  * `Remaining` and `Reset` are exact. Only what was used is kept: a raised quota counts at once.
  *
- * One service owns a database (Driver.lockService), so memory is exact; what a restart needs is in
- * `stored`, because every answer leaves only after what it cost is durable. Each window is an account of its own:
- * neither a call that is answered after the turn of the minute nor a clock that is nudged back can take anything
- * out of another one.
+ * The commit of each call decides whether there is room (decision D4.8). What stands here is a hint, which refuses
+ * early what would be refused anyway, before it is signed for. Each window is an account of its own: neither a call
+ * that is answered after the turn of the minute nor a clock that is nudged back can take anything out of another one.
  * @param dependencies `stored` is what {@link QuotaStore.windows} gave at the start
  */
 export function createQuota(dependencies: QuotaDependencies): Quota {
   const { clock, stored } = dependencies;
   /** By kind, beginning and partner. */
   const windows = {
-    minute: new Map<number, Map<string, QuotaWindow>>(),
-    day: new Map<number, Map<string, QuotaWindow>>(),
+    minute: new Map<number, Map<string, KnownWindow>>(),
+    day: new Map<number, Map<string, KnownWindow>>(),
   };
-  for (const one of stored) begun(one.kind, one.startsAt).set(one.partnerId, { ...one });
+  for (const { kind, startsAt, partnerId, used } of stored)
+    begun(kind, startsAt).set(partnerId, { startsAt, used, underWay: 0 });
 
-  function begun(kind: WindowKind, startsAt: number): Map<string, QuotaWindow> {
+  function begun(kind: WindowKind, startsAt: number): Map<string, KnownWindow> {
     const known = windows[kind].get(startsAt);
     if (known !== undefined) return known;
     for (const other of windows[kind].keys()) {
       if (other < startsAt - keepWindowMs[kind]) windows[kind].delete(other);
     }
-    const fresh = new Map<string, QuotaWindow>();
+    const fresh = new Map<string, KnownWindow>();
     windows[kind].set(startsAt, fresh);
     return fresh;
   }
 
-  function current(partnerId: string, kind: WindowKind, now: number): QuotaWindow {
+  function current(partnerId: string, kind: WindowKind, now: number): KnownWindow {
     const startsAt = startOf(kind, now);
     const partners = begun(kind, startsAt);
     const known = partners.get(partnerId);
     if (known !== undefined) return known;
-    const fresh: QuotaWindow = { partnerId, kind, startsAt, used: 0 };
+    const fresh: KnownWindow = { startsAt, used: 0, underWay: 0 };
     partners.set(partnerId, fresh);
     return fresh;
   }
@@ -141,69 +169,97 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
     const now = clock.now();
     const minute = current(partner.partnerId, "minute", now);
     const day = current(partner.partnerId, "day", now);
-    return { partner, minute, day };
+    return { partner, known: { minute, day }, used: usedOrUnderWay({ minute, day }) };
   }
 
   return {
     open(partner) {
       const account = accountOf(partner);
-      if (left(account).minute < 1) throw exceeded(account, 1, clock.now());
-      return createCall(account, dependencies);
+      if (left(partner, account.used).minute < 1) throw exceeded(account, 1, clock.now());
+      return createCall(partner, account.known, dependencies);
     },
     state: (partner) => stateOf(accountOf(partner)),
   };
 }
 
-/** A partner's two windows, of one moment. */
-type Account = { readonly partner: Partner; readonly minute: QuotaWindow; readonly day: QuotaWindow };
-
-function createCall(account: Account, { clock, store }: QuotaDependencies): QuotaCall {
-  const { partner, minute, day } = account;
-  let charges: QuotaWindow[] = [];
-
-  function use(window: QuotaWindow, count: number): void {
-    if (count === 0) return;
-    window.used += count;
-    charges.push({ ...window, used: count });
+function createCall(first: Partner, known: KnownWindows, { clock, store }: QuotaDependencies): QuotaCall {
+  const starts = { minute: known.minute.startsAt, day: known.day.startsAt };
+  let partner = first;
+  let held = { minute: 0, day: 0 };
+  /** What the database said of the windows, before this call's charge or with it. */
+  let said: WindowsUsed | undefined;
+  function hold(minute: number, day: number): void {
+    known.minute.underWay += minute - held.minute;
+    known.day.underWay += day - held.day;
+    held = { minute, day };
   }
 
-  function takeCharges(): QuotaWindow[] {
-    const taken = charges;
-    charges = [];
-    return taken;
+  function learn(used: WindowsUsed): void {
+    said = used;
+    for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
 
-  use(minute, 1);
+  function committed(used: WindowsUsed): void {
+    learn(used);
+    hold(0, 0);
+  }
+
+  async function reread(): Promise<void> {
+    learn(await store.used(partner.partnerId, starts));
+  }
+
+  function charge(calls: number): QuotaCharge {
+    const limits = { minute: partner.perMinute, day: partner.perDay };
+    return { partnerId: partner.partnerId, starts, calls, limits };
+  }
+
+  const account = () => ({ partner, known, used: said ?? usedOrUnderWay(known) });
+
+  hold(1, 0);
   return {
-    partner,
-    takeWork(calls) {
-      const tokens = left(account);
-      if (tokens.day < calls || tokens.minute < calls - 1) throw exceeded(account, calls, clock.now());
-      use(minute, calls - 1);
-      use(day, calls);
+    chargeFor(now, calls) {
+      partner = now;
+      hold(1, 0);
+      const tokens = left(partner, account().used);
+      // As far as memory knows, the call's own minute token is under way already.
+      const minuteCalls = said === undefined ? calls - 1 : calls;
+      if (tokens.day < calls || tokens.minute < minuteCalls) throw exceeded(account(), calls, clock.now());
+      hold(calls, calls);
+      return charge(calls);
     },
-    takeCharges,
-    async settle() {
-      const rest = takeCharges();
-      if (rest.length > 0) await store.charge(rest);
+    committed,
+    reread,
+    async pay(now, revision) {
+      partner = now;
+      hold(1, 0);
+      if (said !== undefined && left(partner, said).minute < 1) throw exceeded(account(), 1, clock.now());
+      const used = await store.chargeMinute(charge(1), revision);
+      if (used === null) await reread();
+      else committed(used);
+      return used !== null;
     },
-    state: () => stateOf(account),
+    state: () => stateOf(account()),
+    end: () => hold(0, 0),
   };
 }
 
-function left({ partner, minute, day }: Account): Readonly<Record<WindowKind, number>> {
-  return {
-    minute: Math.max(0, partner.perMinute - minute.used),
-    day: Math.max(0, partner.perDay - day.used),
-  };
+/** A partner's two windows, of one moment, and what counts as used of them. */
+type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
+
+function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
+  return { minute: minute.used + minute.underWay, day: day.used + day.underWay };
 }
 
-function stateOf(account: Account): QuotaState {
-  const { minute, day } = left(account);
+function left({ perMinute, perDay }: Partner, used: WindowsUsed): Readonly<Record<WindowKind, number>> {
+  return { minute: Math.max(0, perMinute - used.minute), day: Math.max(0, perDay - used.day) };
+}
+
+function stateOf({ partner, known, used }: Account): QuotaState {
+  const { minute, day } = left(partner, used);
   return {
-    limit: account.partner.perMinute,
+    limit: partner.perMinute,
     remaining: Math.min(minute, day),
-    resetAt: endOf(account.minute),
+    resetAt: endOf("minute", known.minute),
   };
 }
 
@@ -212,15 +268,15 @@ function stateOf(account: Account): QuotaState {
  * still pass.
  */
 function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
-  const window = left(account).day < calls ? account.day : account.minute;
-  const resetAt = endOf(window);
+  const window = left(account.partner, account.used).day < calls ? "day" : "minute";
+  const resetAt = endOf(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
-  return new QuotaExceeded({ ...stateOf(account), resetAt, window: window.kind, retryAfterSeconds });
+  return new QuotaExceeded({ ...stateOf(account), resetAt, window, retryAfterSeconds });
 }
 
 /** Unix epoch seconds at which the window ends. */
-function endOf(window: QuotaWindow): number {
-  return (window.startsAt + windowMs[window.kind]) / 1000;
+function endOf(kind: WindowKind, { startsAt }: KnownWindow): number {
+  return (startsAt + windowMs[kind]) / 1000;
 }
 
 /** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */

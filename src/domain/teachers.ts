@@ -13,6 +13,8 @@ import { hasHiddenCharacter } from "./plain-text.ts";
 /** A registered person, as stored: no raw NIN, e-mail address or phone number is part of it. */
 export type Teacher = {
   readonly id: number;
+  /** Moves with every write: an answer is stored only while the record that it speaks of is at the version it read. */
+  readonly version: number;
   readonly regNo: string;
   readonly tId: number | null;
   readonly name: string;
@@ -33,9 +35,8 @@ export type Teacher = {
   readonly announcedStatus: LicenseStatus;
 };
 
-/** A record with what only writers need: its version, who revoked the licence, and its blind indexes. */
+/** A record with what only writers need: who revoked the licence, and its blind indexes. */
 export type StoredTeacher = Teacher & {
-  readonly version: number;
   /** Who made the revocation: a command, or an extract. Null when there is none. */
   readonly licenseRevokedBy: "operator" | "extract" | null;
   readonly ninIndex: Uint8Array | null;
@@ -78,7 +79,7 @@ type FieldOf<F extends keyof StoredTeacher> = {
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
-  version: { column: "version", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
+  version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
   regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
   tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
   name: { column: "name", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "name" },
@@ -121,6 +122,9 @@ export type UniqueKey =
       readonly by: "nin";
       readonly value: Uint8Array;
     };
+
+/** What a lookup by a unique key read: a record at its version, or nobody under the key. */
+export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 export type TeacherReader = {
   /** The one teacher that the key names; null when none does, or when a contact belongs to several. */

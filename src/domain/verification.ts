@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
 import {
-  type AnsweredCall,
   type Attestation,
   type AttestationStore,
   type AttestedOperation,
@@ -10,14 +9,15 @@ import {
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
+import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
-import { isTvsError, TvsError } from "./errors.ts";
+import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
-import type { Live, Snapshot } from "./live.ts";
+import { type Live, type Snapshot, untilStored } from "./live.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
-import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "./teachers.ts";
+import type { Teacher, TeacherReader, UniqueKey } from "./teachers.ts";
 
 /** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
@@ -27,10 +27,13 @@ export type Question = {
   readonly context?: object | undefined;
 };
 
-/** The authenticated call that a question came with. */
+/** The call that a question came with. */
 export type Caller = {
-  readonly partner: Partner;
-  readonly credential: string;
+  /**
+   * Who calls, and whether it may, as a snapshot says. What was judged by one that is no longer true is judged anew.
+   * @throws TvsError what the call is refused with
+   */
+  judge(snapshot: Snapshot): Authenticated;
   readonly requestId: string;
   readonly quota: QuotaCall;
 };
@@ -67,9 +70,6 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-/** A key rotation can come between signing and committing; two in a row are a fault. */
-const maxAttempts = 3;
-
 /** One call of a partner, and what it asks. */
 type VerificationCall = {
   readonly caller: Caller;
@@ -79,13 +79,17 @@ type VerificationCall = {
 };
 
 /** A question, and the teacher that it names, or nobody. */
-type Subject = { readonly question: Question; readonly key: TeacherKey; readonly teacher: Teacher | null };
+type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
-/** A signed envelope, and the evidence of it. */
-type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation };
+/** A signed envelope, whom it is about, and the evidence of it. */
+type Attested = { readonly envelope: SealedEnvelope; readonly subject: Subject; readonly row: Attestation };
+
+/** By what a call is answered: who calls, and what the service knew. */
+type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
 
 /**
- * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves.
+ * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves. The commit decides:
+ * what was judged by something that has changed meanwhile is judged anew (decision D4.8).
  *
  * A failure to look up or to sign is an error, never an answer: "not found" is only ever signed when the
  * register was asked and had nobody (decision D2.2).
@@ -93,47 +97,61 @@ type Attested = { readonly envelope: SealedEnvelope; readonly row: Attestation }
 export function createVerification(dependencies: VerificationDependencies): Verification {
   const { live, attestations, idempotency } = dependencies;
 
-  /** Idempotency comes first: a replay costs no work. */
-  async function respond(call: VerificationCall): Promise<Answer> {
-    if (call.idempotency === undefined) return { ...(await perform(call, null)), replayed: false };
-    const { partnerId } = call.caller.partner;
-    const request = { partnerId, endpoint: call.operation, ...call.idempotency };
-    const { answer, replayed } = await idempotency.run(request, (reservation) => perform(call, reservation));
+  function respond(call: VerificationCall): Promise<Answer> {
+    return untilStored(live, (snapshot) => attempt(call, snapshot));
+  }
+
+  /** Idempotency comes first: a replay costs no work, but its minute token. */
+  async function attempt(call: VerificationCall, snapshot: Snapshot): Promise<Answer | null> {
+    const { judge, quota } = call.caller;
+    const { partner } = judge(snapshot);
+    if (call.idempotency === undefined) {
+      const answer = await perform(call, null);
+      return answer === null ? null : { ...answer, replayed: false };
+    }
+    const request = { partnerId: partner.partnerId, endpoint: call.operation, ...call.idempotency };
+    const outcome = await idempotency.run(request, (reservation) => perform(call, reservation));
+    if (outcome === null) return null;
+    const { answer, replayed } = outcome;
+    if (replayed && !(await quota.pay(partner, snapshot.revision))) return null;
     return { ...answer, replayed };
   }
 
-  /** Pays for the work, does it, and commits the evidence, what it cost and the answer to be replayed. */
-  async function perform(call: VerificationCall, reservation: Reservation | null): Promise<StoredAnswer> {
-    const { quota } = call.caller;
-    quota.takeWork(costOf(call));
-    const charges = quota.takeCharges();
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const snapshot = live.current();
-      const attested = await attestUnlessRotated(call, snapshot);
-      if (attested === null) continue;
-      const answer = call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested);
-      const answered: AnsweredCall = {
-        kid: snapshot.keys.active.kid,
-        attestations: attested.map(({ row }) => row),
-        charges,
-        idempotency: reservation === null ? null : { ...reservation, ...answer },
-      };
-      if (await attestations.record(answered)) return answer;
-      await live.refresh();
-    }
-    throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is being changed; try again");
+  /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
+  async function perform(
+    call: VerificationCall,
+    reservation: Reservation | null,
+  ): Promise<StoredAnswer | null> {
+    const { judge, quota } = call.caller;
+    const snapshot = live.current();
+    const authenticated = judge(snapshot);
+    const { partner } = authenticated;
+    const charge = quota.chargeFor(partner, costOf(call, partner));
+    const attested = await attestUnlessRotated(call, { snapshot, authenticated });
+    if (attested === null) return null;
+    const answer = call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested);
+    const used = await attestations.record({
+      revision: snapshot.revision,
+      attestations: attested.map(({ row }) => row),
+      read: attested.map(({ subject }) => subject.teacher ?? subject.key),
+      charge,
+      idempotency: reservation === null ? null : { ...reservation, ...answer },
+    });
+    if (used === null) await quota.reread();
+    else quota.committed(used);
+    return used === null ? null : answer;
   }
 
   /**
    * The envelopes of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the
    * signer a moment before it replaces the snapshot that names it.
    */
-  async function attestUnlessRotated(call: VerificationCall, snapshot: Snapshot): Promise<Attested[] | null> {
+  async function attestUnlessRotated(call: VerificationCall, grounds: Grounds): Promise<Attested[] | null> {
     try {
-      return await attestAll(dependencies, call, snapshot);
+      return await attestAll(dependencies, call, grounds);
     } catch (error) {
       if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
-      const { kid } = snapshot.keys.active;
+      const { kid } = grounds.snapshot.keys.active;
       if ((await live.refresh()).keys.active.kid === kid) throw error;
       return null;
     }
@@ -151,12 +169,14 @@ export function createVerification(dependencies: VerificationDependencies): Veri
 async function attestAll(
   dependencies: VerificationDependencies,
   call: VerificationCall,
-  snapshot: Snapshot,
+  { snapshot, authenticated }: Grounds,
 ): Promise<Attested[]> {
   const { blindIndex, signer, clock } = dependencies;
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
-  const claims = subjects.map((subject) => judge(subject, { call, snapshot, at }));
+  const claims = subjects.map((subject) =>
+    claimsAbout(subject, { partner: authenticated.partner, snapshot, at }),
+  );
   const bulk = call.operation === "batch";
   const envelopes = await sealEnvelopes(claims, snapshot.keys.active.kid, (kid, inputs) =>
     signer.sign(kid, inputs, { bulk }),
@@ -164,7 +184,8 @@ async function attestAll(
   const { version } = snapshot.settings.policy;
   return envelopes.map((envelope, place) => {
     const subject = subjects[place] as Subject;
-    return { envelope, row: evidenceOf(envelope, subject, { call, policyVersion: version, blindIndex }) };
+    const made = { call, credential: authenticated.credential, policyVersion: version, blindIndex };
+    return { envelope, subject, row: evidenceOf(envelope, subject, made) };
   });
 }
 
@@ -178,14 +199,14 @@ async function findSubjects(
       ? await teachers.findEach(keys)
       : await Promise.all(keys.map((key) => teachers.find(key)));
   return questions.map((question, place) => {
-    return { question, key: keys[place] as TeacherKey, teacher: found[place] ?? null };
+    return { question, key: keys[place] as UniqueKey, teacher: found[place] ?? null };
   });
 }
 
 /** What the envelope about one subject says. */
-function judge(
+function claimsAbout(
   { question, teacher }: Subject,
-  { call, snapshot, at }: { call: VerificationCall; snapshot: Snapshot; at: number },
+  { partner, snapshot, at }: { partner: Partner; snapshot: Snapshot; at: number },
 ): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
@@ -193,7 +214,7 @@ function judge(
   return {
     verificationId: uuidv7(),
     issuer,
-    audience: call.caller.partner.partnerId,
+    audience: partner.partnerId,
     issuedAt: at,
     result,
   };
@@ -202,7 +223,7 @@ function judge(
 function evidenceOf(
   { claims, kid, jws }: SealedEnvelope,
   { question, key, teacher }: Subject,
-  made: { call: VerificationCall; policyVersion: string; blindIndex: BlindIndex },
+  made: { call: VerificationCall; credential: string; policyVersion: string; blindIndex: BlindIndex },
 ): Attestation {
   const { caller, operation } = made.call;
   const { verificationId, audience, issuedAt, result } = claims;
@@ -219,15 +240,15 @@ function evidenceOf(
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),
-    credential: caller.credential,
+    credential: made.credential,
     requestId: caller.requestId,
     jws,
   };
 }
 
 /** How many calls the work counts as. */
-function costOf({ caller, operation, questions }: VerificationCall): number {
-  return operation === "batch" && caller.partner.batchCost === "item" ? questions.length : 1;
+function costOf({ operation, questions }: VerificationCall, { batchCost }: Partner): number {
+  return operation === "batch" && batchCost === "item" ? questions.length : 1;
 }
 
 function singleAnswer(attested: readonly Attested[]): StoredAnswer {

@@ -186,7 +186,8 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
     ...store,
     async record(call) {
       const stored = await store.record(call);
-      if (stored) for (const { endpoint, status } of call.attestations) work.answered(endpoint, status);
+      if (stored !== null)
+        for (const { endpoint, status } of call.attestations) work.answered(endpoint, status);
       return stored;
     },
   };

@@ -12,9 +12,10 @@ import {
   refusalOf,
   refusedCredentials,
 } from "../domain/credentials.ts";
-import { TvsError } from "../domain/errors.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
+import { type Live, type Snapshot, untilStored } from "../domain/live.ts";
 import { operationOfScope, type Partner } from "../domain/partners.ts";
-import { QuotaExceeded } from "../domain/quota.ts";
+import { QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";
 import type {
   Answer,
@@ -27,13 +28,12 @@ import type {
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PeerTest } from "./http/peer.ts";
 import { parseClientCertHeader } from "./http/peer.ts";
-import { problemReply } from "./problem.ts";
+import { isRefusal, problemReply } from "./problem.ts";
 import {
   batchCheckSchema,
   check,
   type EligibilityCheck,
   eligibilityCheckSchema,
-  idempotencyKeySchema,
   ninLookupSchema,
   readBody,
   regNoSchema,
@@ -63,38 +63,55 @@ export function forPartners(
   { scope, handler }: Pick<PartnerRoute, "scope" | "handler">,
   { service, forwardsCertificates }: { service: Service; forwardsCertificates: PeerTest },
 ): Handler {
-  const { quota, verification } = service;
+  const { live, quota, verification } = service;
   const operation = operationOfScope[scope];
   return async (call) => {
-    const authenticated = authenticateCall(service, call, forwardsCertificates);
-    const { partner } = authenticated;
-    call.trace.partnerId = partner.partnerId;
-    call.trace.keyId = authenticated.credential;
-    let state = () => quota.state(partner);
+    const authenticate = createAuthentication(service, call, forwardsCertificates);
+    const { partner } = authenticate(live.current());
+    let state = (): QuotaState => quota.state(partner);
+    let resetAt: number | undefined;
 
-    async function withinQuota(): Promise<Reply> {
-      if (!partner.scopes.includes(scope))
+    function judge(snapshot: Snapshot): Authenticated {
+      const authenticated = authenticate(snapshot);
+      if (!authenticated.partner.scopes.includes(scope))
         throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
-      const opened = quota.open(partner);
+      return authenticated;
+    }
+
+    async function answer(): Promise<Reply> {
+      const opened = quota.open(judge(live.current()).partner);
       state = opened.state;
+      const caller = { judge, requestId: call.trace.requestId, quota: opened };
       try {
-        const caller = { ...authenticated, requestId: call.trace.requestId, quota: opened };
-        const answer = await handler(call, { caller, operation, verification });
-        call.trace.replayed = answer.replayed;
-        return replyOf(answer);
+        const answered = await handler(call, { caller, operation, verification });
+        call.trace.replayed = answered.replayed;
+        return replyOf(answered);
+      } catch (error) {
+        // What is refused past its scope costs the minute all the same; what fails is not the caller's to pay.
+        if (isRefusal(error)) await payMinute(live, caller);
+        throw error;
       } finally {
-        await opened.settle();
+        opened.end();
       }
     }
 
-    const reply = await withinQuota().catch((error) => {
-      if (error instanceof QuotaExceeded) state = () => error.refusal;
+    const reply = await answer().catch((error) => {
+      if (isTvsError(error, "CREDENTIAL_REQUIRED")) throw error;
+      if (error instanceof QuotaExceeded) ({ resetAt } = error.refusal);
       return problemReply(error, call);
     });
-    setRateLimitHeaders(reply.headers, state());
+    const told = state();
+    setRateLimitHeaders(reply.headers, { ...told, resetAt: resetAt ?? told.resetAt });
     reply.headers["Cache-Control"] ??= "no-store";
     return reply;
   };
+}
+
+/** Pays for a call that leaves nothing else behind. @throws QuotaExceeded, and what {@link Caller.judge} throws */
+function payMinute(live: Live, { judge, quota }: Caller): Promise<true> {
+  return untilStored(live, async (snapshot) =>
+    (await quota.pay(judge(snapshot).partner, snapshot.revision)) ? true : null,
+  );
 }
 
 function replyOf({ headers, body, replayed }: Answer): Reply {
@@ -103,21 +120,32 @@ function replyOf({ headers, body, replayed }: Answer): Reply {
   return { status: 200, headers: all, body };
 }
 
-/** @throws TvsError CREDENTIAL_REQUIRED, STORE_UNAVAILABLE */
-function authenticateCall(
+/**
+ * Finds who calls, once for each snapshot that the call is judged by. A call stays its partner's: when its credential
+ * has ended, another one beside it does not make it somebody else's.
+ * @throws TvsError CREDENTIAL_REQUIRED, STORE_UNAVAILABLE
+ */
+function createAuthentication(
   { live, secrets, keyKind: kind, clock }: Service,
   call: HttpCall,
   forwardsCertificates: PeerTest,
-): Authenticated {
-  if (live.isStale()) {
-    throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
-  }
+): Caller["judge"] {
   const presented = presentedCredentials(call, forwardsCertificates);
-  const caller = authenticate(presented, live.current().credentials, { kind, secrets, now: clock.now() });
-  if (caller === null) {
-    throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
-  }
-  return caller;
+  let last: { readonly snapshot: Snapshot; readonly authenticated: Authenticated } | undefined;
+
+  return (snapshot) => {
+    if (snapshot === last?.snapshot) return last.authenticated;
+    if (live.isStale())
+      throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+    const found = authenticate(presented, snapshot.credentials, { kind, secrets, now: clock.now() });
+    const partnerId = last?.authenticated.partner.partnerId ?? found?.partner.partnerId;
+    if (found === null || found.partner.partnerId !== partnerId)
+      throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
+    last = { snapshot, authenticated: found };
+    call.trace.partnerId = found.partner.partnerId;
+    call.trace.keyId = found.credential;
+    return found;
+  };
 }
 
 /**
@@ -149,8 +177,8 @@ const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 export const checkEligibility: PartnerHandler = async (call, { caller, operation, verification }) => {
   const { value, raw } = await readBody(call, eligibilityCheckSchema);
   const question = questionOf(value);
-  requirePurposes(caller.partner, [question]);
-  return verification.answer(caller, operation, { question, idempotency: idempotencyOf(call, raw) });
+  const asked = { question, idempotency: idempotencyOf(call, raw) };
+  return verification.answer(withinPurposes(caller, [question]), operation, asked);
 };
 
 export const lookUpByRegNo: PartnerHandler = async (call, asked) => {
@@ -172,8 +200,8 @@ export const lookUpByNin: PartnerHandler = async (call, asked) => {
 export const checkBatch: PartnerHandler = async (call, { caller, verification }) => {
   const { value, raw } = await readBody(call, batchCheckSchema);
   const questions = value.items.map(questionOf);
-  requirePurposes(caller.partner, questions);
-  return verification.answerBatch(caller, { questions, idempotency: idempotencyOf(call, raw) });
+  const asked = { questions, idempotency: idempotencyOf(call, raw) };
+  return verification.answerBatch(withinPurposes(caller, questions), asked);
 };
 
 function lookUp({ caller, operation, verification }: PartnerCall, identifier: Identifier): Promise<Answer> {
@@ -190,6 +218,16 @@ function identifierOf({ regNo, tId, nin }: EligibilityCheck["identifier"]): Iden
   return { nin: nin ?? "" };
 }
 
+/** A caller who may ask only for purposes that its partner has, whenever it is judged. */
+function withinPurposes(caller: Caller, questions: readonly Question[]): Caller {
+  function judge(snapshot: Snapshot): Authenticated {
+    const authenticated = caller.judge(snapshot);
+    requirePurposes(authenticated.partner, questions);
+    return authenticated;
+  }
+  return { ...caller, judge };
+}
+
 /** @throws TvsError PURPOSE_NOT_ALLOWED; one item of a batch refuses it whole */
 function requirePurposes({ purposes }: Partner, questions: readonly Question[]): void {
   const refused = questions.find(({ purpose }) => !purposes.includes(purpose));
@@ -203,6 +241,5 @@ function requirePurposes({ purposes }: Partner, questions: readonly Question[]):
 
 function idempotencyOf(call: HttpCall, body: unknown): IdempotentBody | undefined {
   const key = call.header("idempotency-key");
-  if (key === undefined) return undefined;
-  return { key: check(idempotencyKeySchema, key, "Idempotency-Key"), body };
+  return key === undefined ? undefined : { key, body };
 }

@@ -25,6 +25,11 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE_UNAVAILABLE: 503,
 };
 
+/** Whether it is the caller's doing, a 4xx, and no failure of the service. */
+export function isRefusal(error: unknown): boolean {
+  return isTvsError(error) && (statuses[error.code] ?? 500) < 500;
+}
+
 /** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
 const retryAfterSeconds = "1";
 

@@ -160,7 +160,7 @@ export const searchTermSchema = v.pipe(
   }),
 );
 
-export const idempotencyKeySchema = v.pipe(
+const idempotencyKeySchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, `must be 1 to ${maxIdempotencyKeyLength} characters`),
   v.maxLength(maxIdempotencyKeyLength, `must be 1 to ${maxIdempotencyKeyLength} characters`),

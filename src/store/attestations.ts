@@ -5,23 +5,24 @@ import type {
   AttestedOperation,
 } from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
+import type { WindowsUsed } from "../domain/quota.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { SoughtBy } from "./attestation-index.ts";
 import { conditionOf, segmentsOf } from "./attestation-index.ts";
+import { allOf, type Condition, isAttested, isRevision } from "./conditions.ts";
 import type { ActKind, Commit } from "./driver/commits.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { idempotencyStatements } from "./idempotency.ts";
-import { chargeStatements } from "./quota.ts";
+import { idempotencyStatement, keyUnused } from "./idempotency.ts";
+import { chargeStatement, roomFor } from "./quota.ts";
+import { stillAsRead } from "./teacher-columns.ts";
 
 /** The columns of an attestation, in the order of {@link attestationValues}. */
 const columns = `verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
   reference, nin_index, status, eligible, context, credential, request_id, jws`;
 
-const insertAnswered = `INSERT INTO attestations (${columns})
-  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
-  WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?4 AND state = 'active')`;
-const isActive = "SELECT 1 AS active FROM signing_keys WHERE kid = ? AND state = 'active'";
+const insert = `INSERT INTO attestations (${columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`;
+const insertFurther = `${insert} WHERE ${isAttested}`;
 
 /** How far apart the order of committing and the order of `issued_at` may be. */
 const disorderSeconds = 60;
@@ -56,27 +57,75 @@ export function lastIdBefore(seconds: string): string {
 }
 
 /**
- * Answered calls, each whole, or nothing of it when its key is not the active one any more: every statement
- * carries that condition, because one transaction holds the calls of many partners and none may undo another's.
- * The result is whether the call was stored.
+ * Which of some calls were stored, as one JSON text: their places, and what their windows have used. It is read once
+ * for all of a commit, because a row that comes out of the native driver costs as much as two that go in.
  */
-const answeredCalls: ActKind<AnsweredCall, boolean> = {
+const selectStored = `SELECT json_group_array(json_array(call.key,
+    (SELECT used FROM quota_windows
+      WHERE partner_id = call.value ->> 1 AND kind = 'minute' AND starts_at = call.value ->> 2),
+    (SELECT used FROM quota_windows
+      WHERE partner_id = call.value ->> 1 AND kind = 'day' AND starts_at = call.value ->> 3))) AS stored
+  FROM json_each(?) AS call WHERE EXISTS (SELECT 1 FROM attestations WHERE verification_id = call.value ->> 0)`;
+
+/**
+ * Answered calls, each whole or nothing of it: the first attestation is inserted only while all holds that the call
+ * rests on, and every further statement hangs on that row, because one transaction holds the calls of many partners and
+ * none may undo another's. Each sees what the calls before it have charged. The result is what the call's windows have
+ * used at the end of the commit; null for a call that was not stored.
+ */
+const answeredCalls: ActKind<AnsweredCall, WindowsUsed | null> = {
   plan(calls) {
-    const kids = [...new Set(calls.map(({ kid }) => kid))];
-    const statements: Statement[] = kids.map((kid) => ({ sql: isActive, args: [kid] }));
-    for (const { attestations } of calls) {
-      for (const one of attestations) statements.push({ sql: insertAnswered, args: attestationValues(one) });
-    }
-    statements.push(...chargeStatements(calls));
-    for (const { idempotency, kid } of calls) {
-      if (idempotency !== null) statements.push(...idempotencyStatements(idempotency, kid));
-    }
+    const asked = calls.map(({ attestations, charge: { partnerId, starts } }) => {
+      return [attestations[0]?.verificationId, partnerId, starts.minute, starts.day];
+    });
+    const read = { sql: selectStored, args: [JSON.stringify(asked)] };
+    const statements = [...calls.flatMap(callStatements), read];
     return {
       statements,
-      results: (rows) => calls.map(({ kid }) => (rows[kids.indexOf(kid)]?.length ?? 0) === 1),
+      results(rows) {
+        const used = new Array<WindowsUsed | null>(calls.length).fill(null);
+        const stored = JSON.parse(text(rows.at(-1)?.[0] ?? {}, "stored")) as [number, number, number][];
+        for (const [place, minute, day] of stored) used[place] = { minute, day };
+        return used;
+      },
     };
   },
 };
+
+function callStatements(call: AnsweredCall): Statement[] {
+  const { attestations, charge, idempotency } = call;
+  const [first, ...further] = attestations;
+  if (first === undefined) throw new TypeError("an answered call has an attestation");
+  const { verificationId } = first;
+  const { sql, args } = groundsOf(call);
+  return [
+    { sql: guardedInsert(sql), args: [...attestationValues(first), ...args] },
+    ...further.map((one) => ({ sql: insertFurther, args: [...attestationValues(one), verificationId] })),
+    chargeStatement(charge, verificationId),
+    ...(idempotency === null ? [] : [idempotencyStatement(idempotency, first)]),
+  ];
+}
+
+/** What an answer's truth rests on (decision D4.8). */
+function groundsOf({ revision, read, charge, idempotency }: AnsweredCall): Condition {
+  return allOf([
+    { sql: isRevision, args: [revision] },
+    stillAsRead(read),
+    roomFor(charge),
+    ...(idempotency === null ? [] : [keyUnused(idempotency)]),
+  ]);
+}
+
+/** By their conditions, of which there are few: a statement is looked for by its text, and the same one is found faster. */
+const guardedInserts = new Map<string, string>();
+
+function guardedInsert(condition: string): string {
+  const known = guardedInserts.get(condition);
+  if (known !== undefined) return known;
+  const made = `${insert} WHERE ${condition}`;
+  guardedInserts.set(condition, made);
+  return made;
+}
 
 /** Reads of the evidence log, by its index where it has one. */
 type EvidenceReader = {

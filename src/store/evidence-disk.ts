@@ -64,7 +64,7 @@ export function createEvidenceDisk(
       async record(call) {
         try {
           const stored = await store.record(call);
-          if (isRefusing()) Atomics.store(refusal, 0, none);
+          if (stored !== null && isRefusing()) Atomics.store(refusal, 0, none);
           return stored;
         } catch (error) {
           if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) remember();

@@ -1,28 +1,31 @@
+import type { Attestation } from "../domain/attestations.ts";
 import { type IdempotencyRecord, type IdempotencyStore, keepIdempotencyMs } from "../domain/idempotency.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import { type Condition, isAttested } from "./conditions.ts";
+import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
-
-/** Fails the whole commit when the key was used already, so that no work is ever stored twice. */
-const insert = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body, kid)
-  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?6 AND state = 'active')`;
 
 /** A record whose key was declared compromised counts as absent: its envelope must not be handed out again. */
 const isCompromised = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
-/**
- * The record of an answer; one that was kept long enough, or whose key is compromised, gives way to it.
- * @param kid the key that signed the answer and must still be active
- */
-export function idempotencyStatements(record: IdempotencyRecord, kid: string): Statement[] {
-  const { id, fingerprint, createdAt, headers, body } = record;
-  return [
-    {
-      sql: `DELETE FROM idempotency WHERE id = ? AND (created_at < ? OR ${isCompromised})`,
-      args: [id, createdAt - keepIdempotencyMs],
-    },
-    { sql: insert, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] },
-  ];
+const isUnused = `NOT EXISTS (SELECT 1 FROM idempotency WHERE id = ? AND created_at >= ? AND NOT ${isCompromised})`;
+
+/** No call with this key was answered before, or longer ago than answers are kept. */
+export function keyUnused({ id, createdAt }: IdempotencyRecord): Condition {
+  return { sql: isUnused, args: [id, createdAt - keepIdempotencyMs] };
+}
+
+/** What stood under the key, and counts as absent, gives way. */
+const put = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
+  SELECT ?, ?, ?, ?, ?, ? WHERE ${isAttested}`;
+
+/** Keeps the answer of a call whose attestation is stored; `kid` is the key that signed it. */
+export function idempotencyStatement(
+  { id, fingerprint, createdAt, headers, body }: IdempotencyRecord,
+  { kid, verificationId }: Pick<Attestation, "kid" | "verificationId">,
+): SqlStatement {
+  const args = [id, fingerprint, createdAt, JSON.stringify(headers), body, kid, verificationId];
+  return { sql: put, args };
 }
 
 export function createIdempotencyStore(driver: Driver): IdempotencyStore {

@@ -1,40 +1,42 @@
-import type { QuotaStore, QuotaWindow, WindowKind, WindowStarts } from "../domain/quota.ts";
-import type { ActKind, Commit } from "./driver/commits.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { QuotaCharge, QuotaStore, WindowKind, WindowStarts } from "../domain/quota.ts";
+import { type Condition, isAttested, isRevision } from "./conditions.ts";
+import type { Commit } from "./driver/commits.ts";
+import type { Driver, SqlStatement, Value } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
-const charge = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
-  SELECT ?1, ?2, ?3, ?4 WHERE ?5 IS NULL OR EXISTS (SELECT 1 FROM signing_keys WHERE kid = ?5 AND state = 'active')
+const selectUsed = `SELECT
+  coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'minute' AND starts_at = ?2), 0) AS minute,
+  coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'day' AND starts_at = ?3), 0) AS day`;
+
+const hasRoom = (kind: WindowKind) => `? + coalesce((SELECT used FROM quota_windows
+  WHERE partner_id = ? AND kind = '${kind}' AND starts_at = ?), 0) <= ?`;
+const minuteHasRoom = hasRoom("minute");
+const bothHaveRoom = `${minuteHasRoom} AND ${hasRoom("day")}`;
+
+const addToBoth = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
+  SELECT ?, column1, column2, ? FROM (VALUES ('minute', ?), ('day', ?)) WHERE ${isAttested}
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
+const addToMinute = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
+  SELECT ?, 'minute', ?, ? WHERE ${isRevision} AND ${minuteHasRoom}
+  ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used RETURNING 1 AS charged`;
 
-/** What a call cost, and the key that must still be active for it to count; null for a call without envelopes. */
-type Charged = { readonly charges: readonly QuotaWindow[]; readonly kid: string | null };
-
-/** Adds what calls cost to their windows. It is summed first, so that many calls are one charge of each window. */
-export function chargeStatements(calls: readonly Charged[]): Statement[] {
-  const sums = new Map<string, { kid: string | null; charge: QuotaWindow }>();
-  for (const { kid, charges } of calls) {
-    for (const one of charges) {
-      const name = `${one.kind} ${one.startsAt} ${kid} ${one.partnerId}`;
-      const known = sums.get(name);
-      if (known === undefined) sums.set(name, { kid, charge: { ...one } });
-      else known.charge.used += one.used;
-    }
-  }
-  return [...sums.values()].map(({ kid, charge: { partnerId, kind, startsAt, used } }) => ({
-    sql: charge,
-    args: [partnerId, kind, startsAt, used, kid],
-  }));
+/** Both windows have room for a call. */
+export function roomFor(charge: QuotaCharge): Condition {
+  return { sql: bothHaveRoom, args: [...roomValues(charge, "minute"), ...roomValues(charge, "day")] };
 }
 
-/** What calls cost that leave nothing else behind: they were refused or replayed. */
-const chargesAlone: ActKind<readonly QuotaWindow[], void> = {
-  plan: (calls) => ({
-    statements: chargeStatements(calls.map((charges) => ({ charges, kid: null }))),
-    results: () => calls.map(() => undefined),
-  }),
-};
+function roomValues({ partnerId, starts, calls, limits }: QuotaCharge, kind: WindowKind): Value[] {
+  return [calls, partnerId, starts[kind], limits[kind]];
+}
+
+/** Charges both windows for a call whose attestation is stored. */
+export function chargeStatement(
+  { partnerId, starts, calls }: QuotaCharge,
+  verificationId: string,
+): SqlStatement {
+  return { sql: addToBoth, args: [partnerId, calls, starts.minute, starts.day, verificationId] };
+}
 
 /** What partners have used of their windows. */
 export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
@@ -49,8 +51,18 @@ export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
         used: integer(row, "used"),
       }));
     },
-    async charge(charges) {
-      if (charges.length > 0) await commit.inBatch(chargesAlone, charges);
+    async used(partnerId, starts) {
+      const [row = {}] = await driver.query(selectUsed, [partnerId, ...timesOf(starts)]);
+      return { minute: integer(row, "minute"), day: integer(row, "day") };
+    },
+    async chargeMinute(charge, revision) {
+      const { partnerId, starts, calls } = charge;
+      const add = [partnerId, starts.minute, calls, revision, ...roomValues(charge, "minute")];
+      const [charged, [row = {}] = []] = await commit([
+        { sql: addToMinute, args: add },
+        { sql: selectUsed, args: [partnerId, ...timesOf(starts)] },
+      ]);
+      return charged?.length === 1 ? { minute: integer(row, "minute"), day: integer(row, "day") } : null;
     },
     async prune(before) {
       const sql =

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teacher-store.ts";
-import { type StoredTeacher, teacherFields } from "../domain/teachers.ts";
+import { type ReadTeacher, type StoredTeacher, teacherFields, type UniqueKey } from "../domain/teachers.ts";
+import { allOf, type Condition } from "./conditions.ts";
 import type { Value } from "./driver/driver.ts";
 
 /**
@@ -70,6 +71,38 @@ export function unpackStoredTeacher(json: string): StoredTeacher {
   if (record.licenseRevokedOn === null) record.licenseRevokedBy = null;
   else record.licenseRevokedBy ??= "operator";
   return record as StoredTeacher;
+}
+
+const isAtVersion = "EXISTS (SELECT 1 FROM teachers WHERE id = ? AND version = ?)";
+const areAtVersions = `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
+  LEFT JOIN teachers ON teachers.id = read.value ->> 0 WHERE teachers.version IS NOT read.value ->> 1)`;
+
+type KeyKind = UniqueKey["by"];
+const keyColumns = { regNo: columnOf("regNo"), tId: columnOf("tId"), nin: columnOf("ninIndex") };
+const nobodyHas = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ?)`;
+const nobodyHasAny = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
+  CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"})`;
+
+/** Lookups would read the same now: records at their versions, and nobody where nobody was. */
+export function stillAsRead(read: readonly ReadTeacher[]): Condition {
+  const [only] = read;
+  if (only !== undefined && read.length === 1) {
+    if ("by" in only) return { sql: nobodyHas(only.by), args: [only.value] };
+    return { sql: isAtVersion, args: [only.id, only.version] };
+  }
+  const conditions: Condition[] = [];
+  const records = read.flatMap((one) => ("by" in one ? [] : [[one.id, one.version]]));
+  if (records.length > 0) conditions.push({ sql: areAtVersions, args: [JSON.stringify(records)] });
+  for (const by of Object.keys(keyColumns) as KeyKind[]) {
+    const keys = read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : []));
+    if (keys.length > 0) conditions.push({ sql: nobodyHasAny(by), args: [JSON.stringify(keys)] });
+  }
+  return allOf(conditions);
+}
+
+/** A key as JSON has it; an index of bytes, which it does not have, as hex. */
+export function keyInJson(key: UniqueKey): string | number {
+  return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   byteColumns,
   columnOf,
   endedBy,
+  keyInJson,
   licenseStatusOn,
   packedStoredTeacher,
   packedTeacher,
@@ -102,7 +103,7 @@ function createTeacherReader(driver: Driver): TeacherReader {
   async function findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
     const teachers = new Array<Teacher | null>(keys.length).fill(null);
     for (const by of uniqueKinds) {
-      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, inJson(key)]] : []));
+      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
       if (asked.length === 0) continue;
       const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
       if (row === undefined) throw new TypeError("an aggregate has a row");
@@ -195,10 +196,6 @@ function storedTeacher(row: Row): StoredTeacher {
 
 function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
-}
-
-function inJson(key: UniqueKey): string | number {
-  return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
 function writeStatements(write: TeacherWrite): Statement[] {

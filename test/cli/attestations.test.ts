@@ -28,7 +28,7 @@ async function attest(folder: string) {
   await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
   const caller = () => {
     const quota = service.quota.open(partner);
-    return { partner, credential: "k1", requestId: "request-1", quota };
+    return { judge: () => ({ partner, credential: "k1" }), requestId: "request-1", quota };
   };
   const purpose = "EMPLOYER_BACKGROUND_CHECK";
   const ask = async (identifier: { regNo: string } | { nin: string }) => {

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyId, issueApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import { makeCertificate } from "../harness/certificates.ts";
+import { useQuota } from "../harness/evidence.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { aPartner } from "../harness/samples.ts";
@@ -131,12 +132,11 @@ describe("tvs partners set, disable, enable", () => {
 describe("tvs partners show", () => {
   test("shows keys, certificates and what is used of the windows that are open", async () => {
     await json("add", "counted", ...terms);
-    await withTestOperator(dataDir, async ({ stores: { quotaStore }, clock }) => {
+    await withTestOperator(dataDir, async ({ driver, clock }) => {
       const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
-      await quotaStore.charge([
-        { partnerId: "counted", kind: "day", startsAt: startsAt(86_400_000), used: 12 },
-        { partnerId: "counted", kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 },
-      ]);
+      const partnerId = "counted";
+      await useQuota(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });
+      await useQuota(driver, { partnerId, kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 });
     });
     const shown = await json("show", "counted");
     expect(shown.keys).toHaveLength(1);

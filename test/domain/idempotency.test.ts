@@ -3,17 +3,18 @@ import canonicalize from "canonicalize";
 import {
   canonicalJson,
   createIdempotency,
+  type Idempotency,
   type IdempotencyRecord,
   type IdempotentRequest,
   keepIdempotencyMs,
   type Reservation,
   type StoredAnswer,
 } from "../../src/domain/idempotency.ts";
-import { idempotencyStatements } from "../../src/store/idempotency.ts";
 import { aClock } from "../harness/clock.ts";
+import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
-import { secrets } from "../harness/samples.ts";
+import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T12:00:00.000Z";
@@ -27,17 +28,29 @@ function withIdempotency(act: (world: Awaited<ReturnType<typeof open>>) => Promi
 async function open({ keys, driver, idempotencyStore }: TestStores) {
   const clock = aClock(start);
   const { active } = await fillRing(keys, clock.now());
-  const service = createIdempotency(idempotencyStore, secrets, clock);
+  const idempotency = createIdempotency(idempotencyStore, secrets, clock);
+  const service = outcomesOf(idempotency);
   let runs = 0;
 
   async function commit(reservation: Reservation): Promise<StoredAnswer> {
     runs++;
     const answer = { headers: { "X-Run": String(runs) }, body: `{"run":${runs},"text":"é\\u2028"}` };
     const record: IdempotencyRecord = { ...reservation, ...answer };
-    await driver.batch(idempotencyStatements(record, active.kid));
+    await attest(driver, [anAttestation(runs, { kid: active.kid })], { idempotency: record });
     return answer;
   }
-  return { service, clock, commit, store: idempotencyStore, runs: () => runs };
+  return { idempotency, service, clock, commit, store: idempotencyStore, runs: () => runs };
+}
+
+/** For work that always stores its answer: then there is an outcome. */
+function outcomesOf({ run }: Idempotency) {
+  return {
+    async run(...asked: Parameters<Idempotency["run"]>) {
+      const outcome = await run(...asked);
+      if (outcome === null) throw new Error("the work stored nothing");
+      return outcome;
+    },
+  };
 }
 
 /** A promise that the test settles. */
@@ -97,7 +110,7 @@ describe("a retry", () => {
   test("is answered by a service that was started anew", () =>
     withIdempotency(async ({ service, commit, store, clock }) => {
       const { answer } = await service.run(request, commit);
-      const restarted = createIdempotency(store, secrets, clock);
+      const restarted = outcomesOf(createIdempotency(store, secrets, clock));
       expect(await restarted.run(request, () => Promise.reject(new Error("ran again")))).toEqual({
         answer,
         replayed: true,
@@ -135,6 +148,20 @@ describe("duplicates at the same time", () => {
         .map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
       expect(rest).toEqual([false, true, true]);
       expect([attempts, runs()]).toEqual([2, 1]);
+    }));
+
+  test("whose first was refused by the commit: it is told so, and finds the answer that was in its way", () =>
+    withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
+      const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
+      const refused = await idempotency.run(request, async () => {
+        await elsewhere.run(request, commit);
+        return null;
+      });
+      expect(refused).toBeNull();
+      const again = await service.run(request, commit);
+      expect([again.replayed, runs()]).toEqual([true, 1]);
+      const other = { ...request, body: { a: 2 } };
+      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
     }));
 
   test("after a failure nothing is stored, and the same key may carry another body", () =>

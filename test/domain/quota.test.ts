@@ -26,12 +26,14 @@ const partner = (changes: Partial<Partner> = {}): Partner => ({
   ...changes,
 });
 
-/** What was made durable of the calls that were settled. */
-const charged: QuotaWindow[] = [];
-const store = { charge: async (charges: readonly QuotaWindow[]) => void charged.push(...charges) };
+/** A database that nobody asks. */
+const noStore = {
+  used: () => Promise.reject(new Error("asked")),
+  chargeMinute: () => Promise.reject(new Error("asked")),
+};
 
 function aQuota(clock: Clock, stored: readonly QuotaWindow[] = []): Quota {
-  return createQuota({ clock, store, stored });
+  return createQuota({ clock, store: noStore, stored });
 }
 
 /** What an act is refused with; null when it is not. */
@@ -51,10 +53,10 @@ function refused(quota: Quota, of: Partner): QuotaRefusal {
   return refusal;
 }
 
-/** One call that does its work. */
+/** One call that does its work, or is refused and pays for having come; it stays under way, as far as memory knows. */
 function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
   const call = quota.open(of);
-  return refusalOf(() => call.takeWork(calls));
+  return refusalOf(() => void call.chargeFor(of, calls));
 }
 
 describe("what is left", () => {
@@ -166,8 +168,7 @@ describe("a spent day", () => {
   test("blocks work and not the call: a replay still costs a minute token only", () => {
     const quota = aQuota(aClock(start));
     work(quota, spent);
-    const replay = quota.open(spent);
-    expect(replay.takeCharges()).toMatchObject([{ kind: "minute", used: 1 }]);
+    quota.open(spent);
     expect(work(quota, spent)).toMatchObject({
       window: "day",
       remaining: 0,
@@ -215,40 +216,44 @@ describe("a quota that was changed", () => {
 });
 
 describe("what a call costs", () => {
-  const minute = { partnerId: "agency", kind: "minute", startsAt: Date.parse(start) };
-  const day = { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z") };
+  const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
-  test("a minute token when it comes, a day token when it works; each is charged once", () => {
+  test("is for its commit to charge: a call of the minute and the day, and what they have room for", () => {
     const call = aQuota(aClock(start)).open(partner());
-    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
-    expect(call.takeCharges()).toEqual([]);
-    expect(refusalOf(() => call.takeWork(1))).toBeNull();
-    expect(call.takeCharges()).toEqual([{ ...day, used: 1 }] as never);
-    expect(call.takeCharges()).toEqual([]);
+    expect(call.chargeFor(partner(), 1)).toEqual({
+      partnerId: "agency",
+      starts,
+      calls: 1,
+      limits: { minute: 3, day: 10 },
+    });
   });
 
-  test("that no work has committed is made durable when the call is settled, once", async () => {
-    charged.length = 0;
-    const call = aQuota(aClock(start)).open(partner());
-    await call.settle();
-    await call.settle();
-    expect(charged).toEqual([{ ...minute, used: 1 }] as never);
-    call.takeWork(1);
-    call.takeCharges();
-    await call.settle();
-    expect(charged).toHaveLength(1);
+  test("is held while it is under way, and given back when it comes to nothing", () => {
+    const quota = aQuota(aClock(start));
+    const call = quota.open(partner());
+    call.chargeFor(partner(), 2);
+    expect(quota.state(partner()).remaining).toBe(1);
+    call.end();
+    expect(quota.state(partner()).remaining).toBe(3);
+  });
+
+  test("is what the commit said: that is told, and known from then on", () => {
+    const quota = aQuota(aClock(start));
+    const [call, other] = [quota.open(partner()), quota.open(partner())];
+    call.chargeFor(partner(), 1);
+    call.committed({ minute: 2, day: 9 });
+    expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
+    call.end();
+    expect(quota.state(partner()).remaining).toBe(0);
+    other.end();
+    expect(quota.state(partner())).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
+    expect(work(quota, partner())).toBeNull();
   });
 
   test("a batch by item: a token of both windows for each", () => {
     const quota = aQuota(aClock(start));
     const large = partner({ perMinute: 5, perDay: 6 });
-    const call = quota.open(large);
-    expect(refusalOf(() => call.takeWork(4))).toBeNull();
-    expect(call.takeCharges()).toEqual([
-      { ...minute, used: 1 },
-      { ...minute, used: 3 },
-      { ...day, used: 4 },
-    ] as never);
+    expect(quota.open(large).chargeFor(large, 4)).toMatchObject({ calls: 4 });
     expect(quota.state(large).remaining).toBe(1);
   });
 
@@ -265,18 +270,18 @@ describe("what a call costs", () => {
     });
   });
 
-  test("a batch that is refused takes only the token it came with, and what is left is told exactly", () => {
+  test("a batch that is refused holds only the token it came with, and what is left is told exactly", () => {
     const quota = aQuota(aClock(start));
-    const call = quota.open(partner({ perMinute: 5 }));
-    expect(refusalOf(() => call.takeWork(6))).toMatchObject({
+    const large = partner({ perMinute: 5 });
+    const call = quota.open(large);
+    expect(refusalOf(() => void call.chargeFor(large, 6))).toMatchObject({
       window: "minute",
       limit: 5,
       remaining: 4,
       resetAt: minuteEnd,
     });
-    expect(call.takeCharges()).toEqual([{ ...minute, used: 1 }] as never);
-    expect(quota.state(partner({ perMinute: 5 })).remaining).toBe(4);
-    expect(work(quota, partner({ perMinute: 5 }), 4)).toBeNull();
+    expect(quota.state(large).remaining).toBe(4);
+    expect(work(quota, large, 4)).toBeNull();
   });
 
   test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
@@ -284,9 +289,8 @@ describe("what a call costs", () => {
     const quota = aQuota(clock);
     const call = quota.open(partner());
     clock.add(1);
-    expect(refusalOf(() => call.takeWork(2))).toBeNull();
-    const lastMinute = { ...minute, startsAt: Date.parse("2026-03-01T23:59:00Z"), used: 1 };
-    expect(call.takeCharges()).toEqual([lastMinute, lastMinute, { ...day, used: 2 }] as never);
+    const lastMinute = Date.parse("2026-03-01T23:59:00Z");
+    expect(call.chargeFor(partner(), 2)).toMatchObject({ starts: { minute: lastMinute, day: starts.day } });
     expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd });
     expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: dayEnd + 60 });
   });

@@ -9,8 +9,9 @@ import {
   startMaintenance,
 } from "../../src/domain/retention.ts";
 import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
+import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
-import { anAnsweredCall, anAttestation } from "../harness/samples.ts";
+import { anAttestation } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const dayMs = 86_400_000;
@@ -25,7 +26,7 @@ function withLog(
     const { active } = await fillRing(world.keys, 0);
     const { kid } = active;
     const log = Array.from({ length: rows }, (_, n) => anAttestation(n, { kid }));
-    await world.attestations.record(anAnsweredCall(log, { kid }));
+    await attest(world.driver, log);
     const maintenance = createAttestationMaintenance(world.driver);
     while (await maintenance.build());
     await act(world, maintenance);

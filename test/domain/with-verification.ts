@@ -10,7 +10,7 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
-import { createVerification, type Question } from "../../src/domain/verification.ts";
+import { type Caller, createVerification, type Question } from "../../src/domain/verification.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
@@ -42,6 +42,7 @@ export type Around = {
   teachers?(real: TeacherReader): TeacherReader;
   signer?(real: Signer): Signer;
   partner?: Partial<Partner>;
+  judge?: Caller["judge"];
 };
 
 /** The real composition over a real store; a test may stand between two of its parts. */
@@ -72,11 +73,12 @@ async function open(stores: TestStores, around: Around) {
     clock,
   });
   const partner = { ...aPartner("agency"), ...around.partner };
+  const judge = around.judge ?? (() => ({ partner, credential: "KeyId0000000" }));
   const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
   function caller() {
     const call = quota.open(partner);
-    return { partner, credential: "KeyId0000000", requestId: "request-1", quota: call };
+    return { judge, requestId: "request-1", quota: call };
   }
   const one = (question: Question, idempotency?: { key: string; body: unknown }) =>
     verification.answer(caller(), "eligibility-check", { question, idempotency });

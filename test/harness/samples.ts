@@ -1,4 +1,4 @@
-import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import type { Attestation } from "../../src/domain/attestations.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
@@ -113,24 +113,6 @@ export function anAttestation(n: number, changes: Partial<Attestation> = {}): At
     credential: "key",
     requestId: "request",
     jws: `header.payload.${n}`,
-    ...changes,
-  };
-}
-
-/** A call that cost one of the minute and one of the day, answered with these attestations. */
-export function anAnsweredCall(
-  attestations: readonly Attestation[],
-  changes: Partial<AnsweredCall> = {},
-): AnsweredCall {
-  const partnerId = attestations[0]?.partnerId ?? "agency";
-  return {
-    kid: "A",
-    attestations,
-    charges: [
-      { partnerId, kind: "minute", startsAt: 600_000, used: 1 },
-      { partnerId, kind: "day", startsAt: 0, used: 1 },
-    ],
-    idempotency: null,
     ...changes,
   };
 }

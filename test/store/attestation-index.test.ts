@@ -10,14 +10,8 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { driverKinds } from "../harness/drivers.ts";
-import {
-  anAnsweredCall,
-  anApiKey,
-  anAttestation,
-  aPartner,
-  aSigningKey,
-  aTeacherWrite,
-} from "../harness/samples.ts";
+import { attest } from "../harness/evidence.ts";
+import { anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 const rareTeacher = 900_001;
 const nin = new Uint8Array(16).fill(5);
@@ -49,7 +43,7 @@ for (const kind of driverKinds) {
       await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
       for (let from = 0; from < logRows; from += 500) {
         const rows = Array.from({ length: Math.min(500, logRows - from) }, (_, i) => rowOf(from + i));
-        await attestations().record(anAnsweredCall(rows));
+        await attest(driver, rows);
       }
     }, 60_000);
     afterAll(async () => {
@@ -106,7 +100,7 @@ for (const kind of driverKinds) {
         await webhooks.set({ partnerId, url, events: null, teachers: "verified", secret, at: 1 });
       }
       const verify = (n: number, partnerId: string, teacherId: number) =>
-        attestations().record(anAnsweredCall([anAttestation(n, { partnerId, teacherId })]));
+        attest(driver, [anAttestation(n, { partnerId, teacherId })]);
       await verify(20_000, "early", early.id);
       while (await maintenance().build());
       await verify(20_001, "late", late.id);
@@ -158,7 +152,7 @@ for (const kind of driverKinds) {
       const newest = await number("SELECT max(id) AS n FROM attestations");
       while ((await maintenance().prune(4_000_000_000_000, 5_000)) > 0);
       expect(await number("SELECT min(id) AS n FROM attestations")).toBe(newest);
-      await attestations().record(anAnsweredCall([anAttestation(30_000, { teacherId: 77 })]));
+      await attest(driver, [anAttestation(30_000, { teacherId: 77 })]);
       expect(await number("SELECT max(id) AS n FROM attestations")).toBe(newest + 1);
       expect(await attestations().countOfTeacher(77)).toBe(1);
     }

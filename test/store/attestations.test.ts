@@ -5,9 +5,10 @@ import type { Driver, Statement } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
 import { driverKinds } from "../harness/drivers.ts";
-import { rejection } from "../harness/rejection.ts";
-import { anAnsweredCall, anAttestation, aSigningKey } from "../harness/samples.ts";
+import { anAnsweredCall } from "../harness/evidence.ts";
+import { anAttestation, aSigningKey } from "../harness/samples.ts";
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`answered calls, ${kind.name}`, () => {
@@ -26,7 +27,7 @@ for (const kind of driverKinds) {
       await database.destroy();
     });
 
-    function stores() {
+    async function stores() {
       batches = [];
       const watched: Driver = {
         ...driver,
@@ -37,47 +38,59 @@ for (const kind of driverKinds) {
       };
       const commit = createCommits(watched);
       return {
+        revision: await createSettingsStore(driver).revision(),
         attestations: createAttestationStore(watched, commit),
         quota: createQuotaStore(watched, commit),
       };
     }
     const usedOf = async (partnerId: string) =>
       Object.fromEntries(
-        (await stores().quota.windows())
+        (await createQuotaStore(driver, createCommits(driver)).windows())
           .filter((one) => one.partnerId === partnerId)
           .map((one) => [one.kind, one.used]),
       );
 
-    test("of one partner cost one charge of each window, and every call is counted", async () => {
-      const { attestations, quota } = stores();
-      const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
-      const stored = await Promise.all<boolean>([
-        ...calls.map((one) => attestations.record(anAnsweredCall([one]))),
-        quota.charge([{ partnerId: "sums", kind: "minute", startsAt: 600_000, used: 2 }]).then(() => true),
-      ]);
-      expect(stored).toEqual(new Array(21).fill(true));
-      expect(batches.length).toBe(1);
-      expect(batches[0]?.filter((one) => "sql" in one && one.sql.includes("quota_windows")).length).toBe(3);
-      expect(await usedOf("sums")).toEqual({ minute: 22, day: 20 });
-      for (const one of calls) expect(await attestations.find(one.verificationId)).toEqual(one);
+    const idempotencyRecord = (id: number) => ({
+      id: new Uint8Array(32).fill(id),
+      fingerprint: new Uint8Array(32),
+      createdAt: 1,
+      headers: {},
+      body: "{}",
     });
 
-    test("signed by a key that is not active are refused alone, and leave and cost nothing", async () => {
-      const { attestations } = stores();
-      const old = anAttestation(100, { partnerId: "old", kid: "B" });
-      const good = anAttestation(101, { partnerId: "good" });
-      const idempotency = {
-        id: new Uint8Array(32).fill(9),
-        fingerprint: new Uint8Array(32),
-        createdAt: 1,
-        headers: {},
-        body: "{}",
-      };
-      const stored = await Promise.all([
-        attestations.record(anAnsweredCall([old], { kid: "B", idempotency })),
-        attestations.record(anAnsweredCall([good])),
+    test("of one partner are each charged, see each other's charge, and are read for once", async () => {
+      const { attestations, quota, revision } = await stores();
+      const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
+      const starts = { minute: 600_000, day: 0 };
+      const limits = { minute: 17, day: 17 };
+      const charge = { partnerId: "sums", starts, calls: 1, limits };
+      const used = await Promise.all([
+        quota.chargeMinute({ ...charge, limits: { minute: 3, day: 0 } }, revision),
+        ...calls.map((one) => attestations.record(anAnsweredCall([one], { revision, charge }))),
+        quota.chargeMinute(charge, revision),
       ]);
-      expect(stored).toEqual([false, true]);
+      expect(batches.length).toBe(1);
+      const stored = calls.slice(0, 15);
+      const told = [...stored.map(() => ({ minute: 17, day: 15 })), ...new Array(5).fill(null)];
+      expect(used.slice(1, -1)).toEqual(told);
+      expect([used[0], used.at(-1)]).toEqual([
+        { minute: 1, day: 0 },
+        { minute: 2, day: 0 },
+      ]);
+      expect(await usedOf("sums")).toEqual({ minute: 17, day: 15 });
+      for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
+    });
+
+    test("that were judged by an older revision are refused alone, and leave and cost nothing", async () => {
+      const { attestations, revision } = await stores();
+      const old = anAttestation(100, { partnerId: "old" });
+      const good = anAttestation(101, { partnerId: "good" });
+      const idempotency = idempotencyRecord(9);
+      const used = await Promise.all([
+        attestations.record(anAnsweredCall([old], { revision: revision - 1, idempotency })),
+        attestations.record(anAnsweredCall([good], { revision })),
+      ]);
+      expect(used).toEqual([null, { minute: 1, day: 1 }]);
       expect(batches.length).toBe(1);
       expect(await attestations.find(old.verificationId)).toBeNull();
       expect(await attestations.find(good.verificationId)).toEqual(good);
@@ -85,24 +98,18 @@ for (const kind of driverKinds) {
       expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [idempotency.id])).toEqual([]);
     });
 
-    test("one whose idempotency key was used meanwhile fails alone and costs nothing", async () => {
-      const { attestations } = stores();
-      const idempotency = {
-        id: new Uint8Array(32).fill(7),
-        fingerprint: new Uint8Array(32),
-        createdAt: 1,
-        headers: {},
-        body: "{}",
-      };
+    test("one whose idempotency key was used meanwhile is refused alone and costs nothing", async () => {
+      const { attestations, revision } = await stores();
+      const idempotency = idempotencyRecord(7);
       const record = (n: number, partnerId: string) =>
-        attestations.record(anAnsweredCall([anAttestation(n, { partnerId })], { idempotency }));
-      expect(await record(200, "first")).toBe(true);
-      const [second, other] = await Promise.all([
-        rejection(record(201, "second")),
-        attestations.record(anAnsweredCall([anAttestation(202, { partnerId: "other" })])),
+        attestations.record(anAnsweredCall([anAttestation(n, { partnerId })], { revision, idempotency }));
+      const other = anAnsweredCall([anAttestation(202, { partnerId: "other" })], { revision });
+      const used = await Promise.all([
+        record(200, "first"),
+        record(201, "second"),
+        attestations.record(other),
       ]);
-      expect(second).toMatchObject({ code: "STORE_CONSTRAINT" });
-      expect(other).toBe(true);
+      expect(used).toEqual([{ minute: 1, day: 1 }, null, { minute: 1, day: 1 }]);
       expect([await usedOf("first"), await usedOf("second")]).toEqual([{ minute: 1, day: 1 }, {}]);
       expect(await attestations.find(anAttestation(201).verificationId)).toBeNull();
     });

@@ -11,6 +11,7 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
+import { useQuota } from "../harness/evidence.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
@@ -57,18 +58,27 @@ describeDrivers("stores", (_kind, opened) => {
   test("quota is added to its own window, whichever came last, and forgotten when it is old", async () => {
     const quota = createQuotaStore(driver, createCommits(driver));
     const charge = (startsAt: number, used: number) =>
-      quota.charge([{ partnerId: "q", kind: "minute", startsAt, used }]);
+      useQuota(driver, { partnerId: "q", kind: "minute", startsAt, used });
     const used = async (starts?: WindowStarts) =>
       Object.fromEntries(
         (await quota.windows(starts))
           .filter((one) => one.partnerId === "q")
           .map((one) => [one.startsAt, one.used]),
       );
-    await charge(600_000, 1);
+    const revision = await createSettingsStore(driver).revision();
+    const pay = (startsAt: number) => {
+      const limits = { minute: 4, day: 0 };
+      return quota.chargeMinute(
+        { partnerId: "q", starts: { minute: startsAt, day: 0 }, calls: 1, limits },
+        revision,
+      );
+    };
     await charge(600_000, 2);
     await charge(660_000, 1);
-    await charge(600_000, 1);
     await charge(60_000, 4);
+    expect(await pay(600_000)).toEqual({ minute: 3, day: 0 });
+    expect(await pay(600_000)).toEqual({ minute: 4, day: 0 });
+    expect([await pay(600_000), await pay(60_000)]).toEqual([null, null]);
     expect(await used()).toEqual({ 60000: 4, 600000: 4, 660000: 1 });
     expect(await used({ minute: 660_000, day: 0 })).toEqual({ 660000: 1 });
     await quota.prune({ minute: 600_000, day: 0 });

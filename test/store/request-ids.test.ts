@@ -5,7 +5,8 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { driverKinds } from "../harness/drivers.ts";
-import { anAnsweredCall, anAttestation, aSigningKey } from "../harness/samples.ts";
+import { attest } from "../harness/evidence.ts";
+import { anAttestation, aSigningKey } from "../harness/samples.ts";
 
 const batchId = requestId(500, "a");
 const singleId = requestId(500, "b");
@@ -34,14 +35,10 @@ for (const kind of driverKinds) {
         Array.from({ length: count }, (_, n) =>
           anAttestation(from + n, { requestId: request, issuedAt: 1_700_000_501 }),
         );
-      await store().record(anAnsweredCall(rows(1_000, 100, batchId)));
-      await store().record(anAnsweredCall(rows(2_000, 1, singleId)));
-      await store().record(
-        anAnsweredCall([anAttestation(3_000, { requestId: slowId, issuedAt: 1_700_000_570 })]),
-      );
-      await store().record(
-        anAnsweredCall([anAttestation(4_000, { requestId: farId, issuedAt: 1_700_086_400 })]),
-      );
+      await attest(driver, rows(1_000, 100, batchId));
+      await attest(driver, rows(2_000, 1, singleId));
+      await attest(driver, [anAttestation(3_000, { requestId: slowId, issuedAt: 1_700_000_570 })]);
+      await attest(driver, [anAttestation(4_000, { requestId: farId, issuedAt: 1_700_086_400 })]);
     });
     afterAll(async () => {
       await driver.close();

@@ -10,6 +10,7 @@ import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
+import { attest } from "../harness/evidence.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
@@ -66,9 +67,7 @@ for (const kind of driverKinds) {
         now,
       ];
       const attestations = times.map((time, index) => anAttestation(index, time));
-      const commit = createCommits(driver);
-      const store = createAttestationStore(driver, commit);
-      await store.record({ kid: "active", attestations, charges: [], idempotency: null });
+      await attest(driver, attestations);
       const partners = createPartnerStore(driver);
       await partners.add(aPartner("even"), anApiKey("even", "k1"));
       await partners.add(aPartner("odd"), anApiKey("odd", "k2"));

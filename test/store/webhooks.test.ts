@@ -2,12 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { sweep } from "../../src/domain/sweep.ts";
 import { changeTeacher } from "../../src/domain/teacher-changes.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
-import { createAttestationStore } from "../../src/store/attestations.ts";
-import { createCommits } from "../../src/store/driver/commits.ts";
 import { eventsOf } from "../../src/store/events.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { lagos } from "../harness/clock.ts";
+import { attest } from "../harness/evidence.ts";
 import { aSigningKey, aTeacher } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -127,9 +126,9 @@ describe("an event goes to", () => {
         await subscribe(world, name, { teachers: "verified" });
       const [one, other] = [await world.put("A/B/C/1"), await world.put("A/B/C/2")];
       expect(await made(world)).toEqual([]);
-      await attest(world, "verifier", one.id);
-      await attest(world, "asked-another", other.id);
-      await attest(world, "stranger", null);
+      await verify(world, "verifier", one.id);
+      await verify(world, "asked-another", other.id);
+      await verify(world, "stranger", null);
       await changeTeacher(
         change(world),
         { by: "regNo", value: "A/B/C/1" },
@@ -206,8 +205,7 @@ describe("the outbox", () => {
     }));
 });
 
-async function attest(world: TestWebhooks, partnerId: string, teacherId: number | null): Promise<void> {
-  const store = createAttestationStore(world.driver, createCommits(world.driver));
+async function verify(world: TestWebhooks, partnerId: string, teacherId: number | null): Promise<void> {
   const attestation = {
     verificationId: `${partnerId}-${teacherId}`,
     partnerId,
@@ -226,6 +224,5 @@ async function attest(world: TestWebhooks, partnerId: string, teacherId: number 
     requestId: "r",
     jws: "j",
   };
-  const call = { attestations: [attestation], charges: [], idempotency: null, kid: "K" };
-  expect(await store.record(call)).toBe(true);
+  expect(await attest(world.driver, [attestation])).not.toBeNull();
 }

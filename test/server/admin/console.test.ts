@@ -3,6 +3,7 @@ import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../../harness/console.ts";
 import { untilAnswer } from "../../harness/eventually.ts";
+import { useQuota } from "../../harness/evidence.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
 let world: TestConsole;
@@ -27,14 +28,12 @@ describe("the console", () => {
   test("shows quotas, keys and imports, and the commands to paste", async () => {
     const { operator } = world;
     const at = operator.clock.now();
-    await operator.stores.quotaStore.charge([
-      {
-        partnerId: "exam-body-a",
-        kind: "day",
-        startsAt: Math.floor(at / 86_400_000) * 86_400_000,
-        used: 950,
-      },
-    ]);
+    await useQuota(operator.driver, {
+      partnerId: "exam-body-a",
+      kind: "day",
+      startsAt: Math.floor(at / 86_400_000) * 86_400_000,
+      used: 950,
+    });
     const page = await pageWith("950 of 1,000");
 
     expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");

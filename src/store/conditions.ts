@@ -1,0 +1,18 @@
+import type { SqlStatement } from "./driver/driver.ts";
+
+/** What statements of one act hang on: there are no interactive transactions, so each carries its condition. */
+export type Condition = SqlStatement;
+
+/** What a service keeps in memory is still what it was judged by; the value is that revision. */
+export const isRevision = "(SELECT value FROM revision WHERE id = 1) = ?";
+
+/** An attestation stands in the log; the value is its verification id. */
+export const isAttested = "EXISTS (SELECT 1 FROM attestations WHERE verification_id = ?)";
+
+/** All of them hold. */
+export function allOf(conditions: readonly Condition[]): Condition {
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" AND "),
+    args: conditions.flatMap(({ args }) => args),
+  };
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import type { Partner } from "../../src/domain/partners.ts";
+import {
+  createQuota,
+  type QuotaCharge,
+  QuotaExceeded,
+  type QuotaRefusal,
+  type WindowsUsed,
+} from "../../src/domain/quota.ts";
+import { aClock } from "../harness/clock.ts";
+import { rejection } from "../harness/rejection.ts";
+import { aPartner } from "../harness/samples.ts";
+
+const start = "2026-03-01T12:00:00.000Z";
+const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
+
+const partner = (changes: Partial<Partner> = {}): Partner => ({
+  ...aPartner("agency"),
+  perMinute: 3,
+  perDay: 10,
+  ...changes,
+});
+
+/** What an act is refused with; null when it is not. */
+function refusalOf(act: () => unknown): QuotaRefusal | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof QuotaExceeded) return error.refusal;
+    throw error;
+  }
+}
+
+describe("a call whose commit was refused", () => {
+  /** A database in which another server has used as much, and whose revision is 7. */
+  function aDatabase(used: WindowsUsed) {
+    const now = { ...used };
+    return {
+      used: async () => ({ ...now }),
+      async chargeMinute({ calls, limits }: QuotaCharge, revision: number) {
+        if (revision !== 7 || now.minute + calls > limits.minute) return null;
+        now.minute += calls;
+        return { ...now };
+      },
+    };
+  }
+  const opened = (used: WindowsUsed) =>
+    createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
+
+  test("is judged by what the database says, and so is who comes after it", async () => {
+    const quota = opened({ minute: 3, day: 3 });
+    const call = quota.open(partner());
+    call.chargeFor(partner(), 1);
+    await call.reread();
+    expect(refusalOf(() => call.chargeFor(partner(), 1))).toMatchObject({
+      window: "minute",
+      remaining: 0,
+    });
+    expect(refusalOf(() => quota.open(partner()))?.window).toBe("minute");
+    const raised = partner({ perMinute: 4 });
+    expect(call.chargeFor(raised, 1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
+  });
+
+  test("is not refused for what its neighbours may use", async () => {
+    const quota = opened({ minute: 2, day: 2 });
+    const [call] = [quota.open(partner()), quota.open(partner())];
+    await call?.reread();
+    expect(refusalOf(() => call?.chargeFor(partner(), 1))).toBeNull();
+  });
+
+  test("pays its minute token while the minute has room, and only as it is judged now", async () => {
+    const quota = opened({ minute: 1, day: 5 });
+    const call = quota.open(partner());
+    expect(await call.pay(partner(), 6)).toBe(false);
+    expect(await call.pay(partner(), 7)).toBe(true);
+    expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
+    const last = quota.open(partner());
+    expect(await last.pay(partner(), 7)).toBe(true);
+    expect(last.state().remaining).toBe(0);
+  });
+
+  test("is refused by the window that blocks when there is none", async () => {
+    const call = opened({ minute: 3, day: 10 }).open(partner());
+    expect(await call.pay(partner(), 7)).toBe(false);
+    expect(await rejection(call.pay(partner(), 7))).toMatchObject({
+      refusal: { window: "day", remaining: 0 },
+    });
+  });
+});

@@ -1,0 +1,52 @@
+import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import type { WindowsUsed } from "../../src/domain/quota.ts";
+import { createAttestationStore } from "../../src/store/attestations.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+
+/**
+ * A call of one of the minute and one of the day, answered with these attestations. It found nobody, and its partner's
+ * windows have room for ever.
+ */
+export function anAnsweredCall(
+  attestations: readonly Attestation[],
+  changes: Partial<AnsweredCall> & Pick<AnsweredCall, "revision">,
+): AnsweredCall {
+  const partnerId = attestations[0]?.partnerId ?? "agency";
+  return {
+    attestations,
+    read: attestations.map(() => ({ by: "regNo", value: "NO/BO/DY/1" })),
+    charge: {
+      partnerId,
+      calls: 1,
+      starts: { minute: 600_000, day: 0 },
+      limits: { minute: 1e9, day: 1e9 },
+    },
+    idempotency: null,
+    ...changes,
+  };
+}
+
+/**
+ * Stores attestations as one answered call that was judged by what the database says now.
+ * @returns what the partner's windows have used by then, null when it was refused
+ */
+export async function attest(
+  driver: Driver,
+  attestations: readonly Attestation[],
+  changes: Partial<AnsweredCall> = {},
+): Promise<WindowsUsed | null> {
+  const revision = await createSettingsStore(driver).revision();
+  const store = createAttestationStore(driver, createCommits(driver));
+  return store.record(anAnsweredCall(attestations, { revision, ...changes }));
+}
+
+/** What a partner has used of a window, put there as it is. */
+export async function useQuota(
+  driver: Driver,
+  { partnerId, kind, startsAt, used }: { partnerId: string; kind: string; startsAt: number; used: number },
+): Promise<void> {
+  const sql = "INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES (?, ?, ?, ?)";
+  await driver.batch([{ sql, args: [partnerId, kind, startsAt, used] }]);
+}
