@@ -73,6 +73,17 @@ describe("a service with four threads", () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(perMinute);
   });
 
+  test("has one quota for a partner", async () => {
+    await roomInMinute();
+    const partner = await world.partner({ scopes: "lookup_by_tid", perMinute: 60 });
+    const statuses: number[] = [];
+    while (statuses.filter((status) => status === 429).length < 60) {
+      const calls = Array.from({ length: 40 }, () => partner.get("/lookup/by-tid/1", alone));
+      statuses.push(...(await Promise.all(calls)).map(({ status }) => status));
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+  });
+
   test("keeps one access log, and tells of refusals wherever they were given", async () => {
     const partner = await partnerEverywhere();
     const refused = await Promise.all(
