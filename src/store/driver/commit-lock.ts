@@ -9,6 +9,8 @@ export type CommitLock = {
    */
   take(waitMs: number): boolean;
   release(): void;
+  /** Whether any thread has it just now. */
+  isTaken(): boolean;
   /** Says that this thread is about to read in a snapshot. @returns false while nobody should, for a checkpoint */
   enterSnapshot(): boolean;
   leaveSnapshot(): void;
@@ -83,6 +85,7 @@ export function openCommitLock(memory: SharedArrayBuffer, thread: number): Commi
       Atomics.store(cells, words.owner, nobody);
       if (Atomics.exchange(cells, words.lock, free) === waitedFor) Atomics.notify(cells, words.lock, 1);
     },
+    isTaken: () => Atomics.load(cells, words.lock) !== free,
     enterSnapshot() {
       // In this order: who wants a checkpoint says so first and looks for snapshots then.
       Atomics.store(cells, ownSnapshot, 1);

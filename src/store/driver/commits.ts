@@ -44,15 +44,22 @@ type Act = {
 };
 
 /**
- * A commit costs some 150 microseconds of processor time whatever is in it, and keeps its thread until it is on the disk.
- * So acts gather while their thread still signs, for this long at most: nobody waits who is alone.
+ * A commit costs some 150 microseconds of processor time whatever is in it. So acts gather while their thread still
+ * signs, for this long: nobody waits who is alone.
  */
-const maxGatherMs = 5;
+const usualGatherMs = 5;
+/**
+ * A commit in place keeps its thread until it is on the disk. Where the disk is slow, acts gather for this many times as
+ * long as the last one took, so that most of the time is left for signing; and a thread that would have to wait for
+ * another one's commit signs on.
+ */
+const gatherPerCommit = 2;
+const longestGatherMs = 50;
 /**
  * Beyond it an act becomes hardly cheaper: in place, where a commit keeps its thread from answering, and on a server,
  * where one is some milliseconds' way and the acts of all of them share the next.
  */
-const defaultMaxWeight = { embedded: 32, remote: 128 } as const;
+const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
 /** Statements one after another, as they are. */
 const inOrder: ActKind<readonly Statement[], Row[][]> = {
@@ -83,12 +90,19 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   let queue: Act[] = [];
   let queuedWeight = 0;
   let running = false;
+  let tookMs = 0;
+
+  function gatherMs(): number {
+    if (driver.isBusy === undefined) return usualGatherMs;
+    if (driver.isBusy()) return longestGatherMs;
+    return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
+  }
 
   const isGathering = () => queuedWeight < maxWeight && isMoreComing();
 
   async function gather(): Promise<void> {
     const since = performance.now();
-    while (isGathering() && performance.now() - since < maxGatherMs) await nextTurn();
+    while (isGathering() && performance.now() - since < gatherMs()) await nextTurn();
   }
 
   /** The first act is taken however much it weighs. */
@@ -106,7 +120,9 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     for (;;) {
       if (isGathering()) await gather();
       const group = takeGroup();
+      const startedAt = performance.now();
       await commitGroup(driver, group);
+      tookMs = performance.now() - startedAt;
       onGroup?.(group.length, driver.heldMs?.() ?? 0);
       if (queue.length === 0) break;
       // A commit in place is no pause for whoever else waits for this thread.

@@ -41,6 +41,11 @@ export type Driver = {
   batch(statements: readonly Statement[]): Promise<Row[][]>;
   /** For how many milliseconds the last batch kept everybody else from writing, where that is known. */
   readonly heldMs?: () => number;
+  /**
+   * Whether another thread of this process commits just now, so that a batch would keep its own thread waiting; left out
+   * where a batch never does.
+   */
+  readonly isBusy?: () => boolean;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
   /** Locks the database for one `tvs serve`; released by `close()` or the end of the process. */
