@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { canonicalPhone, isPersonalTerm, searchKeys, termKind } from "../../src/domain/search-term.ts";
 import { maxTId, type TeacherKey } from "../../src/domain/teachers.ts";
@@ -73,7 +74,53 @@ describe("a phone number in its one form", () => {
   test.each(["", "0", "007", "+12", "hello", "+999123456789012345", "0803"])("%j is none", (text) => {
     expect(canonicalPhone(text)).toBeNull();
   });
+
+  test("is what the library says, whatever is asked", () => {
+    const differing = randomNumbers(40_000).filter((text) => canonicalPhone(text) !== phoneByLibrary(text));
+    expect(differing).toEqual([]);
+  });
 });
+
+function phoneByLibrary(text: string): string | null {
+  const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
+  const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
+  return parsed?.isPossible() ? parsed.number : null;
+}
+
+/** Numbers of all lengths and countries, bare and with what people put between digits; the same ones each time. */
+function randomNumbers(count: number): string[] {
+  let state = 20_261_122;
+  const below = (limit: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+  const oneOf = (texts: readonly string[]) => texts[below(texts.length)] as string;
+  const beginnings = [
+    "",
+    "0",
+    "00",
+    "009",
+    "234",
+    "+234",
+    "2340",
+    "+2340",
+    "+",
+    "+44",
+    "+1",
+    "0234",
+    "1",
+    "7",
+  ];
+  const between = ["", "", "", "", "", "", " ", "-", ".", "(", ")", "/", "+", "x", "\u0660", "\n", "\u200b"];
+  const separated = ["", "", "", "", "", "", "", ...between];
+  return Array.from({ length: count }, () => {
+    const isBare = below(3) > 0;
+    const digits = Array.from({ length: 4 + below(10) }, () =>
+      isBare ? String(below(10)) : below(10) + oneOf(separated),
+    );
+    return oneOf(beginnings) + digits.join("");
+  });
+}
 
 describe("what a search term is taken for", () => {
   test.each([

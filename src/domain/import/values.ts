@@ -105,14 +105,9 @@ export function readEmail(cell: string): Read<string | null> {
   return readable ? { value: cell } : { code: "EMAIL_INVALID" };
 }
 
-/** The way in which nearly all numbers are written, which spares them the general parser. */
-const nigerianMobile = /^(?:0|\+?234)([789]\d{9})$/;
-
 /** @returns the number in E.164 form, the same that a search for it looks for */
 export function readPhone(cell: string): Read<string | null> {
   if (cell === "") return { value: null };
-  const mobile = nigerianMobile.exec(cell);
-  if (mobile !== null) return { value: `+234${mobile[1]}` };
   const phone = damagedNumber.test(cell) ? null : canonicalPhone(cell);
   return phone === null ? { code: "PHONE_INVALID" } : { value: phone };
 }

@@ -78,7 +78,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const openRequest: OpenRequest = { incoming, outgoing, blockedSinceMs: null };
     connection.requestSinceMs ??= performance.now();
     connection.openRequests.add(openRequest);
-    outgoing.once("close", () => finish(connection, openRequest));
+    outgoing.on("close", () => finish(connection, openRequest));
     if (draining) announceClose(connection);
   }
 

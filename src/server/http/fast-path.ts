@@ -145,13 +145,20 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const parts: Uint8Array[] = [];
     let bytes = 0;
+    let isWhole = false;
     incoming.on("data", (part: Uint8Array) => {
       bytes += part.length;
       if (bytes > maxBodyBytes) reject(bodyTooLarge());
       else parts.push(part);
     });
-    incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)));
-    const breakOff = () => reject(bodyBrokenOff());
+    incoming.on("end", () => {
+      isWhole = true;
+      resolve(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
+    });
+    // Every request is closed in the end, and to make an error costs more than to read the body did.
+    const breakOff = () => {
+      if (!isWhole) reject(bodyBrokenOff());
+    };
     incoming.on("error", breakOff);
     incoming.on("close", breakOff);
   });

@@ -163,27 +163,14 @@ describe("rows that a missing quote draws into one cell", () => {
     }));
 });
 
-/** Numbers that look random and are the same in every run. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-describe("phone numbers", () => {
-  test("are read as a search for them is, by the short way too", () => {
-    const pick = numbers(2);
-    const digits = (count: number) => Array.from({ length: count }, () => pick(10)).join("");
-    for (let round = 0; round < 300; round++) {
-      const national = `${[7, 8, 9][pick(3)]}${digits(9)}`;
-      for (const text of [`0${national}`, `+234${national}`, `234${national}`]) {
-        expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
-      }
-    }
-    for (const text of ["+44 20 7946 0958", "0803 123 4567"]) {
-      expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
-    }
-  });
+test("phone numbers are read as a search for them is", () => {
+  for (const text of [
+    "08031234567",
+    "2348031234567",
+    "+2348031234567",
+    "+44 20 7946 0958",
+    "0803 123 4567",
+  ]) {
+    expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
+  }
 });
