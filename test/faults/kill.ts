@@ -7,7 +7,7 @@ import { runJson, runWell, startService } from "../harness/program.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
- * what the callers hold with what the database says. Run alone: `bun test/faults/kill.ts 50`.
+ * what the callers hold with what the database says. Run alone: `bun test/faults/kill.ts KILLS THREADS`.
  */
 export type Findings = {
   readonly kills: number;
@@ -41,8 +41,9 @@ type Load = {
   smallAnswers: Map<number, number>;
 };
 
-export function killRepeatedly(kills: number): Promise<Findings> {
+export function killRepeatedly(kills: number, threads: number): Promise<Findings> {
   return withTempDir(async (dataDir) => {
+    const start = () => startService({ dataDir, args: ["--threads", String(threads)] });
     const [bigKey, smallKey] = await prepare(dataDir);
     const load: Load = {
       url: "",
@@ -54,7 +55,7 @@ export function killRepeatedly(kills: number): Promise<Findings> {
       bodies: new Map(),
       smallAnswers: new Map(),
     };
-    let service = await startService({ dataDir });
+    let service = await start();
     load.url = service.url;
     const running = Array.from({ length: callers }, (_, n) =>
       callRepeatedly(load, n === 0 ? smallKey : bigKey, n),
@@ -63,7 +64,7 @@ export function killRepeatedly(kills: number): Promise<Findings> {
       await answersAndReplays(load);
       await sleep(100 + Math.random() * 300);
       await service.stop("SIGKILL");
-      service = await startService({ dataDir });
+      service = await start();
       load.url = service.url;
     }
     load.stopped = true;
@@ -180,5 +181,7 @@ async function compare(dataDir: string, load: Load, kills: number): Promise<Find
 }
 
 if (import.meta.main) {
-  process.stdout.write(`${JSON.stringify(await killRepeatedly(Number(process.argv[2] ?? 50)), null, 2)}\n`);
+  const [kills = "50", threads = "2"] = process.argv.slice(2);
+  const findings = await killRepeatedly(Number(kills), Number(threads));
+  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
 }

@@ -1,0 +1,13 @@
+import { expect, test } from "bun:test";
+import { changeUnderLoad } from "./changes.ts";
+
+test.each([2, 4])(
+  "no answer of %i busy threads is older than a change that a command has made",
+  async (threads) => {
+    const { after, older, unexpected } = await changeUnderLoad(1, threads);
+    expect(unexpected).toEqual([]);
+    expect(Object.values(older)).toEqual(Object.values(older).map(() => 0));
+    expect(Object.values(after).every((asked) => asked > 0)).toBe(true);
+  },
+  60_000,
+);
