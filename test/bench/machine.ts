@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
+import type { Figures } from "./figures.ts";
 
 /** The kernel counts processor time in hundredths of a second, whatever the machine. */
 const ticksPerSecond = 100;
@@ -31,19 +32,43 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** Resident memory of a process now, and the most that it ever had, in MB. */
-export function memoryMb(pid: number): { now: number; peak: number } {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const field = (name: string) =>
-    (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024) / 1e6;
-  return { now: field("VmRSS"), peak: field("VmHWM") };
+export type Memory = {
+  /** Resident now: what the process has mapped and is in memory, shared pages in full. */
+  readonly rss: number;
+  /** Its proportional share now: pages that others have mapped too count in part. */
+  readonly pss: number;
+  /** The most that was ever resident. */
+  readonly peakRss: number;
+};
+
+/** Memory of a process, all its threads included, in MB of a million bytes. */
+export function memoryMb(pid: number): Memory {
+  const field = (file: string, name: string) => {
+    const text = readFileSync(`/proc/${pid}/${file}`, "utf8");
+    return (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1]) * 1024) / 1e6;
+  };
+  return {
+    rss: field("status", "VmRSS"),
+    pss: field("smaps_rollup", "Pss"),
+    peakRss: field("status", "VmHWM"),
+  };
 }
 
 type Rates = { readonly oneCore: number; readonly allCores: number };
-/** RSA-2048 operations a second that this machine's OpenSSL does now. */
-export type MachineLimit = { readonly sign: Rates; readonly verify: Rates };
 
-/** @returns null where openssl is not installed */
+/** What this machine's OpenSSL does now with RSA-2048. */
+export type MachineLimit = {
+  /** Signatures a second. */
+  readonly sign: Rates;
+  /** Verifications a second. */
+  readonly verify: Rates;
+  /** `S`: processor time of a signature while the other cores do not sign, in seconds. */
+  readonly alone: number;
+  /** `L`: processor time of a signature while all cores sign, in seconds. */
+  readonly together: number;
+};
+
+/** `openssl speed` divides by processor time: others who use the cores meanwhile change little of it. */
 export function measureLimit(): MachineLimit | null {
   if (Bun.which("openssl") === null) return null;
   const one = opensslSpeed([]);
@@ -51,7 +76,25 @@ export function measureLimit(): MachineLimit | null {
   return {
     sign: { oneCore: one.sign, allCores: all.sign },
     verify: { oneCore: one.verify, allCores: all.verify },
+    alone: 1 / one.sign,
+    together: cores / all.sign,
   };
+}
+
+/** Measures it for a round of a bench, and adds it to the table that all benches have in common. */
+export function measureLimitFor(figures: Figures): MachineLimit | null {
+  const limit = measureLimit();
+  const table = figures.about("What is the machine's limit?");
+  if (limit === null) {
+    table.note("openssl is not installed: nothing is measured in signatures.");
+    return null;
+  }
+  const name = "one RSA-2048 signature by OpenSSL";
+  table.add(`S: ${name}, alone, processor time`, { unit: "µs" }, limit.alone * 1e6);
+  table.add(`L: ${name}, all ${cores} cores signing, processor time`, { unit: "µs" }, limit.together * 1e6);
+  table.add("`openssl speed`, one core", { unit: "signatures/s" }, limit.sign.oneCore);
+  table.add(`\`openssl speed -multi ${cores}\``, { unit: "signatures/s" }, limit.sign.allCores);
+  return limit;
 }
 
 function opensslSpeed(more: readonly string[]): { sign: number; verify: number } {
