@@ -4,7 +4,7 @@ import { cores, type MachineLimit, measureLimitFor } from "./machine.ts";
 import { addClientShare, addCpu, addPart, measureLoad } from "./measured.ts";
 import { inTurn } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegisters } from "./register.ts";
-import { withCleanup } from "./setup.ts";
+import { warmUpSeconds, withCleanup } from "./setup.ts";
 
 type BatchShape = Required<Pick<LoadPlan, "kind" | "items" | "connections" | "seconds">>;
 
@@ -21,9 +21,9 @@ export const batchesBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const served = await serveRegisters(options, { teachers: registerSizeFor(options), cleanup });
     const seconds = options.isQuick ? 1 : 3;
-    for (const one of served) await measureLoad({ ...planFor(one), ...batchLoad(0) });
+    for (const one of served) await measureLoad({ ...planFor(one), ...batchLoad(warmUpSeconds(options)) });
     for (let round = 0; round < options.rounds; round++) {
-      const limit = measureLimitFor(options.figures);
+      const limit = await measureLimitFor(options.figures);
       for (const one of inTurn(served, round)) await measureLarge(options, one, { limit, seconds });
       for (const one of inTurn(served, round)) await measureOne(options, one, { limit, seconds });
       for (const one of inTurn(served, round)) await measureMany(options, one, seconds);

@@ -7,7 +7,7 @@ import { addClientShare, addCpu, addPart, type Measured, measureLoad } from "./m
 import { inTurn } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegisters } from "./register.ts";
 import { type Rival, startRivals } from "./rivals/rivals.ts";
-import { withCleanup } from "./setup.ts";
+import { warmUpSeconds, withCleanup } from "./setup.ts";
 
 /** From all cores at work to one caller who waits for each answer. */
 export const connectionCounts = [64, 4, 1] as const;
@@ -20,10 +20,11 @@ export const checksBench: Bench = (options) =>
     const served = await serveRegisters(options, { teachers: registerSizeFor(options), cleanup });
     const rivals = await startRivals(served[0], cleanup);
     const seconds = options.isQuick ? 1 : 3;
-    for (const { url, pid } of [...served, ...rivals])
-      await measureLoad(checkPlan(served[0], { url, pid, connections: fullConnections, seconds: 1 }));
+    const warmUp = { connections: fullConnections, seconds: warmUpSeconds(options) };
+    for (const one of served) await measureLoad({ ...planFor(one), kind: "check", ...warmUp });
+    for (const { url, pid } of rivals) await measureLoad(checkPlan(served[0], { url, pid, ...warmUp }));
     for (let round = 0; round < options.rounds; round++) {
-      const limit = measureLimitFor(options.figures);
+      const limit = await measureLimitFor(options.figures);
       for (const connections of connectionCounts) {
         const shape = { connections, seconds };
         const own = await measureChecks(options, { served: inTurn(served, round), limit, shape });

@@ -14,7 +14,7 @@ import {
   type ServedRegister,
   serveRegister,
 } from "./register.ts";
-import { type Cleanup, serve, withCleanup } from "./setup.ts";
+import { type Cleanup, serve, warmUpSeconds, withCleanup } from "./setup.ts";
 
 const teachersAtFullScale = 5_000_000;
 const attestationsAtFullScale = 50_000_000;
@@ -33,7 +33,7 @@ export const growthBench: Bench = (options) =>
       batchLoad(seconds),
       { kind: "lookup", connections: 64, seconds },
     ];
-    const warmUp = { kind: "check", connections: 64, seconds: 2 } as const;
+    const warmUp = { kind: "check", connections: 64, seconds: warmUpSeconds(options) } as const;
     for (const one of [young, grown]) await measureLoad({ ...planFor(one), ...warmUp });
     for (let round = 0; round < options.rounds; round++)
       for (const load of loads) await compare(options, { young, grown }, load);

@@ -1,15 +1,12 @@
-import { sleep } from "../harness/eventually.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
-import { answered, type LoadPlan, type LoadResult, requireAnswers, runLoad } from "./load.ts";
+import { answered, type LoadPlan, type LoadResult, requireAnswers, runBeside, runLoad } from "./load.ts";
 import { inTurn, type Program } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegisters, writeExtract } from "./register.ts";
-import { folderUntilCleanup, withCleanup } from "./setup.ts";
+import { folderUntilCleanup, warmUpSeconds, withCleanup } from "./setup.ts";
 
 const connections = 64;
 const question = "How long do checks take at half of the most that this machine answers?";
 const name = "checks at half load";
-/** By then what runs beside the checks has begun. */
-const leadInMs = 500;
 
 type HalfLoaded = { readonly served: ServedRegister; readonly plan: LoadPlan & { perSecond: number } };
 
@@ -33,8 +30,8 @@ export const halfLoadBench: Bench = (options) =>
 
 async function findHalf({ isQuick }: BenchOptions, served: ServedRegister): Promise<HalfLoaded> {
   const plan = { ...planFor(served), kind: "check", connections, seconds: isQuick ? 2 : 5 } as const;
-  await runLoad({ ...plan, seconds: 1 });
-  const full = await runLoad({ ...plan, seconds: 3 });
+  await runChecks({ ...plan, seconds: warmUpSeconds({ isQuick }) });
+  const full = await runChecks({ ...plan, seconds: 3 });
   return { served, plan: { ...plan, perSecond: Math.round(answered(full) / full.seconds / 2) } };
 }
 
@@ -48,14 +45,8 @@ async function runChecks(plan: LoadPlan, enough?: Promise<unknown>): Promise<Loa
 async function measureBatches({ figures }: BenchOptions, { served, plan }: HalfLoaded): Promise<void> {
   const { isEarlier } = served.program;
   const alone = (await runChecks(plan)).p99Ms;
-  // The batches begin before the checks that are timed, and end after them.
-  const { promise: enough, resolve: end } = Promise.withResolvers<void>();
-  const batchPlan = { ...planFor(served), kind: "batch", items: 100, connections: 2, seconds: 600 } as const;
-  const batches = runLoad(batchPlan, enough);
-  await sleep(leadInMs);
-  const beside = (await runChecks(plan)).p99Ms;
-  end();
-  requireAnswers(batchPlan, await batches);
+  const batches: LoadPlan = { ...planFor(served), kind: "batch", items: 100, connections: 2, seconds: 1 };
+  const beside = (await runBeside(batches, () => runChecks(plan))).p99Ms;
   const table = figures.about(question);
   table.add(name, { unit: "checks/s", isEarlier }, plan.perSecond);
   table.add(`${name}, alone: p99`, { unit: "ms", isEarlier }, alone);

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { sleep } from "../harness/eventually.ts";
 import { cores } from "./machine.ts";
 import type { Kind } from "./requests.ts";
 
@@ -56,6 +57,29 @@ export async function runLoad(plan: LoadPlan, enough?: Promise<unknown>): Promis
   const found = /^LOAD (.*)$/m.exec(stdout)?.[1];
   if (found === undefined) throw new Error(`the load client failed: ${stderr}`);
   return JSON.parse(found) as LoadResult;
+}
+
+/** By then a load that runs beside something is under way. */
+const underWayMs = 700;
+/** Longer than anything that a load runs beside. */
+const longEnoughSeconds = 3_600;
+
+/**
+ * Does something while a service is under a load that began before it and ends after it.
+ * @throws Error when a request of that load failed
+ */
+export async function runBeside<T>(plan: LoadPlan, act: () => Promise<T>): Promise<T> {
+  const { promise: enough, resolve: end } = Promise.withResolvers<void>();
+  const load = runLoad({ ...plan, seconds: longEnoughSeconds }, enough);
+  // Whatever it fails of is told below, where it is waited for.
+  load.catch(() => {});
+  try {
+    await sleep(underWayMs);
+    return await act();
+  } finally {
+    end();
+    requireAnswers(plan, await load);
+  }
 }
 
 /** @throws Error when a request failed: figures of failures are not figures of the service */

@@ -4,7 +4,7 @@ import type { LoadPlan } from "./load.ts";
 import { addClientShare, type Measured, measureLoad } from "./measured.ts";
 import { inTurn } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegisters } from "./register.ts";
-import { startServer, withCleanup } from "./setup.ts";
+import { startServer, warmUpSeconds, withCleanup } from "./setup.ts";
 
 type EmptyServer = { readonly name: string; readonly url: string; readonly pid: number };
 type Shape = Pick<LoadPlan, "connections" | "seconds">;
@@ -22,12 +22,17 @@ export const lookupsBench: Bench = (options) =>
       { name: "empty answer, node:http", ...(await startServer(["./empty.ts", "node"], cleanup)) },
     ];
     const seconds = options.isQuick ? 1 : 2;
-    for (const one of served)
-      await measureLoad({ ...planFor(one), kind: "lookup", connections: 64, seconds });
+    const warmUp = { connections: 64, seconds: warmUpSeconds(options) };
+    for (const one of served) await measureLoad({ ...planFor(one), kind: "lookup", ...warmUp });
+    for (const one of empty) await measureLoad(emptyPlan(one, warmUp));
     for (let round = 0; round < options.rounds; round++)
       for (const connections of connectionCounts)
         await measureRound(options, { served, empty, round, shape: { connections, seconds } });
   });
+
+function emptyPlan({ url, pid }: Pick<EmptyServer, "url" | "pid">, shape: Shape): LoadPlan {
+  return { url, pid, kind: "empty", apiKey: "", teachers: 1, ...shape };
+}
 
 async function measureRound(
   options: BenchOptions,
@@ -48,8 +53,7 @@ async function measureRound(
     add(options, { name: `look-up, ${at}`, measured, isEarlier });
   }
   for (const { name, url, pid } of empty) {
-    const plan = { url, pid, kind: "empty", apiKey: "", teachers: 1, ...shape } as const;
-    const measured = await measureLoad(plan);
+    const measured = await measureLoad(emptyPlan({ url, pid }, shape));
     add(options, { name: `${name}, ${at}`, measured, isEarlier: false });
     for (const [isEarlier, { cpuSeconds }] of answers) {
       const terms = { unit: "times", isEarlier };

@@ -10,6 +10,11 @@ import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
 import { adminWords } from "./admin-port.ts";
 import { type Program, serveWords } from "./programs.ts";
 
+/** The runtime's compiler is at work for the first thousands of answers of a kind. */
+export function warmUpSeconds({ isQuick }: { isQuick: boolean }): number {
+  return isQuick ? 2 : 6;
+}
+
 /** Acts that are undone at the end of a benchmark, the last one first. */
 export type Cleanup = (undo: () => unknown) => void;
 

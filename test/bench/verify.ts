@@ -95,7 +95,7 @@ export const verifyBench: Bench = async ({ figures, programs, rounds, isQuick })
     const { file, jwks } = await writeEnvelopes(folder, count);
     const words = ["verify", "--jwks", jwks, "--issuer", issuer, "--audience", audience, "--json", file];
     for (let round = 0; round < rounds; round++) {
-      const limit = measureLimitFor(figures)?.verify;
+      const limit = (await measureLimitFor(figures))?.verify;
       for (const program of inTurn(programs, round)) {
         const { isEarlier } = program;
         const { seconds, cpuSeconds } = await runVerify([...program.words, ...words]);
