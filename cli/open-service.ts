@@ -148,7 +148,7 @@ async function createService(operator: Operator, parts: ServiceParts): Promise<S
     onKeys,
   });
   const shared = { live, teachers, blindIndex, clock };
-  const sign = () => signer.sign(live.current().keys.active.kid, "probe");
+  const sign = () => signer.sign(live.current().keys.active.kid, ["probe"]);
   return {
     live,
     verification: createVerification({

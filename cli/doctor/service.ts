@@ -125,7 +125,7 @@ export function judgeSigning(signer: Pick<ChosenSigner, "engine" | "reason">, pe
 async function measure(signer: ChosenSigner, kid: string): Promise<number> {
   const signAll = async (until: () => boolean) => {
     let count = 0;
-    for (; !until(); count++) await signer.sign(kid, "probe");
+    for (; !until(); count++) await signer.sign(kid, ["probe"]);
     return count;
   };
   let isOver = false;

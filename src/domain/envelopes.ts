@@ -5,13 +5,15 @@ import { isoSeconds } from "./clock.ts";
 /** Signs with one private key of the ring. The port that signing/ implements. */
 export type Signer = {
   /**
+   * The signatures of one call. They are asked for together, so that a call is refused before anything of it is
+   * signed, and so that idle threads see at once what there is to share.
    * @param kid key id of a key that was loaded before
-   * @param input the JWS signing input, ASCII
-   * @param options `bulk` for one of many that a batch asks for: single checks go before it
-   * @returns the RSASSA-PKCS1-v1_5 SHA-256 signature, base64url
-   * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED
+   * @param inputs the JWS signing inputs, ASCII
+   * @param options `bulk` for what a batch asks for: single checks go before it
+   * @returns the RSASSA-PKCS1-v1_5 SHA-256 signatures, base64url, each at the place of its input
+   * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED; the call fails as a whole
    */
-  sign(kid: string, input: string, options?: { readonly bulk?: boolean }): Promise<string>;
+  sign(kid: string, inputs: readonly string[], options?: { readonly bulk?: boolean }): Promise<string[]>;
 };
 
 export type Claims = {
@@ -32,17 +34,42 @@ export type SealedEnvelope = {
 };
 
 /**
- * Signs a result. The result is turned into JSON once: the signed claim and the unsigned copy are the
- * same bytes, so they cannot differ.
+ * Signs the results of one call, each in an envelope of its own.
+ * @param claims what each envelope says; the envelopes stand in the same order
+ * @param kid key id of the key that signs all of them
  * @throws what the signer throws
  */
-export async function sealEnvelope(claims: Claims, kid: string, signer: Signer): Promise<SealedEnvelope> {
+export async function sealEnvelopes(
+  claims: readonly Claims[],
+  kid: string,
+  sign: Signer["sign"],
+): Promise<SealedEnvelope[]> {
+  const header = joseHeader(kid);
+  const unsigned = claims.map((one) => unsignedEnvelope(one, header));
+  const signatures = await sign(
+    kid,
+    unsigned.map(({ input }) => input),
+  );
+  return unsigned.map((one, place) => sealed(one, kid, signatures[place] ?? ""));
+}
+
+/** An envelope before its signature: the JWS signing input, and the result as it stands in it. */
+type UnsignedEnvelope = { readonly claims: Claims; readonly result: string; readonly input: string };
+
+/**
+ * The result is turned into JSON once: the signed claim and the unsigned copy are the same bytes, so they cannot
+ * differ.
+ */
+function unsignedEnvelope(claims: Claims, header: string): UnsignedEnvelope {
   const result = JSON.stringify(claims.result);
   const payload =
     `{"iss":${JSON.stringify(claims.issuer)},"aud":${JSON.stringify(claims.audience)},` +
     `"sub":"${claims.verificationId}","iat":${claims.issuedAt},"result":${result}}`;
-  const input = `${joseHeader(kid)}.${base64url(payload)}`;
-  const jws = `${input}.${await signer.sign(kid, input)}`;
+  return { claims, result, input: `${header}.${base64url(payload)}` };
+}
+
+function sealed({ claims, result, input }: UnsignedEnvelope, kid: string, signature: string): SealedEnvelope {
+  const jws = `${input}.${signature}`;
   const outer: Omit<SignedEnvelope, "result" | "signature" | "signatureKid"> = {
     verificationId: claims.verificationId,
     verifiedAt: isoSeconds(claims.issuedAt),

@@ -1,4 +1,3 @@
-import pMap from "p-map";
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
 import {
@@ -12,7 +11,7 @@ import {
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
-import { type SealedEnvelope, type Signer, sealEnvelope } from "./envelopes.ts";
+import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import { isTvsError, TvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
@@ -68,11 +67,6 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-/**
- * Items of one batch under way at a time: enough that a signing thread finds several in one go, and few enough that
- * the event loop is soon free for others. The signer lets single checks go before them.
- */
-const batchWidth = 32;
 /** A key rotation can come between signing and committing; two in a row are a fault. */
 const maxAttempts = 3;
 
@@ -153,15 +147,25 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   };
 }
 
+/** Judges the subjects of a call and signs the verdicts. Single checks are signed before what a batch asks for. */
 async function attestAll(
   dependencies: VerificationDependencies,
   call: VerificationCall,
   snapshot: Snapshot,
 ): Promise<Attested[]> {
-  const at = Math.floor(dependencies.clock.now() / 1000);
+  const { blindIndex, signer, clock } = dependencies;
+  const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
-  const act = (subject: Subject) => attest(dependencies, subject, { call, snapshot, at });
-  return pMap(subjects, act, { concurrency: batchWidth });
+  const claims = subjects.map((subject) => judge(subject, { call, snapshot, at }));
+  const bulk = call.operation === "batch";
+  const envelopes = await sealEnvelopes(claims, snapshot.keys.active.kid, (kid, inputs) =>
+    signer.sign(kid, inputs, { bulk }),
+  );
+  const { version } = snapshot.settings.policy;
+  return envelopes.map((envelope, place) => {
+    const subject = subjects[place] as Subject;
+    return { envelope, row: evidenceOf(envelope, subject, { call, policyVersion: version, blindIndex }) };
+  });
 }
 
 async function findSubjects(
@@ -178,41 +182,47 @@ async function findSubjects(
   });
 }
 
-/** Judges one subject and signs the verdict. Single checks are signed before what a batch asks for. */
-async function attest(
-  { blindIndex, signer }: VerificationDependencies,
-  { question, key, teacher }: Subject,
+/** What the envelope about one subject says. */
+function judge(
+  { question, teacher }: Subject,
   { call, snapshot, at }: { call: VerificationCall; snapshot: Snapshot; at: number },
-): Promise<Attested> {
-  const { caller, operation } = call;
+): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
   const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
-  const audience = caller.partner.partnerId;
-  const verificationId = uuidv7();
-  const claims = { verificationId, issuer, audience, issuedAt: at, result };
-  const bulk = operation === "batch";
-  const envelope = await sealEnvelope(claims, snapshot.keys.active.kid, {
-    sign: (kid, input) => signer.sign(kid, input, { bulk }),
-  });
-  const row: Attestation = {
+  return {
+    verificationId: uuidv7(),
+    issuer,
+    audience: call.caller.partner.partnerId,
+    issuedAt: at,
+    result,
+  };
+}
+
+function evidenceOf(
+  { claims, kid, jws }: SealedEnvelope,
+  { question, key, teacher }: Subject,
+  made: { call: VerificationCall; policyVersion: string; blindIndex: BlindIndex },
+): Attestation {
+  const { caller, operation } = made.call;
+  const { verificationId, audience, issuedAt, result } = claims;
+  return {
     verificationId,
     partnerId: audience,
-    issuedAt: at,
-    kid: envelope.kid,
+    issuedAt,
+    kid,
     endpoint: operation,
     purpose: question.purpose,
-    policyVersion: policy.version,
+    policyVersion: made.policyVersion,
     teacherId: teacher?.id ?? null,
-    ...askedFor(key, teacher, blindIndex),
+    ...askedFor(key, teacher, made.blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),
     credential: caller.credential,
     requestId: caller.requestId,
-    jws: envelope.jws,
+    jws,
   };
-  return { envelope, row };
 }
 
 /** How many calls the work counts as. */

@@ -24,8 +24,9 @@ export type WorkCounters = {
   /** One answer that left, by the licence status in it. */
   answered(operation: AnswerOperation, status: LicenseStatus): void;
   answers(operation: AnswerOperation, status: LicenseStatus): number;
-  signingBegan(): void;
-  signingEnded(hasFailed: boolean): void;
+  /** @param count signatures that a call asks for */
+  signingBegan(count: number): void;
+  signingEnded(count: number, hasFailed: boolean): void;
   signatures(): { made: number; failed: number; underWay: number };
   /** The most signatures that were waited for at once since the last call of this. */
   takeQueuePeak(): number;
@@ -50,14 +51,14 @@ export function createWorkCounters(): WorkCounters {
       answers[place] = (answers[place] as number) + 1;
     },
     answers: (operation, status) => answers[placeOf(operation, status)] ?? 0,
-    signingBegan() {
-      signing.underWay++;
+    signingBegan(count) {
+      signing.underWay += count;
       if (signing.underWay > signing.peak) signing.peak = signing.underWay;
     },
-    signingEnded(hasFailed) {
-      signing.underWay--;
-      if (hasFailed) signing.failed++;
-      else signing.made++;
+    signingEnded(count, hasFailed) {
+      signing.underWay -= count;
+      if (hasFailed) signing.failed += count;
+      else signing.made += count;
     },
     signatures: () => ({ made: signing.made, failed: signing.failed, underWay: signing.underWay }),
     takeQueuePeak() {
@@ -83,14 +84,16 @@ export function createWorkCounters(): WorkCounters {
 
 /** A signer whose signatures are counted, made and under way. */
 export function countedSigner(signer: Signer, work: WorkCounters): Signer {
-  const made = () => work.signingEnded(false);
-  const failed = () => work.signingEnded(true);
   return {
-    sign(...asked: Parameters<Signer["sign"]>) {
-      work.signingBegan();
-      const signature = signer.sign(...asked);
-      signature.then(made, failed);
-      return signature;
+    sign(kid, inputs, options) {
+      const { length } = inputs;
+      work.signingBegan(length);
+      const signatures = signer.sign(kid, inputs, options);
+      signatures.then(
+        () => work.signingEnded(length, false),
+        () => work.signingEnded(length, true),
+      );
+      return signatures;
     },
   };
 }

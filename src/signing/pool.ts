@@ -102,6 +102,13 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     return (await Promise.all(closing.map((thread) => thread.close()))).flat();
   }
 
+  const signOne = (asked: Omit<Job, "resolve" | "reject">) =>
+    new Promise<string>((resolve, reject) => {
+      const job = { ...asked, resolve, reject };
+      if (state === "broken") options.takeOver([job]);
+      else queue.add(job);
+    });
+
   const started = await Promise.allSettled(Array.from({ length: threadCount }, addThread));
   const [first] = threads;
   const failure = started.find((one) => one.status === "rejected");
@@ -117,12 +124,8 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     signatureMs: Math.min(...threads.map((thread) => thread.signatureMs)),
     threads: () => threads,
     load: (ring) => inTurn(() => keys.change(threads, [ring.active, ring.pending])),
-    sign: (kid, input, signOptions) =>
-      new Promise((resolve, reject) => {
-        const job = { kid, input, bulk: signOptions?.bulk === true, resolve, reject };
-        if (state === "broken") options.takeOver([job]);
-        else queue.add(job);
-      }),
+    sign: (kid, inputs, signOptions) =>
+      Promise.all(inputs.map((input) => signOne({ kid, input, bulk: signOptions?.bulk === true }))),
     async close() {
       state = "closed";
       const waiting = queue.takeAll();

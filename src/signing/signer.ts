@@ -62,7 +62,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
   /** What the pool has left undone is signed when the keys have been loaded. */
   function takeOver(jobs: readonly Job[]): void {
     void inTurn(async () => {}).then(() => {
-      for (const job of jobs) fallback.sign(job.kid, job.input, job).then(job.resolve, job.reject);
+      for (const job of jobs) void signInstead(fallback, job);
     });
   }
 
@@ -129,7 +129,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
         await engine.load(wanted);
         ring = wanted;
       }),
-    sign: (kid, input, signOptions) => engine.sign(kid, input, signOptions),
+    sign: (kid, inputs, signOptions) => engine.sign(kid, inputs, signOptions),
     async close() {
       closed = true;
       clearTimeout(timer);
@@ -139,6 +139,11 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       await engine.close();
     },
   };
+}
+
+async function signInstead(engine: Engine, job: Job): Promise<void> {
+  const { kid, input, bulk } = job;
+  await engine.sign(kid, [input], { bulk }).then(([signature]) => job.resolve(signature ?? ""), job.reject);
 }
 
 function logChoice(engine: Engine, reason: string | null): void {

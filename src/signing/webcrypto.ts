@@ -49,13 +49,15 @@ export function createWebCryptoSigner(
       );
       keys = new Map(loaded);
     },
-    sign: (kid, input, signOptions) =>
-      new Promise((resolve, reject) => {
-        const key = keys.get(kid);
-        // A job keeps its key: what was asked before a rotation is still signed after it.
-        if (key === undefined) reject(keyNotLoaded());
-        else queue.add({ kid, input, key, bulk: signOptions?.bulk === true, resolve, reject });
-      }),
+    async sign(kid, inputs, signOptions) {
+      // A job keeps its key: what was asked before a rotation is still signed after it.
+      const key = keys.get(kid);
+      if (key === undefined) throw keyNotLoaded();
+      const bulk = signOptions?.bulk === true;
+      const signOne = (input: string) =>
+        new Promise<string>((resolve, reject) => queue.add({ kid, input, key, bulk, resolve, reject }));
+      return Promise.all(inputs.map(signOne));
+    },
     async close() {
       keys = new Map();
     },

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { sealEnvelope } from "../../src/domain/envelopes.ts";
+import { sealEnvelopes } from "../../src/domain/envelopes.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import { withTempDir } from "../harness/folder.ts";
 import type { Bench } from "./bench.ts";
@@ -48,27 +48,21 @@ function resultOf(index: number): EligibilityResult {
 /** Writes envelopes as the service seals them, each signed by itself. */
 async function writeEnvelopes(folder: string, count: number): Promise<{ file: string; jwks: string }> {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const signer = {
-    sign: async (_kid: string, input: string) =>
-      (await signWithKey("sha256", Buffer.from(input), privateKey)).toString("base64url"),
-  };
-  const make = (index: number) =>
-    sealEnvelope(
-      {
-        verificationId: randomUUID(),
-        issuer,
-        audience,
-        issuedAt: signedAtSeconds + (index % 86_400),
-        result: resultOf(index),
-      },
-      kid,
-      signer,
-    );
+  const signOne = async (input: string) =>
+    (await signWithKey("sha256", Buffer.from(input), privateKey)).toString("base64url");
+  const sign = (_kid: string, inputs: readonly string[]) => Promise.all(inputs.map(signOne));
+  const claimsOf = (index: number) => ({
+    verificationId: randomUUID(),
+    issuer,
+    audience,
+    issuedAt: signedAtSeconds + (index % 86_400),
+    result: resultOf(index),
+  });
   const [file, jwks] = [join(folder, "envelopes.ndjson"), join(folder, "jwks.json")];
   const writer = Bun.file(file).writer();
   for (let start = 0; start < count; start += inFlight) {
     const indexes = Array.from({ length: Math.min(inFlight, count - start) }, (_, offset) => start + offset);
-    for (const { json } of await Promise.all(indexes.map(make))) writer.write(`${json}\n`);
+    for (const { json } of await sealEnvelopes(indexes.map(claimsOf), kid, sign)) writer.write(`${json}\n`);
   }
   await writer.end();
   const { n, e } = createPublicKey(privateKey).export({ format: "jwk" });

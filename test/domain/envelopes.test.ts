@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { eligibilityResult } from "../../src/domain/eligibility.ts";
-import { sealEnvelope } from "../../src/domain/envelopes.ts";
+import { type SealedEnvelope, sealEnvelopes } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/teachers.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -93,16 +93,15 @@ describe("an envelope", () => {
     result: resultOf({ name: 'Ada "é" \u2028 </script>' }),
   };
   const inputs: string[] = [];
-  const signer = {
-    async sign(kid: string, input: string) {
-      inputs.push(`${kid} ${input}`);
-      return "c2ln";
-    },
+  const sign = async (kid: string, asked: readonly string[]) => {
+    inputs.push(...asked.map((input) => `${kid} ${input}`));
+    return asked.map((_, place) => Buffer.from(`sig${place}`).toString("base64url"));
   };
+  const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
   const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
 
   test("signs header and claims with the key it names", async () => {
-    const { jws, kid } = await sealEnvelope(claims, "key-1", signer);
+    const { jws, kid } = await seal();
     const [header, payload, signature] = jws.split(".");
     expect(JSON.parse(decode(header))).toEqual({ alg: "RS256", kid: "key-1", typ: "JWT" });
     expect(JSON.parse(decode(payload))).toEqual({
@@ -112,13 +111,13 @@ describe("an envelope", () => {
       iat: claims.issuedAt,
       result: claims.result,
     });
-    expect(signature).toBe("c2ln");
+    expect(decode(signature)).toBe("sig0");
     expect(inputs.at(-1)).toBe(`key-1 ${header}.${payload}`);
     expect(kid).toBe("key-1");
   });
 
   test("carries the signed result byte for byte, and the signed time", async () => {
-    const { json, jws } = await sealEnvelope(claims, "key-1", signer);
+    const { json, jws } = await seal();
     const { result, ...outer } = JSON.parse(json);
     expect(outer).toEqual({
       verificationId: claims.verificationId,
@@ -134,8 +133,22 @@ describe("an envelope", () => {
     expect(json).toContain(`"result":${signed},"signature"`);
   });
 
+  test("of a call has the signature that was asked for it", async () => {
+    const asked = ["one", "two", "three"].map((audience) => ({ ...claims, audience }));
+    const envelopes = await sealEnvelopes(asked, "key-1", sign);
+    expect(envelopes.map(({ claims: one }) => one.audience)).toEqual(["one", "two", "three"]);
+    expect(envelopes.map(({ jws }) => decode(jws.split(".")[2]))).toEqual(["sig0", "sig1", "sig2"]);
+    expect(envelopes.map(({ jws }) => JSON.parse(decode(jws.split(".")[1])).aud)).toEqual([
+      "one",
+      "two",
+      "three",
+    ]);
+  });
+
   test("is not made when the signer fails", async () => {
-    const failing = { sign: () => Promise.reject(new Error("no signer")) };
-    expect(await rejection(sealEnvelope(claims, "key-1", failing))).toMatchObject({ message: "no signer" });
+    const failing = () => Promise.reject(new Error("no signer"));
+    expect(await rejection(sealEnvelopes([claims], "key-1", failing))).toMatchObject({
+      message: "no signer",
+    });
   });
 });

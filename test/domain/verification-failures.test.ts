@@ -72,8 +72,8 @@ describe("a rotation between signing and committing", () => {
       },
       {
         signer: (real) => ({
-          async sign(kid, input) {
-            if (rotated || keys === undefined) return real.sign(kid, input);
+          async sign(kid, inputs) {
+            if (rotated || keys === undefined) return real.sign(kid, inputs);
             rotated = true;
             await rotate(keys, "stranger");
             throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
@@ -116,9 +116,9 @@ describe("a failure is never an answer", () => {
   const away = () => Promise.reject(new Error("away"));
   const signed: string[] = [];
   const watched: Around["signer"] = (real) => ({
-    sign(kid, input) {
-      signed.push(input);
-      return real.sign(kid, input);
+    sign(kid, inputs) {
+      signed.push(...inputs);
+      return real.sign(kid, inputs);
     },
   });
 

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Signer } from "../../src/domain/envelopes.ts";
 import { importKey, type KeyRing, type KeyStore, keyRing, type SigningKey } from "../../src/domain/keys.ts";
 import { secrets } from "./samples.ts";
 
@@ -30,6 +31,17 @@ export async function fillRing(
 export async function aRing(activeName: KeyName, pendingName: KeyName): Promise<KeyRing> {
   const active = { ...(await fixtureKey(activeName, 0)), state: "active" as const };
   return keyRing([active, await fixtureKey(pendingName, 0)]);
+}
+
+/** Asks for one signature by itself. */
+export async function signOne(
+  signer: Signer,
+  kid: string,
+  input: string,
+  options?: { bulk?: boolean },
+): Promise<string> {
+  const [signature] = await signer.sign(kid, [input], options);
+  return signature ?? "";
 }
 
 /** Checks with a library of its own, neither WebCrypto nor the pool. */

@@ -43,10 +43,10 @@ describe("the history of the last quarter of an hour", () => {
   });
 
   test("knows the longest queue, the size of commits and what became of webhooks between two points", () => {
-    work.signingBegan();
-    work.signingBegan();
-    work.signingEnded(false);
-    work.signingEnded(false);
+    work.signingBegan(1);
+    work.signingBegan(1);
+    work.signingEnded(1, false);
+    work.signingEnded(1, false);
     work.committed(3);
     work.committed(5);
     work.attempted("delivered");

@@ -24,20 +24,20 @@ describe("work", () => {
 
   test("signatures are counted when they are made, and are a queue until then", async () => {
     const work = createWorkCounters();
-    const waiting = Promise.withResolvers<string>();
+    const waiting = Promise.withResolvers<string[]>();
     const signer = countedSigner({ sign: () => waiting.promise }, work);
-    const both = [signer.sign("kid", "one"), signer.sign("kid", "two")];
-    expect(work.signatures()).toEqual({ made: 0, failed: 0, underWay: 2 });
-    waiting.resolve("signature");
-    expect(await Promise.all(both)).toEqual(["signature", "signature"]);
-    expect(work.signatures()).toEqual({ made: 2, failed: 0, underWay: 0 });
-    expect([work.takeQueuePeak(), work.takeQueuePeak()]).toEqual([2, 0]);
+    const both = [signer.sign("kid", ["one"]), signer.sign("kid", ["two", "three"])];
+    expect(work.signatures()).toEqual({ made: 0, failed: 0, underWay: 3 });
+    waiting.resolve(["signature"]);
+    expect(await Promise.all(both)).toEqual([["signature"], ["signature"]]);
+    expect(work.signatures()).toEqual({ made: 3, failed: 0, underWay: 0 });
+    expect([work.takeQueuePeak(), work.takeQueuePeak()]).toEqual([3, 0]);
   });
 
   test("a signature that fails is passed on as a failure, and counted as one", async () => {
     const work = createWorkCounters();
     const signer = countedSigner({ sign: () => Promise.reject(new Error("no key")) }, work);
-    expect(await rejection(signer.sign("kid", "one"))).toEqual(new Error("no key"));
+    expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
     expect(work.signatures()).toEqual({ made: 0, failed: 1, underWay: 0 });
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { sealEnvelope } from "../../../src/domain/envelopes.ts";
+import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
@@ -109,22 +109,17 @@ describe("the OpenAPI document", () => {
 });
 
 describe("the example envelopes", () => {
-  const signer = {
-    sign: async (_kid: string, input: string) =>
-      base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)),
-  };
+  const signAll = async (_kid: string, inputs: readonly string[]) =>
+    inputs.map((input) => base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)));
 
   test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
     "are what the service would send",
     async (envelope) => {
       const { verificationId, issuer, audience, result } = envelope;
       const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
-      const sealed = await sealEnvelope(
-        { verificationId, issuer, audience, issuedAt, result },
-        keys.active.kid,
-        signer,
-      );
-      expect(envelope).toEqual(JSON.parse(sealed.json));
+      const claims = { verificationId, issuer, audience, issuedAt, result };
+      const [sealed] = await sealEnvelopes([claims], keys.active.kid, signAll);
+      expect(envelope).toEqual(JSON.parse(sealed?.json ?? ""));
     },
   );
 
