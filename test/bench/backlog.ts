@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { Operator } from "../../cli/open.ts";
 import { sleep } from "../harness/eventually.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
+import { question } from "./deliveries.ts";
 import { quantile } from "./figures.ts";
-import { runLoad } from "./load.ts";
-import { makeRegister, type ServedRegister, serveRegister } from "./register.ts";
+import { requireAnswers, runLoad } from "./load.ts";
+import type { Program } from "./programs.ts";
+import { makeRegister, planFor, type ServedRegister, serveRegister } from "./register.ts";
 import {
   type Cleanup,
   hold,
@@ -12,7 +14,7 @@ import {
   noticeMs,
   openStores,
   serve,
-  startReceiver,
+  startServer,
   subscribe,
   withCleanup,
 } from "./setup.ts";
@@ -30,8 +32,9 @@ type Backlog = ServedRegister & { readonly operator: Operator };
 export const backlogBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const pending = options.isQuick ? 50_000 : 500_000;
-    const bare = await serveRegister(teachers, cleanup);
-    const loaded = await serveBacklog(cleanup);
+    const [own] = options.programs;
+    const bare = await serveRegister(own, { teachers, cleanup });
+    const loaded = await serveBacklog(own, cleanup);
     for (let round = 0; round < options.rounds; round++) {
       await fillUp(loaded.operator, pending);
       await measureClaims(loaded.operator, pending, options);
@@ -39,13 +42,14 @@ export const backlogBench: Bench = (options) =>
     }
   });
 
-async function serveBacklog(cleanup: Cleanup): Promise<Backlog> {
-  const register = await makeRegister(teachers, cleanup);
-  const receiver = await startReceiver(cleanup);
+async function serveBacklog(own: Program, cleanup: Cleanup): Promise<Backlog> {
+  const register = await makeRegister(own, { teachers, cleanup });
+  const { url: receiver } = await startServer(["./receiver.ts"], cleanup);
   const operator = await openStores(register.dataDir, cleanup);
   await hold(operator, true);
   await subscribe(operator, Array(endpoints).fill(`${receiver}/hook`));
-  return { ...register, operator, service: await serve(register.dataDir, cleanup) };
+  const service = await serve(own, { dataDir: register.dataDir, cleanup });
+  return { ...register, program: own, operator, service, url: service.url, pid: service.pid };
 }
 
 /** Makes up for what the round before has sent. */
@@ -76,10 +80,11 @@ async function measureClaims(
   const ofAll = Array.from({ length: endpoints }, (_, index) => requestFor(index, 10));
   for (let n = 0; n < claimsInRound / 4; n++) await claim(ofAll, all);
   const name = `claim of ${claimLimit} for an endpoint, ${pending.toLocaleString("en")} pending`;
-  figures.add(`${name}, p50`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.5));
-  figures.add(`${name}, p99`, { unit: "ms", goal: { below: 5 } }, quantile(one, 0.99));
-  figures.add(`claim of 500 for ${endpoints} endpoints at once, p50`, { unit: "ms" }, quantile(all, 0.5));
-  figures.add(`claim of 500 for ${endpoints} endpoints at once, p99`, { unit: "ms" }, quantile(all, 0.99));
+  const table = figures.about(question);
+  table.add(`${name}, p50`, { unit: "ms" }, quantile(one, 0.5));
+  table.add(`${name}, p99`, { unit: "ms" }, quantile(one, 0.99));
+  table.add(`claim of 500 for ${endpoints} endpoints at once, p50`, { unit: "ms" }, quantile(all, 0.5));
+  table.add(`claim of 500 for ${endpoints} endpoints at once, p99`, { unit: "ms" }, quantile(all, 0.99));
 }
 
 /** A steady load on the service without a backlog, on the one with it at rest, and while it works it off. */
@@ -90,13 +95,16 @@ async function measureChecks(
 ): Promise<void> {
   const steady = {
     kind: "check",
-    teachers,
     connections: 16,
     seconds: isQuick ? 1 : 3,
     perSecond: 200,
   } as const;
-  const p99Of = async ({ service, apiKey }: ServedRegister) =>
-    (await runLoad({ ...steady, url: service.url, apiKey })).p99Ms;
+  const p99Of = async (served: ServedRegister) => {
+    const plan = { ...planFor(served), ...steady };
+    const load = await runLoad(plan);
+    requireAnswers(plan, load);
+    return load.p99Ms;
+  };
   const none = await p99Of(bare);
   const waiting = await p99Of(loaded);
   await hold(loaded.operator, false);
@@ -106,9 +114,10 @@ async function measureChecks(
   await sleep(noticeMs);
   const backlog = `${pending.toLocaleString("en")} pending`;
   const name = "eligibility check at 200/s, p99";
-  figures.add(`${name}, no backlog`, { unit: "ms" }, none);
-  figures.add(`${name}, ${backlog}, held`, { unit: "ms" }, waiting);
-  figures.add(`${name}, ${backlog}, being sent`, { unit: "ms" }, draining);
-  figures.add(`${name}: held ÷ no backlog`, { unit: "times", goal: { below: 1.5 } }, waiting / none);
-  figures.add(`${name}: being sent ÷ no backlog`, { unit: "times", goal: { below: 1.5 } }, draining / none);
+  const table = figures.about(question);
+  table.add(`${name}, no backlog`, { unit: "ms" }, none);
+  table.add(`${name}, ${backlog}, held`, { unit: "ms" }, waiting);
+  table.add(`${name}, ${backlog}, being sent`, { unit: "ms" }, draining);
+  table.add(`${name}: held ÷ no backlog`, { unit: "times" }, waiting / none);
+  table.add(`${name}: being sent ÷ no backlog`, { unit: "times" }, draining / none);
 }

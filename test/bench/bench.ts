@@ -1,7 +1,9 @@
 import type { Figures } from "./figures.ts";
+import type { Programs } from "./programs.ts";
 
 export type BenchOptions = {
   readonly figures: Figures;
+  readonly programs: Programs;
   /** What is compared takes turns within each round. */
   readonly rounds: number;
   readonly isQuick: boolean;

@@ -1,111 +1,152 @@
+import { scrape } from "./admin-port.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
-import { type MachineLimit, measureLimit, memoryMb } from "./machine.ts";
-import { type Measured, measureLoad } from "./measured.ts";
-import { type ServedRegister, serveRegister } from "./register.ts";
+import type { Table } from "./figures.ts";
+import type { LoadPlan } from "./load.ts";
+import { type MachineLimit, measureLimitFor } from "./machine.ts";
+import { addClientShare, addCpu, addPart, type Measured, measureLoad } from "./measured.ts";
+import { inTurn } from "./programs.ts";
+import { planFor, registerSizeFor, type ServedRegister, serveRegisters } from "./register.ts";
 import { type Rival, startRivals } from "./rivals/rivals.ts";
-import { withCleanup } from "./setup.ts";
+import { warmUpSeconds, withCleanup } from "./setup.ts";
 
-/** The register that the targets speak of. */
-export const registerSize = 200_000;
-const quickRegisterSize = 20_000;
-const connections = 64;
-const batchItems = 100;
-const batchConnections = 4;
+/** From all cores at work to one caller who waits for each answer. */
+export const connectionCounts = [64, 4, 1] as const;
+/** With so many connections all cores sign at once. */
+const fullConnections = 64;
 
-export function registerSizeFor({ isQuick }: Pick<BenchOptions, "isQuick">): number {
-  return isQuick ? quickRegisterSize : registerSize;
-}
-
-/** Few long requests: those that are under way when the time is up have to be few among those that are answered. */
-export function batchLoad(seconds: number) {
-  return { kind: "batch", connections: batchConnections, seconds: seconds + 2 } as const;
-}
-
-/** What partners and the public call, beside two rivals and what the machine could sign at best. */
+/** Single checks, beside rivals on the same register and what the machine could sign at best. */
 export const checksBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
-    const { figures, rounds, isQuick } = options;
-    const tvs = await serveRegister(registerSizeFor(options), cleanup);
-    const rivals = await startRivals(tvs, cleanup);
-    const plan = { apiKey: tvs.apiKey, teachers: tvs.teachers, connections, seconds: isQuick ? 1 : 3 };
-    const warmUp = { ...plan, kind: "check", seconds: 1 } as const;
-    await measureLoad(tvs.service.pid, { ...warmUp, url: tvs.service.url });
-    for (const { url, pid } of rivals) await measureLoad(pid, { ...warmUp, url });
-    for (let round = 0; round < rounds; round++) {
-      const limit = measureLimit();
-      addLimit(options, limit);
-      const check = await measureLoad(tvs.service.pid, { ...plan, kind: "check", url: tvs.service.url });
-      addCheck(options, "eligibility check", { measured: check, limit, isJudged: true });
-      await measureRivals(options, { rivals, plan, limit, own: check });
-      await measureOthers(options, tvs, { plan, limit });
-      const peak = memoryMb(tvs.service.pid).peak;
-      figures.add("memory, the most under load", { unit: "MB", goal: { atMost: 240 } }, peak);
+    const served = await serveRegisters(options, { teachers: registerSizeFor(options), cleanup });
+    const rivals = await startRivals(served[0], cleanup);
+    const seconds = options.isQuick ? 1 : 3;
+    const warmUp = { connections: fullConnections, seconds: warmUpSeconds(options) };
+    for (const one of served) await measureLoad({ ...planFor(one), kind: "check", ...warmUp });
+    for (const { url, pid } of rivals) await measureLoad(checkPlan(served[0], { url, pid, ...warmUp }));
+    for (let round = 0; round < options.rounds; round++) {
+      const limit = await measureLimitFor(options.figures);
+      for (const connections of connectionCounts) {
+        const shape = { connections, seconds };
+        const own = await measureChecks(options, { served: inTurn(served, round), limit, shape });
+        // A quick run shows that the rivals run, and no more.
+        if (!options.isQuick || connections === fullConnections)
+          await measureRivals(options, {
+            served: served[0],
+            rivals: inTurn(rivals, round),
+            limit,
+            shape,
+            own,
+          });
+      }
     }
   });
 
+type Shape = Pick<LoadPlan, "connections" | "seconds">;
 type Limit = MachineLimit | null;
-type Plan = {
-  readonly apiKey: string;
-  readonly teachers: number;
-  readonly connections: number;
-  readonly seconds: number;
-};
 
-function addLimit({ figures }: BenchOptions, limit: Limit): void {
-  if (limit === null) return;
-  const { oneCore, allCores } = limit.sign;
-  figures.add("OpenSSL alone, RSA-2048, one core", { unit: "signatures/s" }, oneCore);
-  figures.add("OpenSSL alone, RSA-2048, all cores", { unit: "signatures/s" }, allCores);
+/** The same question to whoever answers it. @param served whose teachers and partner there are to ask as */
+function checkPlan(served: ServedRegister, target: { url: string; pid: number } & Shape): LoadPlan {
+  const { url, pid, connections, seconds } = target;
+  return { ...planFor(served), kind: "check", url, pid, connections, seconds };
 }
 
-function addCheck(
+/** @returns what the program of this source did */
+async function measureChecks(
   { figures }: BenchOptions,
-  who: string,
-  { measured, limit, isJudged }: { measured: Measured; limit: Limit; isJudged: boolean },
-): void {
-  const name = `${who}, ${connections} connections`;
-  figures.add(`${name}`, { unit: "requests/s" }, measured.perSecond);
-  figures.add(`${name}, p99`, { unit: "ms" }, measured.p99Ms);
+  { served, limit, shape }: { served: readonly ServedRegister[]; limit: Limit; shape: Shape },
+): Promise<Measured | null> {
+  let own: Measured | null = null;
+  for (const one of served) {
+    const { isEarlier } = one.program;
+    const before = await scrape(one.service);
+    const measured = await measureLoad({ ...planFor(one), kind: "check", ...shape });
+    const after = await scrape(one.service);
+    if (!isEarlier) own = measured;
+    const table = figures.about("What does a check cost, and how long does it take?");
+    const name = nameOf("check", shape);
+    addCheck(table, { name, measured, limit, isEarlier, shape });
+    addOfLimit(table, { name, measured, limit, isEarlier, shape });
+    addClientShare(table, { name: `${name}: the load client`, measured, isEarlier });
+    const held = figures.about("How long does a check hold what all threads share (the lock, the commit)?");
+    addHeld(held, { name, before, after, isEarlier });
+  }
+  return own;
+}
+
+function nameOf(who: string, { connections }: Shape): string {
+  return `${who}, ${connections} connection${connections === 1 ? "" : "s"}`;
+}
+
+type CheckFigures = {
+  readonly name: string;
+  readonly measured: Measured;
+  readonly limit: Limit;
+  readonly isEarlier: boolean;
+  readonly shape: Shape;
+};
+
+function addCheck(table: Table, { name, measured, limit, isEarlier, shape }: CheckFigures): void {
+  const isFull = shape.connections === fullConnections;
+  const common = { measured, limit, isEarlier, isFull };
+  table.add(name, { unit: "checks/s", isEarlier }, measured.perSecond);
+  addCpu(table, { ...common, name: `${name}: server CPU each` });
+  table.add(`${name}: p50`, { unit: "ms", isEarlier }, measured.p50Ms);
+  table.add(`${name}: p99`, { unit: "ms", isEarlier }, measured.p99Ms);
+}
+
+/** The rate as a part of the machine's, and where callers wait for each answer, the wait in signatures. */
+function addOfLimit(table: Table, { name, measured, limit, isEarlier, shape }: CheckFigures): void {
   if (limit === null) return;
-  const cpu = { unit: "signatures", limit: "µs a signature", ...(isJudged && { goal: { atMost: 1.3 } }) };
-  figures.add(`${name}, server CPU`, cpu, measured.cpuSeconds * limit.sign.oneCore, 1e6 / limit.sign.oneCore);
-  if (!isJudged) return;
-  const terms = { unit: "of the limit", limit: "signatures/s", goal: { atLeast: 0.7 } };
-  figures.add(`${name}, speed`, terms, measured.perSecond / limit.sign.allCores, limit.sign.allCores);
+  if (shape.connections === fullConnections) {
+    const terms = { measured, limit, isEarlier, isFull: true };
+    addPart(table, { ...terms, name: `${name}: part of the limit` });
+    return;
+  }
+  const terms = { unit: "S", isEarlier, limit: "µs (S)" };
+  table.add(`${name}: p50 in signatures`, terms, measured.p50Ms / 1000 / limit.alone, limit.alone * 1e6);
 }
 
 /** The same requests, a moment later. */
 async function measureRivals(
-  options: BenchOptions,
-  { rivals, plan, limit, own }: { rivals: readonly Rival[]; plan: Plan; limit: Limit; own: Measured },
+  { figures }: BenchOptions,
+  {
+    served,
+    rivals,
+    limit,
+    shape,
+    own,
+  }: { served: ServedRegister; rivals: readonly Rival[]; limit: Limit; shape: Shape; own: Measured | null },
 ): Promise<void> {
-  for (const { name, url, pid } of rivals) {
-    const measured = await measureLoad(pid, { ...plan, kind: "check", url });
-    addCheck(options, name, { measured, limit, isJudged: false });
-    const terms = { unit: "times", goal: { atLeast: 1 } };
-    options.figures.add(`eligibility check ÷ ${name}, requests/s`, terms, own.perSecond / measured.perSecond);
+  const table = figures.about("What do others need for the same check, on a copy of the same register?");
+  table.note(
+    "A rival whose commit is not synced may lose answered checks when the power fails; tvs and the synced ones may not.",
+  );
+  for (const rival of rivals) {
+    const measured = await measureLoad(checkPlan(served, { ...rival, ...shape }));
+    const name = nameOf(rival.name, shape);
+    addCheck(table, { name, measured, limit, isEarlier: false, shape });
+    if (own === null) continue;
+    table.add(`${name}: tvs ÷ it, checks/s`, { unit: "times" }, own.perSecond / measured.perSecond);
   }
 }
 
-async function measureOthers(
-  { figures }: BenchOptions,
-  { service }: ServedRegister,
-  { plan, limit }: { plan: Plan; limit: Limit },
-): Promise<void> {
-  const batch = await measureLoad(service.pid, { ...plan, ...batchLoad(plan.seconds), url: service.url });
-  const items = batch.perSecond * batchItems;
-  const name = `batch of ${batchItems}, ${batchConnections} connections`;
-  figures.add(name, { unit: "items/s" }, items);
-  if (limit !== null) {
-    const { oneCore, allCores } = limit.sign;
-    const cpu = { unit: "signatures", limit: "µs a signature", goal: { atMost: 1.1 } };
-    const perItem = (batch.cpuSeconds / batchItems) * oneCore;
-    figures.add(`${name}, server CPU an item`, cpu, perItem, 1e6 / oneCore);
-    const speed = { unit: "of the limit", limit: "signatures/s", goal: { atLeast: 0.85 } };
-    figures.add(`${name}, speed`, speed, items / allCores, allCores);
+type Scraped = Readonly<Record<string, number>>;
+
+/** From the service's own counters. How long the lock was held counts the time too for which its holder had no core. */
+function addHeld(
+  table: Table,
+  { name, before, after, isEarlier }: { name: string; before: Scraped; after: Scraped; isEarlier: boolean },
+): void {
+  const grown = (counter: string) => (after[counter] ?? Number.NaN) - (before[counter] ?? Number.NaN);
+  const [acts, commits] = [grown("tvs_commit_group_size_sum"), grown("tvs_commit_group_size_count")];
+  table.add(`${name}: checks in a commit`, { unit: "checks", isEarlier }, acts / commits);
+  const heldSeconds = grown("tvs_commit_lock_seconds_total");
+  if (Number.isNaN(heldSeconds)) {
+    table.note(`How long it is held is not told by ${isEarlier ? "the earlier" : "this"} build.`);
+    return;
   }
-  const lookup = await measureLoad(service.pid, { ...plan, kind: "lookup", url: service.url });
-  const lookupName = `public lookup, ${connections} connections`;
-  figures.add(lookupName, { unit: "requests/s", goal: { atLeast: 45_000 } }, lookup.perSecond);
-  figures.add(`${lookupName}, server CPU`, { unit: "µs", goal: { atMost: 28 } }, lookup.cpuSeconds * 1e6);
+  table.add(`${name}: held for each check`, { unit: "µs", isEarlier }, (heldSeconds / acts) * 1e6);
+  table.add(`${name}: held for each commit`, { unit: "µs", isEarlier }, (heldSeconds / commits) * 1e6);
+  const ceiling = `${name}: ceiling on enough cores, 1 ÷ held`;
+  table.add(ceiling, { unit: "checks/s", isEarlier }, acts / heldSeconds);
 }

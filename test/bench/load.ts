@@ -1,9 +1,15 @@
 import { fileURLToPath } from "node:url";
+import { sleep } from "../harness/eventually.ts";
+import { cores } from "./machine.ts";
 import type { Kind } from "./requests.ts";
 
 export type LoadPlan = {
   readonly url: string;
+  /** The process that is called. */
+  readonly pid: number;
   readonly kind: Kind;
+  /** Checks in a batch. */
+  readonly items?: number;
   readonly apiKey: string;
   /** How many teachers there are to ask for. */
   readonly teachers: number;
@@ -14,27 +20,31 @@ export type LoadPlan = {
 };
 
 export type LoadResult = {
-  /** Answered ones. */
-  readonly requests: number;
-  readonly failed: number;
+  /** How many answers came with each status, in the time that is measured. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Connections that broke while an answer was owed, and answers that never came. */
+  readonly broken: number;
   readonly seconds: number;
+  /** Of the answers with status 200. */
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Processor time of the client, in seconds. */
+  readonly clientCpuSeconds: number;
+  /** Processor time of the process that was called, over all its threads, in the same seconds. */
+  readonly serverCpuSeconds: number;
 };
 
-const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-
-export function driverName(): string {
-  return Bun.which("wrk") === null ? "autocannon (wrk is not installed)" : "wrk";
-}
+const client = fileURLToPath(new URL("./client.ts", import.meta.url));
 
 /**
  * Sends requests for random teachers over connections that stay open, from another process.
- * @param enough ends a load with a steady rate before its time
- * @throws Error when a request failed: figures of failures are not figures of the service
+ * @param enough ends the load before its time
  */
 export async function runLoad(plan: LoadPlan, enough?: Promise<unknown>): Promise<LoadResult> {
-  const child = Bun.spawn(wordsFor(plan), { stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([process.execPath, client, JSON.stringify(plan)], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   enough?.then(
     () => child.kill(),
     () => child.kill(),
@@ -45,17 +55,45 @@ export async function runLoad(plan: LoadPlan, enough?: Promise<unknown>): Promis
     child.exited,
   ]);
   const found = /^LOAD (.*)$/m.exec(stdout)?.[1];
-  if (found === undefined) throw new Error(`the load driver failed: ${stderr}`);
-  const result = JSON.parse(found) as LoadResult;
-  if (result.failed > 0 || result.requests === 0)
-    throw new Error(`${result.failed} of ${result.requests} requests failed (${plan.kind})`);
-  return result;
+  if (found === undefined) throw new Error(`the load client failed: ${stderr}`);
+  return JSON.parse(found) as LoadResult;
 }
 
-function wordsFor(plan: LoadPlan): string[] {
-  const { url, kind, apiKey, teachers, connections, seconds, perSecond } = plan;
-  if (perSecond !== undefined) return [process.execPath, fileOf("./steady.ts"), JSON.stringify(plan)];
-  if (Bun.which("wrk") === null) return [process.execPath, fileOf("./autocannon.ts"), JSON.stringify(plan)];
-  const shape = ["-t", "1", "-c", String(connections), "-d", `${seconds}s`, "--timeout", "10s"];
-  return ["wrk", ...shape, "-s", fileOf("./load.lua"), url, "--", kind, String(teachers), apiKey];
+/** By then a load that runs beside something is under way. */
+const underWayMs = 700;
+/** Longer than anything that a load runs beside. */
+const longEnoughSeconds = 3_600;
+
+/**
+ * Does something while a service is under a load that began before it and ends after it.
+ * @throws Error when a request of that load failed
+ */
+export async function runBeside<T>(plan: LoadPlan, act: () => Promise<T>): Promise<T> {
+  const { promise: enough, resolve: end } = Promise.withResolvers<void>();
+  const load = runLoad({ ...plan, seconds: longEnoughSeconds }, enough);
+  // Whatever it fails of is told below, where it is waited for.
+  load.catch(() => {});
+  try {
+    await sleep(underWayMs);
+    return await act();
+  } finally {
+    end();
+    requireAnswers(plan, await load);
+  }
+}
+
+/** @throws Error when a request failed: figures of failures are not figures of the service */
+export function requireAnswers({ kind }: Pick<LoadPlan, "kind">, { statuses, broken }: LoadResult): void {
+  const { 200: good = 0, ...others } = statuses;
+  if (good === 0 || broken > 0 || Object.keys(others).length > 0)
+    throw new Error(`${kind}: answers by status ${JSON.stringify(statuses)}, ${broken} broken`);
+}
+
+export function answered({ statuses }: LoadResult): number {
+  return statuses[200] ?? 0;
+}
+
+/** What the client took of all cores, which the service did not have. */
+export function clientShare({ clientCpuSeconds, seconds }: LoadResult): number {
+  return clientCpuSeconds / seconds / cores;
 }

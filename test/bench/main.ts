@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: what the service does on this machine, beside what the machine could do at best and beside two
- * rivals in the same minutes. Everything happens on the loopback interface and in folders that are removed.
+ * `npm run bench`: what the service does on this machine, beside what the machine could do at best, beside rivals and
+ * beside an earlier build in the same minutes. Everything happens on the loopback interface and in folders that are
+ * removed.
  *
  * It measures the executable, which it builds first; TVS_COMMAND names another program to measure.
  */
@@ -9,22 +10,30 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { withTempDir } from "../harness/folder.ts";
 import { backlogBench } from "./backlog.ts";
+import { batchesBench } from "./batches.ts";
 import type { Bench } from "./bench.ts";
 import { checksBench } from "./checks.ts";
 import { drainBench, idleBench, silentBench } from "./deliveries.ts";
+import { fairnessBench } from "./fairness.ts";
 import { createFigures } from "./figures.ts";
 import { growthBench } from "./growth.ts";
 import { halfLoadBench } from "./halfload.ts";
 import { importBench } from "./imports.ts";
-import { driverName } from "./load.ts";
+import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
+import { memoryBench } from "./memory.ts";
+import { findPrograms, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
 import { verifyBench } from "./verify.ts";
 
 const benches: Readonly<Record<string, Bench>> = {
   checks: checksBench,
+  batches: batchesBench,
+  lookups: lookupsBench,
+  fairness: fairnessBench,
   halfload: halfLoadBench,
+  memory: memoryBench,
   import: importBench,
   start: startBench,
   verify: verifyBench,
@@ -34,11 +43,15 @@ const benches: Readonly<Record<string, Bench>> = {
   idle: idleBench,
   growth: growthBench,
 };
+/** In a quick run only when they are named: they take long whatever their size. */
+const slowBenches = ["backlog", "silent"];
 const usage =
-  `usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--only ${Object.keys(benches).join("|")}]\n` +
+  "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--threads N] [--against EXECUTABLE]\n" +
+  `                        [--only ${Object.keys(benches).join("|")}]\n` +
   "                        [--growth [--growth-scale PART]]";
-/** Fewer say nothing about the spread. A quick run only shows that everything runs. */
-const fewestRounds = 5;
+/** Fewer say nothing about the spread. */
+const fullRounds = 5;
+/** A quick run only shows that everything runs. */
 const quickRounds = 2;
 
 type Options = NonNullable<ReturnType<typeof readOptions>>;
@@ -50,21 +63,28 @@ function readOptions() {
       markdown: { type: "boolean", default: false },
       only: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
+      threads: { type: "string" },
+      against: { type: "string" },
       growth: { type: "boolean", default: false },
       "growth-scale": { type: "string", default: "1" },
     },
   });
-  const fewest = values.quick ? quickRounds : fewestRounds;
-  const rounds = Number(values.rounds ?? fewest);
+  const { quick: isQuick, only } = values;
+  const rounds = Number(values.rounds ?? (isQuick ? quickRounds : fullRounds));
+  const threads = values.threads === undefined ? null : Number(values.threads);
   const growthScale = Number(values["growth-scale"]);
-  const isKnown = values.only.every((name) => Object.hasOwn(benches, name));
-  if (!isKnown || !Number.isSafeInteger(rounds) || rounds < fewest) return null;
+  const isCount = (value: number) => Number.isSafeInteger(value) && value > 0;
+  if (!only.every((name) => Object.hasOwn(benches, name))) return null;
+  if (!isCount(rounds) || (threads !== null && !isCount(threads))) return null;
   if (!(growthScale > 0 && growthScale <= 1)) return null;
-  // It fills a disk for a quarter of an hour, and so has to be asked for.
-  const isChosen = (name: string) =>
-    values.only.includes(name) || (name === "growth" ? values.growth : values.only.length === 0);
+  const isChosen = (name: string) => {
+    if (only.length > 0) return only.includes(name);
+    // It fills a disk for a quarter of an hour, and so has to be asked for.
+    return name === "growth" ? values.growth : !(isQuick && slowBenches.includes(name));
+  };
   const chosen = Object.entries(benches).filter(([name]) => isChosen(name));
-  return { chosen, rounds, growthScale, isQuick: values.quick, isMarkdown: values.markdown };
+  const against = values.against ?? null;
+  return { chosen, rounds, threads, against, growthScale, isQuick, isMarkdown: values.markdown };
 }
 
 async function main(): Promise<number> {
@@ -89,7 +109,8 @@ function withExecutable(): Promise<number> {
   });
 }
 
-async function measure({ chosen, isMarkdown, ...options }: Options): Promise<number> {
+async function measure({ chosen, isMarkdown, threads, against, ...options }: Options): Promise<number> {
+  const programs = findPrograms({ threads, against });
   const figures = createFigures();
   const machine = describeMachine();
   const startMs = performance.now();
@@ -98,7 +119,7 @@ async function measure({ chosen, isMarkdown, ...options }: Options): Promise<num
     const benchMs = performance.now();
     process.stderr.write(`${name} …`);
     try {
-      await bench({ figures, ...options });
+      await bench({ figures, programs, ...options });
     } catch (error) {
       failures++;
       process.stderr.write(` failed: ${error}`);
@@ -106,10 +127,13 @@ async function measure({ chosen, isMarkdown, ...options }: Options): Promise<num
     process.stderr.write(` ${seconds(benchMs)} s\n`);
   }
   await removeTemplates();
+  const [own, ...others] = programs;
+  const compared = others.map((one) => `; earlier build ${against}: ${threadsOf(one)}`).join("");
   const about =
-    `One run of ${options.rounds} interleaved rounds, ${seconds(startMs)} s, load driver ${driverName()}. ` +
+    `One run of ${options.rounds} interleaved round${options.rounds === 1 ? "" : "s"}, ${seconds(startMs)} s; ` +
+    `this build: ${threadsOf(own)}${compared}. ` +
     `${machine} before and ${/[\d.]+$/.exec(describeMachine())?.[0]} after.`;
-  console.log(`${about}\n\n${figures.table(isMarkdown ? "markdown" : "text")}`);
+  console.log(`${about}\n\n${figures.text(isMarkdown ? "markdown" : "text")}`);
   return failures === 0 ? 0 : 1;
 }
 

@@ -3,7 +3,18 @@ import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder } from "../harness/folder.ts";
 import { runJson, type Service } from "../harness/program.ts";
+import type { BenchOptions } from "./bench.ts";
+import type { LoadPlan } from "./load.ts";
+import type { Program } from "./programs.ts";
 import { type Cleanup, dataDirIn, folderUntilCleanup, serve } from "./setup.ts";
+
+/** The register that most figures speak of. */
+export const registerSize = 200_000;
+const quickRegisterSize = 20_000;
+
+export function registerSizeFor({ isQuick }: Pick<BenchOptions, "isQuick">): number {
+  return isQuick ? quickRegisterSize : registerSize;
+}
 
 const columns =
   "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +
@@ -33,43 +44,41 @@ export async function writeExtract(folder: string, { rows, first = 1 }: { rows: 
 export type Register = { readonly dataDir: string; readonly apiKey: string; readonly teachers: number };
 /** What registers are copied from. */
 type Template = Register & { remove(): Promise<void> };
-export type ServedRegister = Register & { readonly service: Service };
+export type ServedRegister = Register & {
+  readonly program: Program;
+  readonly service: Service;
+  readonly url: string;
+  readonly pid: number;
+};
 
-const templates = new Map<number, Promise<Template>>();
+const templates = new Map<string, Promise<Template>>();
 
-/** A copy of a register that is made once in a run: an import takes longer than most of what is measured on it. */
-export async function makeRegister(teachers: number, cleanup: Cleanup): Promise<Register> {
-  const made = templates.get(teachers) ?? makeTemplate(teachers);
-  templates.set(teachers, made);
+type RegisterPlan = { readonly teachers: number; readonly cleanup: Cleanup };
+
+/**
+ * A copy of a register that is made once in a run: an import takes longer than most of what is measured on it.
+ * @param program makes it, since another release's may have other tables
+ */
+export async function makeRegister(program: Program, { teachers, cleanup }: RegisterPlan): Promise<Register> {
+  const name = `${teachers} ${program.words.join(" ")}`;
+  const made = templates.get(name) ?? makeTemplate(program, teachers);
+  templates.set(name, made);
   const template = await made;
   const dataDir = dataDirIn(await folderUntilCleanup(cleanup));
   await cp(template.dataDir, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
   return { teachers, apiKey: template.apiKey, dataDir };
 }
 
-async function makeTemplate(teachers: number): Promise<Template> {
+async function makeTemplate({ words }: Program, teachers: number): Promise<Template> {
   const { path: folder, remove } = await makeFolder();
   const dataDir = dataDirIn(folder);
-  const common = ["--data", dataDir];
-  await runJson([
-    "teachers",
-    "import",
-    await writeExtract(folder, { rows: teachers }),
-    "--baseline",
-    ...common,
-  ]);
-  const terms = [
-    "--scopes",
-    "all",
-    "--purposes",
-    "all",
-    "--per-minute",
-    "10000000",
-    "--per-day",
-    "1000000000",
-  ];
-  const words = ["partners", "add", "caller", "--name", "Caller", ...terms, ...common];
-  const { apiKey } = await runJson<{ apiKey: string }>(words);
+  const extract = await writeExtract(folder, { rows: teachers });
+  const options = { dataDir, program: words };
+  await runJson(["teachers", "import", extract, "--baseline"], options);
+  const quota = ["--per-minute", "10000000", "--per-day", "1000000000"];
+  const terms = ["--scopes", "all", "--purposes", "all", ...quota];
+  const add = ["partners", "add", "caller", "--name", "Caller", ...terms];
+  const { apiKey } = await runJson<{ apiKey: string }>(add, options);
   return { dataDir, apiKey, teachers, remove };
 }
 
@@ -82,7 +91,23 @@ export async function removeTemplates(): Promise<void> {
 }
 
 /** A register, served by a process of its own. */
-export async function serveRegister(teachers: number, cleanup: Cleanup): Promise<ServedRegister> {
-  const register = await makeRegister(teachers, cleanup);
-  return { ...register, service: await serve(register.dataDir, cleanup) };
+export async function serveRegister(program: Program, plan: RegisterPlan): Promise<ServedRegister> {
+  const register = await makeRegister(program, plan);
+  const service = await serve(program, { dataDir: register.dataDir, cleanup: plan.cleanup });
+  return { ...register, program, service, url: service.url, pid: service.pid };
+}
+
+/** One for each program that is compared, the one of this source first. */
+export async function serveRegisters(
+  { programs: [own, ...earlier] }: BenchOptions,
+  plan: RegisterPlan,
+): Promise<[own: ServedRegister, ...earlier: ServedRegister[]]> {
+  const served: [ServedRegister, ...ServedRegister[]] = [await serveRegister(own, plan)];
+  for (const program of earlier) served.push(await serveRegister(program, plan));
+  return served;
+}
+
+/** Whom to ask, as whom, and about whom. */
+export function planFor({ url, pid, apiKey, teachers }: ServedRegister) {
+  return { url, pid, apiKey, teachers } satisfies Partial<LoadPlan>;
 }

@@ -7,6 +7,13 @@ import { setWebhook } from "../../src/domain/webhooks.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { type Service, startService } from "../harness/program.ts";
 import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
+import { adminWords } from "./admin-port.ts";
+import { type Program, serveWords } from "./programs.ts";
+
+/** The runtime's compiler is at work for the first thousands of answers of a kind. */
+export function warmUpSeconds({ isQuick }: { isQuick: boolean }): number {
+  return isQuick ? 2 : 6;
+}
 
 /** Acts that are undone at the end of a benchmark, the last one first. */
 export type Cleanup = (undo: () => unknown) => void;
@@ -30,10 +37,14 @@ export function dataDirIn(folder: string): string {
   return join(folder, "data");
 }
 
-/** The service as a process of its own, with no limit on public lookups that a driver would meet. */
-export async function serve(dataDir: string, cleanup: Cleanup): Promise<Service> {
-  const args = ["--allow-private-webhooks", "--public-per-minute", "100000000"];
-  const service = await startService({ dataDir, args });
+/** The service as a process of its own, with no limit on public lookups that a load would meet. */
+export async function serve(
+  program: Program,
+  { dataDir, cleanup }: { dataDir: string; cleanup: Cleanup },
+): Promise<Service> {
+  const limits = ["--allow-private-webhooks", "--public-per-minute", "100000000"];
+  const args = [...limits, ...adminWords, ...serveWords(program)];
+  const service = await startService({ dataDir, args, program: program.words });
   cleanup(() => service.stop());
   return service;
 }
@@ -46,17 +57,20 @@ export async function openStores(dataDir: string, cleanup: Cleanup): Promise<Ope
   return operator;
 }
 
-/** @returns the receiver's address */
-export async function startReceiver(cleanup: Cleanup): Promise<string> {
-  const file = fileURLToPath(new URL("./receiver.ts", import.meta.url));
-  const child = Bun.spawn([process.execPath, file], { stdout: "pipe", stderr: "inherit" });
+/** A server of the benchmark's own, in a process of its own: `receiver.ts` or `empty.ts`, which say their port. */
+export async function startServer(
+  [source, ...words]: readonly [source: string, ...words: string[]],
+  cleanup: Cleanup,
+): Promise<{ url: string; pid: number }> {
+  const file = fileURLToPath(new URL(source, import.meta.url));
+  const child = Bun.spawn([process.execPath, file, ...words], { stdout: "pipe", stderr: "inherit" });
   cleanup(async () => {
     child.kill();
     await child.exited;
   });
   for await (const chunk of child.stdout)
-    return `http://127.0.0.1:${Number(new TextDecoder().decode(chunk))}`;
-  throw new Error("the receiver did not start");
+    return { url: `http://127.0.0.1:${Number(new TextDecoder().decode(chunk))}`, pid: child.pid };
+  throw new Error(`${source} did not start`);
 }
 
 /** Partners `hook-0`, `hook-1`, …, each with an endpoint. */

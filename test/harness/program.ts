@@ -57,6 +57,8 @@ export type RunOptions = {
   readonly stdin?: string | Uint8Array;
   readonly env?: Environment;
   readonly cwd?: string;
+  /** The words that start another program than the one that TVS_COMMAND tells. */
+  readonly program?: readonly string[];
 };
 
 /** Concurrent tests share the machine: more commands at once than this only wait for each other. */
@@ -79,7 +81,7 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
 }
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
-  const child = Bun.spawn([...programWords, ...args], {
+  const child = Bun.spawn([...(options.program ?? programWords), ...args], {
     stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
     stdout: "pipe",
     stderr: "pipe",
@@ -133,11 +135,18 @@ export type Service = {
   readonly exited: Promise<number>;
 };
 
-export type ServeOptions = { args?: readonly string[]; env?: Environment; dataDir: string };
+export type ServeOptions = {
+  args?: readonly string[];
+  env?: Environment;
+  dataDir: string;
+  /** As for a command. */
+  program?: readonly string[];
+};
 
 /** Starts the service on a free port and waits until it says where it listens. */
-export async function startService({ args = [], env = {}, dataDir }: ServeOptions): Promise<Service> {
-  const words = [...programWords, "serve", "--data", dataDir, "--port", "0", ...args];
+export async function startService(options: ServeOptions): Promise<Service> {
+  const { args = [], env = {}, dataDir, program = programWords } = options;
+  const words = [...program, "serve", "--data", dataDir, "--port", "0", ...args];
   const child = Bun.spawn(words, {
     stdin: "ignore",
     stdout: "pipe",

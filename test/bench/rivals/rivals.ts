@@ -2,8 +2,15 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { makeRegister, type ServedRegister } from "../register.ts";
 import type { Cleanup } from "../setup.ts";
+import type { Settings } from "./work.ts";
 
 export type Rival = { readonly name: string; readonly url: string; readonly pid: number };
+
+/** Which promise a rival keeps: an answered check survives a power failure, as tvs's do, or may not. */
+const commits = [
+  { isSynced: true, title: "synced commit" },
+  { isSynced: false, title: "commit not synced" },
+] as const;
 
 /** Node knows no TypeScript; what is made here stays inside the project, where its packages are found. */
 const builtFolder = fileURLToPath(new URL("../../../.cache/bench/", import.meta.url));
@@ -13,22 +20,26 @@ const sources = {
 };
 
 /**
- * Starts both rivals on Node, each on a copy of the register of its own, and makes sure that they do the same work.
+ * Starts the rivals on Node, with a synced commit and without, each on a copy of the register of its own, and makes
+ * sure that they do the same work.
  * @returns none where there is no Node
  * @throws Error when a rival answers something else than tvs
  */
 export async function startRivals(tvs: ServedRegister, cleanup: Cleanup): Promise<Rival[]> {
   if (Bun.which("node") === null) return [];
   const rivals: Rival[] = [];
-  for (const [name, source] of Object.entries(sources)) {
+  for (const [library, source] of Object.entries(sources)) {
     const entry = fileURLToPath(new URL(source, import.meta.url));
     const format = { target: "node", format: "esm", packages: "external" } as const;
     const built = await Bun.build({ entrypoints: [entry], outdir: builtFolder, ...format });
-    const { dataDir } = await makeRegister(tvs.teachers, cleanup);
-    const settings = JSON.stringify({ file: `${dataDir}/tvs.db`, apiKey: tvs.apiKey });
-    const rival = { name, ...(await start(built.outputs[0]?.path ?? "", settings, cleanup)) };
-    await requireSameAnswers(tvs, rival);
-    rivals.push(rival);
+    for (const { isSynced, title } of commits) {
+      const { dataDir } = await makeRegister(tvs.program, { teachers: tvs.teachers, cleanup });
+      const settings: Settings = { file: `${dataDir}/tvs.db`, apiKey: tvs.apiKey, isSynced };
+      const started = await start(built.outputs[0]?.path ?? "", JSON.stringify(settings), cleanup);
+      const rival = { name: `${library}, ${title}`, ...started };
+      await requireSameAnswers(tvs, rival);
+      rivals.push(rival);
+    }
   }
   return rivals;
 }
