@@ -15,37 +15,25 @@ export class CsvError extends Error {
   }
 }
 
-type CsvOptions = {
-  /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
-  readonly maxRecordBytes: number;
-  /**
-   * "strict" is RFC 4180, with LF or CRLF: a quote in the wrong place moves every cell behind it. "lenient" takes a
-   * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
-   */
-  readonly rules: "strict" | "lenient";
-};
-
-const rules = {
-  strict: { record_delimiter: ["\n", "\r\n"] },
-  lenient: { relax_quotes: true, trim: true },
-};
-
 /**
- * Reads CSV in UTF-8, with a byte order mark or without, as many records at a time as a piece of it completes. Rows may
- * be of different lengths; an empty line is a record of one empty cell.
+ * Reads CSV in UTF-8 as people write it, with a byte order mark or without, as many records at a time as a piece of it
+ * completes: spaces around cells are dropped, a quote within a cell is one, any line end will do. Rows may be of
+ * different lengths; an empty line is a record of one empty cell.
+ * @param maxRecordBytes of the longest record: a quote that is not closed swallows the rest of a file
  * @throws CsvError
  */
-export async function* readCsv(
+export async function* readLenientCsv(
   pieces: AsyncIterable<Uint8Array>,
-  options: CsvOptions,
+  maxRecordBytes: number,
 ): AsyncGenerator<CsvRecord[]> {
   let records: CsvRecord[] = [];
   let line = 1;
   const parser = parse({
-    ...rules[options.rules],
+    relax_quotes: true,
+    trim: true,
     bom: true,
     relax_column_count: true,
-    max_record_size: options.maxRecordBytes,
+    max_record_size: maxRecordBytes,
     // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
     // on through the stream: to iterate over it costs as much again as to parse.
     on_record(cells: string[]) {
@@ -84,7 +72,7 @@ export async function* readCsv(
   }
 }
 
-function lineEndsIn(cell: string): number {
+export function lineEndsIn(cell: string): number {
   let count = 0;
   for (let at = cell.indexOf("\n"); at !== -1; at = cell.indexOf("\n", at + 1)) count++;
   return count;
@@ -94,7 +82,13 @@ function lineEndsIn(cell: string): number {
 function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;
-  if (code === "CSV_MAX_RECORD_SIZE")
-    return new CsvError(line, "the row is too long; look for a quote that is not closed");
+  return code === "CSV_MAX_RECORD_SIZE" ? tooLong(line) : misplacedQuote(line);
+}
+
+export function tooLong(line: number): CsvError {
+  return new CsvError(line, "the row is too long; look for a quote that is not closed");
+}
+
+export function misplacedQuote(line: number): CsvError {
   return new CsvError(line, "the quotes of the row that begins here do not match");
 }

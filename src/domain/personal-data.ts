@@ -32,9 +32,14 @@ const ninDigits = 11;
 const maxPhoneDigits = 15;
 const minPlusDigits = 9;
 
+/** Most texts: their digits need no looking up. */
+const plainText = /^[ -~]*$/;
+
 /** The text with what looks like a NIN, a phone number or an e-mail address taken out. */
 export function withoutPersonalData(text: string): string {
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
+  // However they stand, fewer digits than these are nobody's number.
+  if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
   return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
 }
 
@@ -44,6 +49,7 @@ export function holdsPersonalData(text: string): boolean {
 
 /** The digits of a text as ASCII, nothing between them. */
 export function digitsOf(text: string): string {
+  if (plainText.test(text)) return text.replace(/[^0-9]+/g, "");
   return (text.match(digits) ?? []).map(asciiDigit).join("");
 }
 

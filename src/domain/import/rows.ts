@@ -74,6 +74,15 @@ const missing = {
 /** Conveniences: of one that cannot be read the record has none afterwards, and the row is applied. */
 const conveniences: ReadonlySet<ImportField> = new Set(["email", "phone", "photoUrl"]);
 
+/** All that is known of a field, looked up once and not in each of a million rows. */
+const fieldReaders = importFields.map((field) => ({
+  field,
+  recordField: recordFieldOf[field],
+  isConvenience: conveniences.has(field),
+  readCell: cellReaders[field],
+}));
+const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
+
 /**
  * Checks one row by itself, every field of it, so that an operator can correct all faults at once.
  * Contacts and photos are a convenience: what cannot be read of them is left out with a warning. Everything
@@ -89,13 +98,13 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   }
   const { cells } = row;
   const patch: OpenPatch = {};
-  for (const field of importFields) {
+  for (const { field, recordField, isConvenience, readCell } of fieldReaders) {
     const cell = cells[field];
     if (cell === undefined) continue;
-    const read = readCell(field, cell, blindIndex);
+    const read = !isConvenience && isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
     if ("code" in read) add(field, read.code);
-    const value = "value" in read ? read.value : conveniences.has(field) ? null : undefined;
-    if (value !== undefined) Object.assign(patch, { [recordFieldOf[field]]: value });
+    const value = "value" in read ? read.value : isConvenience ? null : undefined;
+    if (value !== undefined) (patch as Record<string, unknown>)[recordField] = value;
   }
   for (const field of requiredFields) if (cells[field] === undefined) add(field, missing[field]);
   const profile = row.profile === undefined ? null : readProfile(row.profile);
@@ -103,12 +112,6 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);
   return { line: row.line, patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
-}
-
-/** What a cell says, or why it cannot be read. */
-function readCell(field: ImportField, cell: string, blindIndex: BlindIndex): Read<unknown> {
-  if (isFailedFormula(cell) && !conveniences.has(field)) return { code: "SPREADSHEET_DAMAGE" };
-  return cellReaders[field](cell, blindIndex);
 }
 
 function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<Uint8Array | null> {
@@ -125,7 +128,9 @@ function refuseOwnData(
   const holdsOwn = (text: string | null | undefined) => {
     if (text == null) return false;
     const holdsAddress = email !== "" && text.toLowerCase().includes(email.toLowerCase());
-    return holdsAddress || numbers.some((value) => digitsOf(text).includes(value));
+    if (holdsAddress || numbers.length === 0) return holdsAddress;
+    const digits = digitsOf(text);
+    return numbers.some((value) => digits.includes(value));
   };
   if (holdsOwn(patch.regNo)) add("regNo", "PERSONAL_DATA");
   if (nin !== "" && String(patch.tId) === nin) add("tId", "PERSONAL_DATA");

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import * as v from "valibot";
 import { type CertificateStatus, certificateStatuses, type Source, sources } from "../../partner/contract.ts";
 import { isCalendarDate } from "../clock.ts";
@@ -67,8 +68,9 @@ export function readDate(cell: string): Read<string | null> {
   const known = knownDates.get(cell);
   if (known !== undefined) return known;
   if (isCalendarDate(cell)) {
-    const read = { value: cell };
-    if (knownDates.size < maxKnownDates) knownDates.set(cell, read);
+    // A text of its own: a part of the file's text would keep the whole of that in memory.
+    const read = { value: Buffer.from(cell).toString() };
+    if (knownDates.size < maxKnownDates) knownDates.set(read.value, read);
     return read;
   }
   return { code: serialDate.test(cell) || damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "DATE_INVALID" };
