@@ -27,7 +27,7 @@ export const blindIndex = createBlindIndex(secrets.blindIndexKey);
 const signer: Signer = { sign: async (_kid, inputs) => inputs.map(() => "c2lnbmVk") };
 
 /** As many in one commit: of two, none waits by the clock for more to come. */
-const maxActs = 2;
+const maxWeight = 2;
 
 export type SentCall = {
   readonly requestId: string;
@@ -49,7 +49,7 @@ export type Server = { send(call: SentCall): Promise<Reply>; refresh(): void };
 /** A server as `serve` composes it, on a connection of its own. */
 export async function openServer(driver: Driver, clock: TestClock, gate: Gate): Promise<Server> {
   const [gated, gatedForLive] = [gate.around(driver), gate.around(driver)];
-  const commit = createCommits(gated, { maxActs });
+  const commit = createCommits(gated, { maxWeight });
   const quotaStore = createQuotaStore(gated, commit);
   const live = await openLive(driver, gatedForLive, { clock, gate });
   const service: Service = {
