@@ -20,7 +20,7 @@ export type SettingsStore = {
   /** The remembered values by name. */
   read(): Promise<ReadonlyMap<string, string>>;
   write(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Moves whenever something that a service keeps in memory has changed. */
+  /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
   revision(): Promise<number>;
 };
 

@@ -66,8 +66,9 @@ export function forPartners(
   const { live, quota, verification } = service;
   const operation = operationOfScope[scope];
   return async (call) => {
-    const authenticate = createAuthentication(service, call, forwardsCertificates);
-    const { partner } = authenticate(live.current());
+    const presented = presentedCredentials(call, forwardsCertificates);
+    const authenticate = createAuthentication(service, call, presented);
+    const { partner } = await identify(authenticate, service, presented);
     let state = (): QuotaState => quota.state(partner);
     let resetAt: number | undefined;
 
@@ -87,8 +88,9 @@ export function forPartners(
         call.trace.replayed = answered.replayed;
         return replyOf(answered);
       } catch (error) {
-        // What is refused past its scope costs the minute all the same; what fails is not the caller's to pay.
-        if (isRefusal(error)) await payMinute(live, caller);
+        // Every call past its scope costs the minute; that one which failed cannot be charged hides no reason.
+        const paid = payMinute(live, caller);
+        await (isRefusal(error) ? paid : paid.catch(() => {}));
         throw error;
       } finally {
         opened.end();
@@ -128,9 +130,8 @@ function replyOf({ headers, body, replayed }: Answer): Reply {
 function createAuthentication(
   { live, secrets, keyKind: kind, clock }: Service,
   call: HttpCall,
-  forwardsCertificates: PeerTest,
+  presented: Presented,
 ): Caller["judge"] {
-  const presented = presentedCredentials(call, forwardsCertificates);
   let last: { readonly snapshot: Snapshot; readonly authenticated: Authenticated } | undefined;
 
   return (snapshot) => {
@@ -146,6 +147,26 @@ function createAuthentication(
     call.trace.keyId = found.credential;
     return found;
   };
+}
+
+/**
+ * Who calls. A credential that memory does not know may have been made a moment ago, so the database is asked before
+ * it is refused; one whose own text says that it is none costs no look.
+ * @throws TvsError CREDENTIAL_REQUIRED, STORE_*
+ */
+async function identify(
+  authenticate: Caller["judge"],
+  { live, keyKind }: Service,
+  presented: Presented,
+): Promise<Authenticated> {
+  const snapshot = live.current();
+  try {
+    return authenticate(snapshot);
+  } catch (error) {
+    const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
+    if (!mayBeNew || (await live.refresh()) === snapshot) throw error;
+    return authenticate(live.current());
+  }
 }
 
 /**

@@ -39,6 +39,8 @@ export type Driver = {
    * @returns the rows of each statement's RETURNING clause, in order
    */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Whatever was committed before is seen by what is read from now on; without it, that is always so. */
+  readonly renew?: () => void;
   /** For how many milliseconds the last batch kept everybody else from writing, where that is known. */
   readonly heldMs?: () => number;
   /**

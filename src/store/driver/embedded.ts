@@ -71,6 +71,7 @@ export async function openEmbedded({
     query: async (sql, args) => guarded(() => access.query(sql, args)),
     batch: (statements) => access.batch(statements),
     heldMs: () => access.heldMs(),
+    ...(access.renew === undefined ? {} : { renew: access.renew }),
     ...(access.isBusy === undefined ? {} : { isBusy: access.isBusy }),
     copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {

@@ -13,6 +13,7 @@ export type FileAccess = {
   query(sql: string, args?: readonly Value[]): Row[];
   batch(statements: readonly Statement[]): Promise<Row[][]>;
   heldMs(): number;
+  renew?(): void;
   isBusy?(): boolean;
   copyTo(target: string): void;
   close(): Promise<void>;
@@ -98,6 +99,7 @@ export function createServing(options: ServingOptions): FileAccess {
     query: snapshot.query,
     batch: (statements) => inTurn(() => commit(statements).catch(rethrow)),
     heldMs: () => heldMs,
+    renew: snapshot.end,
     isBusy: lock.isTaken,
     copyTo(target) {
       requireSameFile();
