@@ -68,7 +68,13 @@ export function forPartners(
   return async (call) => {
     const presented = presentedCredentials(call, forwardsCertificates);
     const authenticate = createAuthentication(service, call, presented);
-    const { partner } = await identify(authenticate, service, presented);
+    let authenticated: Authenticated;
+    try {
+      authenticated = authenticate(live.current());
+    } catch (error) {
+      authenticated = await lookAgain(authenticate, service, { presented, error });
+    }
+    const { partner } = authenticated;
     let state = (): QuotaState => quota.state(partner);
     let resetAt: number | undefined;
 
@@ -150,23 +156,20 @@ function createAuthentication(
 }
 
 /**
- * Who calls. A credential that memory does not know may have been made a moment ago, so the database is asked before
- * it is refused; one whose own text says that it is none costs no look.
+ * Looks again for a credential that memory does not know, because a command may have made it a moment ago. One whose
+ * own text says that it is none costs no look.
+ * @param error what it was refused with
  * @throws TvsError CREDENTIAL_REQUIRED, STORE_*
  */
-async function identify(
+async function lookAgain(
   authenticate: Caller["judge"],
   { live, keyKind }: Service,
-  presented: Presented,
+  { presented, error }: { presented: Presented; error: unknown },
 ): Promise<Authenticated> {
-  const snapshot = live.current();
-  try {
-    return authenticate(snapshot);
-  } catch (error) {
-    const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
-    if (!mayBeNew || (await live.refresh()) === snapshot) throw error;
-    return authenticate(live.current());
-  }
+  const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
+  const { revision } = live.current();
+  if (!mayBeNew || (await live.refresh()).revision === revision) throw error;
+  return authenticate(live.current());
 }
 
 /**

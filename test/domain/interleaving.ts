@@ -215,13 +215,19 @@ function createWitness(
   let windows: Windows = new Map();
   const nameOf = (call: Call) => `${call.partnerId} ${call.operation} ${call.idempotencyKey}`;
 
+  /** Looks at everything that was committed, whatever the connection read before. */
+  function look(sql: string, args: readonly string[] | readonly number[] = []): ReturnType<Driver["query"]> {
+    admin.renew?.();
+    return admin.query(sql, args);
+  }
+
   function must(holds: boolean, what: string, about: unknown): void {
     if (!holds) throw new Error(`seed ${seed}: ${what}: ${JSON.stringify(about)}`);
   }
 
   async function readWindows(): Promise<Windows> {
     const sql = "SELECT partner_id, kind, starts_at, used FROM quota_windows WHERE partner_id IN (?, ?)";
-    const rows = await admin.query(sql, [...partnerIds]);
+    const rows = await look(sql, [...partnerIds]);
     return new Map(rows.map((row) => [`${row.partner_id} ${row.kind} ${row.starts_at}`, Number(row.used)]));
   }
 
@@ -320,16 +326,14 @@ function createWitness(
   return {
     step: 0,
     async begin() {
-      lastId = Number((await admin.query("SELECT coalesce(max(id), 0) AS id FROM attestations"))[0]?.id);
+      lastId = Number((await look("SELECT coalesce(max(id), 0) AS id FROM attestations"))[0]?.id);
     },
     began: (call: Call) => void calls.set(call.requestId, call),
     async onCommit(statements: readonly Statement[]): Promise<void> {
       const later = statements.filter((one) => "sql" in one && one.sql.includes("AS charged")).length;
       checkWindows(await readWindows());
       const columns = "id, request_id, kid, policy_version, jws";
-      const rows = await admin.query(`SELECT ${columns} FROM attestations WHERE id > ? ORDER BY id`, [
-        lastId,
-      ]);
+      const rows = await look(`SELECT ${columns} FROM attestations WHERE id > ? ORDER BY id`, [lastId]);
       if (rows.length === 0) tally.notStored++;
       for (const [requestId, some] of Map.groupBy(rows, (row) => String(row.request_id))) {
         const call = calls.get(requestId);
@@ -367,7 +371,8 @@ function createWitness(
         const isReplay = call.reply?.headers["Idempotent-Replayed"] === "true";
         const isPaid = isReplay || isPaidRefusal(call.reply);
         sum.least += call.stored?.cost ?? (isPaid ? 1 : 0);
-        if (call.reply?.status === 429) sum.unsure++;
+        // One that failed is charged where it can be.
+        if (call.reply?.status === 429 || call.reply?.status === 503) sum.unsure++;
       }
       for (const [name, used] of await readWindows()) {
         const sum = minutes.get(name) ?? { least: days.get(name) ?? -1, unsure: 0 };
