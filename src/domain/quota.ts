@@ -109,9 +109,11 @@ export type QuotaCall = {
 export type Quota = {
   /**
    * Lets a call in, unless this server knows already that its minute has no room.
+   * @param cameAt when it came, in milliseconds since the epoch, and now where that is left out: to the windows
+   *   of that time it belongs
    * @throws QuotaExceeded
    */
-  open(partner: Partner): QuotaCall;
+  open(partner: Partner, cameAt?: number): QuotaCall;
   state(partner: Partner): QuotaState;
 };
 
@@ -165,20 +167,19 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
     return fresh;
   }
 
-  function accountOf(partner: Partner): Account {
-    const now = clock.now();
-    const minute = current(partner.partnerId, "minute", now);
-    const day = current(partner.partnerId, "day", now);
+  function accountOf(partner: Partner, at: number): Account {
+    const minute = current(partner.partnerId, "minute", at);
+    const day = current(partner.partnerId, "day", at);
     return { partner, known: { minute, day }, used: usedOrUnderWay({ minute, day }) };
   }
 
   return {
-    open(partner) {
-      const account = accountOf(partner);
+    open(partner, cameAt = clock.now()) {
+      const account = accountOf(partner, cameAt);
       if (left(partner, account.used).minute < 1) throw exceeded(account, 1, clock.now());
       return createCall(partner, account.known, dependencies);
     },
-    state: (partner) => stateOf(accountOf(partner)),
+    state: (partner) => stateOf(accountOf(partner, clock.now())),
   };
 }
 

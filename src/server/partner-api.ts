@@ -63,9 +63,10 @@ export function forPartners(
   { scope, handler }: Pick<PartnerRoute, "scope" | "handler">,
   { service, forwardsCertificates }: { service: Service; forwardsCertificates: PeerTest },
 ): Handler {
-  const { live, quota, verification } = service;
+  const { live, quota, verification, clock } = service;
   const operation = operationOfScope[scope];
   return async (call) => {
+    const cameAt = clock.now();
     const presented = presentedCredentials(call, forwardsCertificates);
     const authenticate = createAuthentication(service, call, presented);
     let authenticated: Authenticated;
@@ -86,7 +87,7 @@ export function forPartners(
     }
 
     async function answer(): Promise<Reply> {
-      const opened = quota.open(judge(live.current()).partner);
+      const opened = quota.open(judge(live.current()).partner, cameAt);
       state = opened.state;
       const caller = { judge, requestId: call.trace.requestId, quota: opened };
       try {
