@@ -76,6 +76,7 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
         keys.freeUnused();
       }
     },
+    isBusy: calls.isBusy,
     async close() {
       loop.close();
       calls.refuseAll();
