@@ -6,7 +6,7 @@ import { fixtureKey, ringFiles } from "../harness/keys.ts";
 import { interleave, type Tally } from "./interleaving.ts";
 
 /** How many interleavings a driver gets; `TVS_INTERLEAVINGS` names another number, for a long run. */
-const counts = { embedded: 40, remote: 12 } as const;
+const counts = { embedded: 60, remote: 12 } as const;
 const { TVS_INTERLEAVINGS: asked } = process.env;
 const at = Date.parse("2026-02-01T00:00:00Z");
 
