@@ -39,15 +39,16 @@ export async function openEmbedded({
 }: EmbeddedOptions): Promise<Driver> {
   const connection = await open(file, shared === undefined ? [] : servingSettings);
   const requireSameFile = watchFile(file);
+  // One file may have several names (symbolic links), and they share its log and must share one lock.
+  const realFile = guarded(() => realpathSync(file));
   const access =
     shared === undefined
       ? openAlone(connection, {
           requireSameFile,
           writer: startWriter && (await writeInThread(startWriter(file), onLost)),
         })
-      : createServing({ ...shared, connection, file, requireSameFile });
-  // One file may have several names (symbolic links), and they must share one lock.
-  const lockPath = `${guarded(() => realpathSync(file))}.lock`;
+      : createServing({ ...shared, connection, realFile, requireSameFile });
+  const lockPath = `${realFile}.lock`;
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 

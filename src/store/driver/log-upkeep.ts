@@ -19,8 +19,8 @@ export const logSettings = ["wal_autocheckpoint = 0", `journal_size_limit = ${lo
 
 type LogUpkeepOptions = {
   readonly connection: Connection;
-  /** The database file. */
-  readonly file: string;
+  /** The database file by its own name, beside which its log is. */
+  readonly realFile: string;
   readonly lock: CommitLock;
 };
 
@@ -31,9 +31,9 @@ type LogUpkeepOptions = {
  * Where another process reads for long (a backup), the log goes on as far again before it is tried anew.
  * @returns to be called after commits and now and then, while this thread is in no transaction
  */
-export function createLogUpkeep({ connection, file, lock }: LogUpkeepOptions): () => void {
+export function createLogUpkeep({ connection, realFile, lock }: LogUpkeepOptions): () => void {
   const { none, wanted, underWay } = checkpointStates;
-  const sizeKib = () => (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) / 1024;
+  const sizeKib = () => (statSync(`${realFile}-wal`, { throwIfNoEntry: false })?.size ?? 0) / 1024;
   let wantedSince = 0;
 
   function look(): void {

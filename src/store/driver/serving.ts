@@ -36,7 +36,8 @@ export const servingSettings = ["cache_size = -4096", ...logSettings];
 
 type ServingOptions = SharedFile & {
   readonly connection: Connection;
-  readonly file: string;
+  /** The database file by its own name, beside which its log is. */
+  readonly realFile: string;
   /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
   requireSameFile(): void;
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { statSync } from "node:fs";
+import { statSync, symlinkSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { newCommitLock, openCommitLock } from "../../../src/store/driver/commit-lock.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
@@ -28,18 +28,27 @@ type World = {
 function withServing(threads: number, act: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
+    const foreign = await openConnection(`${folder}/register.db`);
+    // By another name than its own, beside which there is no log.
+    symlinkSync(`${folder}/register.db`, file);
     const memory = newCommitLock(threads);
     const drivers: Driver[] = [];
     for (let thread = 0; thread < threads; thread++)
       drivers.push(await openEmbedded({ file, shared: { memory, thread } }));
-    const foreign = await openConnection(file);
     const start: World["start"] = (thread, task) =>
       new Worker(new URL("serving-thread.ts", import.meta.url), {
         workerData: { file, memory, thread, task } satisfies ThreadTask,
       });
     try {
       await drivers[0]?.batch([createTable]);
-      await act({ file, memory, drivers, foreign, start, logBytes: () => statSync(`${file}-wal`).size });
+      await act({
+        file,
+        memory,
+        drivers,
+        foreign,
+        start,
+        logBytes: () => statSync(`${folder}/register.db-wal`).size,
+      });
     } finally {
       foreign.close();
       for (const driver of drivers) await driver.close();
@@ -52,6 +61,8 @@ const count = async (driver: Driver) => Number((await driver.query("SELECT count
 
 /** Whether nobody reads in a snapshot of what the log holds. */
 function isLogFree(foreign: Connection): boolean {
+  // A connection that has not seen the newest commit yet is told at first that the log is busy.
+  foreign.all("SELECT 1 FROM work LIMIT 1");
   return Number(foreign.all("PRAGMA wal_checkpoint(RESTART)")[0]?.busy) === 0;
 }
 
