@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { SigningKey } from "../../src/domain/keys.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { describeDrivers } from "../harness/drivers.ts";
+import { fixtureKey, ringFiles } from "../harness/keys.ts";
+import { interleave, type Tally } from "./interleaving.ts";
+
+/** How many interleavings a driver gets; `TVS_INTERLEAVINGS` names another number, for a long run. */
+const counts = { embedded: 40, remote: 12 } as const;
+const { TVS_INTERLEAVINGS: asked } = process.env;
+const at = Date.parse("2026-02-01T00:00:00Z");
+
+describeDrivers("servers over one database", (kind, database) => {
+  const drivers: Driver[] = [];
+  let keys: SigningKey[] = [];
+  const count = asked === undefined ? counts[kind.kind] : Number(asked);
+
+  beforeAll(async () => {
+    keys = await Promise.all(ringFiles.map((name) => fixtureKey(name, at)));
+    for (let n = 0; n < 3; n++) drivers.push(await database.another());
+  });
+  afterAll(async () => {
+    for (const driver of drivers) await driver.close();
+  });
+
+  test(`keep every promise in ${count} interleavings of two and three, seeds 1 to ${count}`, async () => {
+    const tally: Tally = {
+      answered: 0,
+      batches: 0,
+      replayed: 0,
+      refused: 0,
+      spent: 0,
+      notStored: 0,
+      gaveUp: 0,
+    };
+    for (let seed = 1; seed <= count; seed++) {
+      const some = drivers.slice(0, seed % 2 === 0 ? 2 : 3);
+      await interleave(seed, { admin: database.driver(), drivers: some, keys, tally });
+    }
+    for (const [what, times] of Object.entries(tally))
+      if (what !== "gaveUp") expect([what, times > 0]).toEqual([what, true]);
+    if (asked !== undefined) console.log(kind.name, JSON.stringify(tally));
+  }, 600_000);
+});

@@ -1,0 +1,140 @@
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import type { Signer } from "../../src/domain/envelopes.ts";
+import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createLive, type Live } from "../../src/domain/live.ts";
+import { defaultPolicy } from "../../src/domain/policy.ts";
+import { createQuota } from "../../src/domain/quota.ts";
+import { createVerification } from "../../src/domain/verification.ts";
+import type { HttpCall } from "../../src/server/http/http-call.ts";
+import { checkBatch, checkEligibility, forPartners } from "../../src/server/partner-api.ts";
+import type { Service } from "../../src/server/service.ts";
+import { createAttestationStore } from "../../src/store/attestations.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createIdempotencyStore } from "../../src/store/idempotency.ts";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createQuotaStore } from "../../src/store/quota.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import type { TestClock } from "../harness/clock.ts";
+import { secrets } from "../harness/samples.ts";
+import type { Gate } from "./gate.ts";
+
+export const blindIndex = createBlindIndex(secrets.blindIndexKey);
+
+/** Signs at once: nothing but the gate decides the order. */
+const signer: Signer = { sign: async (_kid, inputs) => inputs.map(() => "c2lnbmVk") };
+
+/** As many in one commit: of two, none waits by the clock for more to come. */
+const maxActs = 2;
+
+export type SentCall = {
+  readonly requestId: string;
+  readonly operation: "eligibility-check" | "batch";
+  readonly apiKey: string;
+  readonly idempotencyKey: string | undefined;
+  readonly body: unknown;
+};
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+};
+
+/** One of several servers over one database, with nothing in common but that. */
+export type Server = { send(call: SentCall): Promise<Reply>; refresh(): void };
+
+/** A server as `serve` composes it, on a connection of its own. */
+export async function openServer(driver: Driver, clock: TestClock, gate: Gate): Promise<Server> {
+  const [gated, gatedForLive] = [gate.around(driver), gate.around(driver)];
+  const commit = createCommits(gated, { maxActs });
+  const quotaStore = createQuotaStore(gated, commit);
+  const live = await openLive(driver, gatedForLive, { clock, gate });
+  const service: Service = {
+    live,
+    verification: createVerification({
+      live,
+      teachers: createTeacherStore(gated),
+      attestations: createAttestationStore(gated, commit),
+      idempotency: createIdempotency(createIdempotencyStore(gated), secrets, clock),
+      blindIndex,
+      signer,
+      clock,
+    }),
+    publicLookup: () => Promise.reject(new Error("not asked")),
+    quota: createQuota({ clock, store: quotaStore, stored: [] }),
+    secrets,
+    keyKind: "live",
+    clock,
+    probe: async () => {},
+  };
+  const how = { service, forwardsCertificates: () => false };
+  const handlers = {
+    "eligibility-check": forPartners({ scope: "eligibility", handler: checkEligibility }, how),
+    batch: forPartners({ scope: "batch", handler: checkBatch }, how),
+  };
+  return {
+    send: (call) => handlers[call.operation](httpCall(call)),
+    refresh: () => void live.refresh().catch(() => {}),
+  };
+}
+
+/** The first snapshot is read past the gate; what is read later waits at it, and is not done while it signs. */
+async function openLive(
+  driver: Driver,
+  gated: ReturnType<Gate["around"]>,
+  { clock, gate }: { clock: TestClock; gate: Gate },
+): Promise<Live> {
+  let reads: Driver = driver;
+  const switched: Driver = { ...driver, query: (sql, args) => reads.query(sql, args) };
+  const live = await createLive({
+    settings: createSettingsStore(switched),
+    partners: createPartnerStore(switched),
+    keys: createKeyStore(switched),
+    secrets,
+    clock,
+    defaults: {
+      issuer: "https://teachers.example",
+      timeZone: "Africa/Lagos",
+      policy: defaultPolicy,
+      allowPrivateWebhooks: false,
+    },
+  });
+  reads = gated;
+  let underWay = 0;
+  gate.busy.add(() => underWay > 0 && gated.outstanding() === 0);
+  return {
+    ...live,
+    refresh() {
+      underWay++;
+      return live.refresh().finally(() => underWay--);
+    },
+  };
+}
+
+function httpCall({ requestId, operation, apiKey, idempotencyKey, body }: SentCall): HttpCall {
+  const headers: Record<string, string | undefined> = {
+    authorization: `Bearer ${apiKey}`,
+    "idempotency-key": idempotencyKey,
+  };
+  return {
+    trace: {
+      requestId,
+      route: `/v1/inter-agency/${operation}`,
+      method: "POST",
+      status: 0,
+      partnerId: null,
+      keyId: null,
+      ms: 0,
+      error: null,
+      replayed: false,
+    },
+    connection: { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
+    header: (name) => headers[name],
+    query: () => undefined,
+    pathPart: () => "",
+    body: async () => new TextEncoder().encode(JSON.stringify(body)),
+  };
+}

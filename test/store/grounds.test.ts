@@ -1,0 +1,235 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
+import { planWrite } from "../../src/domain/teacher-store.ts";
+import type { ReadTeacher, StoredTeacher, TeacherContent, UniqueKey } from "../../src/domain/teachers.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { chunkStatements } from "../../src/store/import-statements.ts";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { lagos } from "../harness/clock.ts";
+import { describeDrivers } from "../harness/drivers.ts";
+import { attest, useQuota } from "../harness/evidence.ts";
+import {
+  anApiKey,
+  anAttestation,
+  aPartner,
+  aSigningKey,
+  aTeacher,
+  aTeacherWrite,
+} from "../harness/samples.ts";
+
+const at = 1_700_000_000_000;
+
+/** What an answer rests on, one thing after the other (decision D4.8). */
+describeDrivers("an answer's grounds", (_kind, opened) => {
+  let driver: Driver;
+  let serial = 0;
+
+  beforeAll(async () => {
+    driver = opened.driver();
+    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    await createPartnerStore(driver).add(aPartner("agency"), anApiKey("agency", "k1"));
+  });
+
+  /** All that stands of answers in the database. */
+  async function left(): Promise<unknown[]> {
+    const sql = `SELECT (SELECT count(*) FROM attestations) AS rows,
+      (SELECT coalesce(sum(used), 0) FROM quota_windows) AS used, (SELECT count(*) FROM idempotency) AS kept`;
+    return driver.query(sql);
+  }
+
+  const anAnswer = (count = 1): Attestation[] =>
+    Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
+
+  async function isStored(changes: Partial<AnsweredCall>, answers = anAnswer()): Promise<boolean> {
+    const before = await left();
+    const used = await attest(driver, answers, changes);
+    if (used === null) expect(await left()).toEqual(before);
+    else expect(await left()).not.toEqual(before);
+    return used !== null;
+  }
+
+  const revision = () => createSettingsStore(driver).revision();
+
+  async function put(regNo: string, changes: Partial<TeacherContent> = {}): Promise<StoredTeacher> {
+    const teachers = createTeacherStore(driver);
+    const before = await teachers.findStored({ by: "regNo", value: regNo });
+    const content = { ...aTeacher(regNo), ...(before ?? {}), ...changes };
+    const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+    expect(await teachers.apply([planWrite(before, content, how)])).toEqual([true]);
+    const stored = await teachers.findStored({ by: "regNo", value: regNo });
+    if (stored === null) throw new Error("not stored");
+    return stored;
+  }
+
+  describe("what the service keeps in memory", () => {
+    const changes: [string, () => Promise<unknown>][] = [
+      ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
+      ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
+      ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
+      ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
+      [
+        "a further key",
+        () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
+      ],
+      [
+        "a certificate",
+        () =>
+          createPartnerStore(driver).addCertificate({
+            fingerprint: "F",
+            partnerId: "agency",
+            subject: "S",
+            validFrom: 1,
+            validTo: 2,
+            addedAt: 1,
+          }),
+      ],
+      ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
+      [
+        "a rotation",
+        () =>
+          createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
+      ],
+      [
+        "a compromise",
+        () =>
+          createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
+      ],
+    ];
+
+    test.each(changes)("%s moves it on", async (_what, change) => {
+      const judgedBy = await revision();
+      expect(await isStored({ revision: judgedBy })).toBe(true);
+      await change();
+      expect(await isStored({ revision: judgedBy })).toBe(false);
+      expect(await isStored({ revision: await revision() })).toBe(true);
+    });
+  });
+
+  describe("the record that was read", () => {
+    const changes: [string, (read: StoredTeacher) => Promise<unknown>][] = [
+      ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
+      [
+        "an import",
+        (read) => {
+          const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+          const write = planWrite(read, { ...read, name: "Other" }, how);
+          return driver.batch(chunkStatements([{ ...write, changed: ["name"] }], 1_000_000));
+        },
+      ],
+      [
+        "what partners were told of it",
+        (read) => {
+          const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
+          return createTeacherStore(driver).apply([planWrite(read, read, how)]);
+        },
+      ],
+    ];
+
+    test.each(changes)("%s moves it on", async (what, change) => {
+      const { regNo } = await put(`R/${what.length}/A/1`);
+      const stored = await put(regNo);
+      const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
+      if (found === null) throw new Error("not found");
+      const { id, version } = found;
+      expect(version).toBe(stored.version);
+      expect(await isStored({ read: [{ id, version }] })).toBe(true);
+      await change(stored);
+      expect(await isStored({ read: [{ id, version }] })).toBe(false);
+      expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
+    });
+
+    const ninIndex = new Uint8Array(16).fill(9);
+    test.each<[string, ReadTeacher, Partial<TeacherContent>]>([
+      ["registration number", { by: "regNo", value: "N/1/A/1" }, {}],
+      ["teacher id", { by: "tId", value: 990_001 }, { tId: 990_001 }],
+      ["NIN", { by: "nin", value: ninIndex }, { ninIndex }],
+    ])("or nobody under a %s, until somebody comes", async (what, nobody, changes) => {
+      expect(await isStored({ read: [nobody] })).toBe(true);
+      await put(what === "registration number" ? "N/1/A/1" : `N/2/A/${what.length}`, changes);
+      expect(await isStored({ read: [nobody] })).toBe(false);
+    });
+  });
+
+  test("the room in both windows, to the last call", async () => {
+    const starts = { minute: 1_200_000, day: 86_400_000 };
+    const of = (partnerId: string, calls: number, minute: number, day: number) => ({
+      charge: { partnerId, starts, calls, limits: { minute, day } },
+    });
+    await useQuota(driver, { partnerId: "tight", kind: "minute", startsAt: starts.minute, used: 5 });
+    await useQuota(driver, { partnerId: "tight", kind: "day", startsAt: starts.day, used: 7 });
+    expect(await isStored(of("tight", 3, 7, 100))).toBe(false);
+    expect(await isStored(of("tight", 3, 100, 9))).toBe(false);
+    expect(await isStored(of("tight", 3, 8, 10))).toBe(true);
+    expect(await isStored(of("tight", 1, 8, 100))).toBe(false);
+    expect(await isStored(of("tight", 1, 100, 10))).toBe(false);
+    expect(await isStored(of("fresh", 1, 0, 10))).toBe(false);
+    expect(await isStored(of("fresh", 1, 1, 1))).toBe(true);
+    expect(await isStored(of("fresh", 1, 1, 1))).toBe(false);
+  });
+
+  test("an idempotency key that was not used, or longer ago than answers are kept, or by a compromised key", async () => {
+    const record = (createdAt: number, body: string) => ({
+      idempotency: {
+        id: new Uint8Array(32).fill(3),
+        fingerprint: new Uint8Array(32),
+        createdAt,
+        headers: {},
+        body,
+      },
+    });
+    const kept = async () => (await driver.query("SELECT body FROM idempotency")).map(({ body }) => body);
+    expect(await isStored(record(at, "first"))).toBe(true);
+    expect(await isStored(record(at + keepIdempotencyMs, "second"))).toBe(false);
+    expect(await kept()).toEqual(["first"]);
+    const later = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 1, "third"));
+    expect([later !== null, await kept()]).toEqual([true, ["third"]]);
+    await driver.batch([{ sql: "UPDATE idempotency SET kid = 'B'", args: [] }]);
+    const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
+    expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
+  });
+
+  test("all of a batch of a hundred, or nothing of it", async () => {
+    const teachers = createTeacherStore(driver);
+    const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
+    await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
+    const keys: UniqueKey[] = [
+      ...[...known, ...Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`)].map((value) => ({
+        by: "regNo" as const,
+        value,
+      })),
+      ...Array.from({ length: 10 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
+      ...Array.from({ length: 10 }, (_, n) => ({
+        by: "nin" as const,
+        value: new Uint8Array(16).fill(100 + n),
+      })),
+    ];
+    const read = async (): Promise<ReadTeacher[]> =>
+      (await teachers.findEach(keys)).map((one, place) => one ?? (keys[place] as UniqueKey));
+    const charge = {
+      partnerId: "batches",
+      starts: { minute: 600_000, day: 0 },
+      calls: 100,
+      limits: { minute: 1_000, day: 1_000 },
+    };
+    const answers = anAnswer(100);
+    expect(await attest(driver, answers, { read: await read(), charge })).toEqual({ minute: 100, day: 100 });
+    const ids = JSON.stringify(answers.map(({ verificationId }) => verificationId));
+    const sql = "SELECT 1 FROM attestations WHERE verification_id IN (SELECT value FROM json_each(?))";
+    expect(await driver.query(sql, [ids])).toHaveLength(100);
+    for (const [regNo, changes] of [
+      ["B/1/A/59", { name: "Other" }],
+      ["B/2/A/19", {}],
+      ["B/3/A/1", { tId: 880_009 }],
+      ["B/3/A/2", { ninIndex: new Uint8Array(16).fill(109) }],
+    ] as const) {
+      const before = await read();
+      expect(await isStored({ read: before }, anAnswer(100))).toBe(true);
+      await put(regNo, changes);
+      expect(await isStored({ read: before }, anAnswer(100))).toBe(false);
+    }
+  });
+});
