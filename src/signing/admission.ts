@@ -46,7 +46,7 @@ const outlier = 4;
  * Work is admitted by the time it would wait, and not by its number, so that a fast machine takes more than a slow
  * one: the signatures that go before it, times what one takes this thread just now, over the threads that make them.
  * A single check waits for single checks only, a batch for everything. A call is refused as a whole, before
- * anything of it is signed.
+ * anything of it is signed (decision D2.9).
  * @param signatureMs how long a signature took when the engine proved itself
  */
 export function createAdmission(load: Load, signatureMs: number): Admission {

@@ -18,6 +18,8 @@ export type Engine = LoadedSigner & {
   readonly description: string;
   /** How long one signature took when the engine proved itself, in milliseconds. */
   readonly signatureMs: number;
+  /** Whether signatures that were asked of it are not made yet. */
+  isBusy(): boolean;
   /** Refuses what waits, and forgets the keys. */
   close(): Promise<void>;
 };

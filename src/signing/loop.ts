@@ -14,7 +14,7 @@ type LoopParts<K> = {
 
 /** The turns in which a thread signs. */
 export type SigningLoop = {
-  /** There is something to sign. */
+  /** There may be something to sign, now or from others. */
   wake(): void;
   close(): void;
 };

@@ -57,7 +57,11 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
     name: "openssl",
     description: `OpenSSL ${libcrypto.version}, ${inWords(options.board?.threads ?? 1)}`,
     signatureMs,
-    load: async (ring) => keys.change(ring),
+    async load(ring) {
+      keys.change(ring);
+      // From now on this thread can help others, which its first turn tells them.
+      loop.wake();
+    },
     async sign(kid, inputs, signOptions) {
       const key = keys.find(kid);
       if (key === undefined) throw keyNotLoaded();
@@ -72,6 +76,7 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
         keys.freeUnused();
       }
     },
+    isBusy: calls.isBusy,
     async close() {
       loop.close();
       calls.refuseAll();

@@ -25,6 +25,8 @@ export type ChosenSigner = LoadedSigner & {
   readonly engine: Pick<Engine, "name" | "description">;
   /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
   readonly reason: string | null;
+  /** Whether signatures that this thread was asked for are not made yet: what follows them is still to come. */
+  isBusy(): boolean;
   /**
    * Gives back what a thread that has died had begun for others, and counts what it had to sign no longer; to be
    * called before another takes its number.
@@ -51,6 +53,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
     reason,
     load: (ring) => inTurn(() => engine.load(ring)),
     sign: engine.sign,
+    isBusy: engine.isBusy,
     abandon: (thread) => board?.abandon(thread),
     close: engine.close,
   };

@@ -49,7 +49,7 @@ export type Server = { send(call: SentCall): Promise<Reply>; refresh(): void };
 /** A server as `serve` composes it, on a connection of its own. */
 export async function openServer(driver: Driver, clock: TestClock, gate: Gate): Promise<Server> {
   const [gated, gatedForLive] = [gate.around(driver), gate.around(driver)];
-  const commit = createCommits(gated, { maxActs });
+  const commit = createCommits(gated, { maxWeight: maxActs });
   const quotaStore = createQuotaStore(gated, commit);
   const live = await openLive(driver, gatedForLive, { clock, gate });
   const service: Service = {

@@ -117,14 +117,21 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
   /** Engines that share a board: that they run in one thread here changes nothing. */
   async function withEngines(
     rings: readonly (KeyRing | null)[],
-    act: (engines: Engine[], all: SigningBoard[]) => Promise<void>,
+    act: (engines: Engine[], all: SigningBoard[], helped: number[]) => Promise<void>,
   ): Promise<void> {
+    const helped: number[] = [];
     // One more than engines: the number of a thread that the test plays.
-    const { all } = boards(rings.length + 1);
+    const all = boards(rings.length + 1).all.map((board, thread) => ({
+      ...board,
+      deliver(...delivered: Parameters<SigningBoard["deliver"]>) {
+        if (delivered[1] !== null) helped.push(thread);
+        board.deliver(...delivered);
+      },
+    }));
     const engines = await Promise.all(rings.map((_, i) => openOpenssl({ secrets, board: all[i] })));
     try {
       for (const [i, ring] of rings.entries()) if (ring !== null) await engines[i]?.load(ring);
-      await act(engines, all);
+      await act(engines, all, helped);
     } finally {
       await Promise.all(engines.map((engine) => engine.close()));
     }
@@ -141,10 +148,15 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
 
   test("make one call's signatures together, each with the keys that it has", async () => {
     const [ring, other] = [await aRing("active", "pending"), await aRing("stranger", "pending")];
-    for (const helpers of [[ring], [null], [other], [other, ring]]) {
-      await withEngines([ring, ...helpers], async ([engine]) => {
+    const cases: (KeyRing | null)[][] = [[ring], [null], [other], [other, ring]];
+    for (const helpers of cases) {
+      await withEngines([ring, ...helpers], async ([engine], all, helped) => {
+        const ready = helpers.filter((one) => one !== null).length;
+        await until(() => ready === 0 || (all.at(-1) as SigningBoard).isAnyoneAsleep());
         await signsRight(engine as Engine, ring, inputs);
         await signsRight(engine as Engine, ring, ["x".repeat(20_000), ...inputs]);
+        // Only who has the key signs with it.
+        expect([...new Set(helped)]).toEqual(helpers.includes(ring) ? [helpers.indexOf(ring) + 1] : []);
       });
     }
   });

@@ -48,7 +48,10 @@ describe("the choice of the engine", () => {
       // Which one it is depends on the machine; that it is said does not.
       expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
       expect(signer.reason === null).toBe(signer.engine.name === "openssl");
-      const signature = await signOne(signer, ring.active.kid, input);
+      const signing = signOne(signer, ring.active.kid, input);
+      expect(signer.isBusy()).toBe(true);
+      const signature = await signing;
+      expect(signer.isBusy()).toBe(false);
       expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
     });
   });
