@@ -9,7 +9,7 @@ const selectUsed = `SELECT
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'minute' AND starts_at = ?2), 0) AS minute,
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'day' AND starts_at = ?3), 0) AS day`;
 
-const hasRoom = (kind: WindowKind) => `? + coalesce((SELECT used FROM quota_windows
+const hasRoom = (kind: WindowKind) => `coalesce((SELECT used FROM quota_windows
   WHERE partner_id = ? AND kind = '${kind}' AND starts_at = ?), 0) <= ?`;
 const minuteHasRoom = hasRoom("minute");
 const bothHaveRoom = `${minuteHasRoom} AND ${hasRoom("day")}`;
@@ -27,7 +27,7 @@ export function roomFor(charge: QuotaCharge): Condition {
 }
 
 function roomValues({ partnerId, starts, calls, limits }: QuotaCharge, kind: WindowKind): Value[] {
-  return [calls, partnerId, starts[kind], limits[kind]];
+  return [partnerId, starts[kind], limits[kind] - calls];
 }
 
 /** Charges both windows for a call whose attestation is stored. */

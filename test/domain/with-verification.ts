@@ -88,7 +88,10 @@ async function open(stores: TestStores, around: Around) {
   return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
 }
 
-export async function enrol({ teachers }: TestStores, changes: Partial<TeacherContent>): Promise<void> {
+export async function enrol(
+  { teachers }: Pick<TestStores, "teachers">,
+  changes: Partial<TeacherContent>,
+): Promise<void> {
   const change = {
     action: "import",
     actor: "test",
