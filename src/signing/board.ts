@@ -14,6 +14,8 @@ export type Claim = {
   readonly hash: Uint8Array;
 };
 
+type HasKey = (kid: string) => boolean;
+
 /** What has become of an offer: the signature's bytes, or that it is still offered, being signed, or given back. */
 type Outcome = Uint8Array | "offered" | "claimed" | "returned";
 
@@ -36,11 +38,14 @@ export type SigningBoard = Load & {
   release(slot: number): void;
   /** Says whether this thread has anything offered, so that others look. */
   announce(isOffering: boolean): void;
-  /** Takes something that another thread offers: single checks first. */
-  claim(): Claim | undefined;
+  /**
+   * Takes something that another thread offers, single checks first; what it has no key for it leaves to others.
+   * @param hasKey whether this thread has the key of a key id
+   */
+  claim(hasKey: HasKey): Claim | undefined;
   /** Gives a signature to who asked for it; null when this thread cannot make it. */
   deliver(claim: Claim, signature: Uint8Array | null): void;
-  isAnythingOffered(): boolean;
+  isAnythingOffered(hasKey: HasKey): boolean;
   /** From now on, until it is rung or rises, this thread is rung for offers and for outcomes of its own. */
   sleep(): void;
   rise(): void;
@@ -177,17 +182,25 @@ function openClaims(board: BoardMemory, thread: number): Claims {
     return undefined;
   }
 
+  function kidOf(owner: number, slot: number): string {
+    const name = Buffer.from(board.kid(owner, slot));
+    const end = name.indexOf(0);
+    return name.toString("latin1", 0, end === -1 ? kidBytes : end);
+  }
+
+  const isOffered = (owner: number, slot: number, hasKey: HasKey) =>
+    Atomics.load(words, stateAt(owner, slot)) === state.offered && hasKey(kidOf(owner, slot));
+
   function take(owner: number, slot: number): Claim | undefined {
     const at = stateAt(owner, slot);
     if (Atomics.compareExchange(words, at, state.offered, mine) !== state.offered) return undefined;
-    // Only now: before, the slot could have been used anew between the look and the claim.
-    const name = Buffer.from(board.kid(owner, slot));
-    const kid = name.toString("latin1", 0, name.indexOf(0));
-    return { owner, slot, kid, hash: board.hash(owner, slot).slice() };
+    // Read once more: between the look and the claim the slot could have been used anew, for another key.
+    return { owner, slot, kid: kidOf(owner, slot), hash: board.hash(owner, slot).slice() };
   }
 
   return {
-    claim: () => find(take),
+    claim: (hasKey) =>
+      find((owner, slot) => (isOffered(owner, slot, hasKey) ? take(owner, slot) : undefined)),
     deliver({ owner, slot }, signature) {
       if (signature !== null) {
         board.signature(owner, slot).set(signature);
@@ -196,9 +209,8 @@ function openClaims(board: BoardMemory, thread: number): Claims {
       Atomics.store(words, stateAt(owner, slot), signature === null ? state.returned : state.done);
       ring(board, owner);
     },
-    isAnythingOffered: () =>
-      find((owner, slot) => Atomics.load(words, stateAt(owner, slot)) === state.offered || undefined) ===
-      true,
+    isAnythingOffered: (hasKey) =>
+      find((owner, slot) => isOffered(owner, slot, hasKey) || undefined) === true,
   };
 }
 

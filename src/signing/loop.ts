@@ -8,7 +8,9 @@ type LoopParts<K> = {
   readonly board: SigningBoard | undefined;
   /** Signs one of this thread's own, and settles it. */
   sign(job: Job<K>): void;
-  /** Signs a hash for another thread. @returns null when it cannot, for one because it has no such key */
+  /** Whether this thread has the key of a key id, so that it can sign for another. */
+  hasKey(kid: string): boolean;
+  /** Signs a hash for another thread. @returns null when it cannot */
   signFor(kid: string, hash: Uint8Array): Uint8Array | null;
 };
 
@@ -29,7 +31,7 @@ const bulkEvery = 4;
  * connection waits for longer than that. What waits besides is offered to threads that have nothing to do; one that
  * has nothing of its own makes signatures for others, one after the other, and holds none that it has not begun.
  */
-export function createSigningLoop<K>({ calls, board, sign, signFor }: LoopParts<K>): SigningLoop {
+export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>): SigningLoop {
   const sharing = board === undefined ? undefined : createSharing(board, calls);
   const stopListening = board?.listen(() => {
     if (!isScheduled) turn();
@@ -52,14 +54,14 @@ export function createSigningLoop<K>({ calls, board, sign, signFor }: LoopParts<
     if (job === undefined) return false;
     sharing?.offer();
     signed++;
-    if (job.isOpen()) sign(job);
+    if (job.isOpen()) keys.sign(job);
     return true;
   }
 
   function signOthers(): boolean {
-    const claim = board?.claim();
+    const claim = board?.claim(keys.hasKey);
     if (claim === undefined) return false;
-    board?.deliver(claim, signFor(claim.kid, claim.hash));
+    board?.deliver(claim, keys.signFor(claim.kid, claim.hash));
     return true;
   }
 
@@ -80,7 +82,7 @@ export function createSigningLoop<K>({ calls, board, sign, signFor }: LoopParts<
   function rest(): void {
     if (board === undefined) return;
     board.sleep();
-    if (sharing?.hasLeft() || board.isAnythingOffered()) wake();
+    if (sharing?.hasLeft() || board.isAnythingOffered(keys.hasKey)) wake();
   }
 
   function wake(): void {

@@ -48,6 +48,7 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
       if (signature === null) reject(new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again"));
       else resolve(Buffer.from(signature).toString("base64url"));
     },
+    hasKey: (kid) => keys.find(kid) !== undefined,
     signFor(kid, hash) {
       const key = keys.find(kid);
       return key === undefined ? null : pen.signHash(key.loaded, hash);

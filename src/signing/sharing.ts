@@ -45,6 +45,8 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
     return false;
   }
 
+  const announce = () => board.announce(offered.single.length + offered.bulk.length > 0);
+
   return {
     offer() {
       if (!isHelped && !board.isAnyoneAsleep()) return;
@@ -61,7 +63,10 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
       const refused = returned[sort].shift();
       if (refused !== undefined) return refused;
       const place = offered[sort].findIndex(({ slot }) => board.takeBack(slot));
-      return place === -1 ? undefined : offered[sort].splice(place, 1)[0]?.job;
+      if (place === -1) return undefined;
+      const [back] = offered[sort].splice(place, 1);
+      announce();
+      return back?.job;
     },
     hasLeft: () =>
       returned.single.length + returned.bulk.length > 0 ||
@@ -70,7 +75,7 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
       isHelped = false;
       offered.single = offered.single.filter(isPending);
       offered.bulk = offered.bulk.filter(isPending);
-      board.announce(offered.single.length + offered.bulk.length > 0);
+      announce();
     },
   };
 }

@@ -12,6 +12,7 @@ import { secrets } from "../harness/samples.ts";
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const hash = new Uint8Array(32).fill(7);
 const anOffer = { kid: "a key", hash, bulk: false };
+const anyKey = () => true;
 const signature = new Uint8Array(256).fill(9);
 
 function boards(threads: number): { memory: SharedArrayBuffer; all: SigningBoard[] } {
@@ -23,10 +24,10 @@ describe("a signing board", () => {
   test("carries a key id and a hash to who claims it, and the signature back", () => {
     const [owner, helper] = boards(2).all as [SigningBoard, SigningBoard];
     const slot = owner.offer(anOffer) as number;
-    expect([owner.outcome(slot), helper.isAnythingOffered()]).toEqual(["offered", true]);
-    const claim = helper.claim();
+    expect([owner.outcome(slot), helper.isAnythingOffered(anyKey)]).toEqual(["offered", true]);
+    const claim = helper.claim(anyKey);
     expect(claim).toEqual({ owner: 0, slot, kid: "a key", hash });
-    expect([owner.outcome(slot), owner.takeBack(slot), helper.isAnythingOffered()]).toEqual([
+    expect([owner.outcome(slot), owner.takeBack(slot), helper.isAnythingOffered(anyKey)]).toEqual([
       "claimed",
       false,
       false,
@@ -34,22 +35,31 @@ describe("a signing board", () => {
     if (claim !== undefined) helper.deliver(claim, signature);
     expect(owner.outcome(slot)).toEqual(signature);
     owner.release(slot);
-    expect(helper.claim()).toBeUndefined();
+    expect(helper.claim(anyKey)).toBeUndefined();
   });
 
   test("gives one offer to one thread only, or back to who made it", () => {
     const [owner, ...others] = boards(4).all as [SigningBoard, ...SigningBoard[]];
     const slots = range(3).map(() => owner.offer(anOffer) as number);
     expect(owner.takeBack(slots[0] as number)).toBe(true);
-    const claims = [...others, ...others].map((one) => one.claim()?.slot);
+    const claims = [...others, ...others].map((one) => one.claim(anyKey)?.slot);
     expect(claims.filter((slot) => slot !== undefined)).toEqual(slots.slice(1));
+  });
+
+  test("leaves what a thread has no key for to others", () => {
+    const [owner, helper, other] = boards(3).all as [SigningBoard, SigningBoard, SigningBoard];
+    owner.offer({ ...anOffer, kid: "old" });
+    owner.offer({ ...anOffer, kid: "n".repeat(64) });
+    const hasNew = (kid: string) => kid === "n".repeat(64);
+    expect([helper.claim(hasNew)?.kid, helper.claim(hasNew)]).toEqual(["n".repeat(64), undefined]);
+    expect([helper.isAnythingOffered(hasNew), other.claim(anyKey)?.kid]).toEqual([false, "old"]);
   });
 
   test("shows single checks before what batches ask for, of all threads", () => {
     const [first, second, helper] = boards(3).all as [SigningBoard, SigningBoard, SigningBoard];
     first.offer({ ...anOffer, kid: "batch", bulk: true });
     second.offer({ ...anOffer, kid: "single" });
-    expect([helper.claim()?.kid, helper.claim()?.kid, helper.claim()?.kid]).toEqual([
+    expect([helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid]).toEqual([
       "single",
       "batch",
       undefined,
@@ -80,7 +90,7 @@ describe("a signing board", () => {
     await until(() => rung.length === 1);
     expect([rung, owner.isAnyoneAsleep()]).toEqual([["helper"], true]);
     owner.sleep();
-    const claim = helper.claim();
+    const claim = helper.claim(anyKey);
     if (claim !== undefined) helper.deliver(claim, null);
     await until(() => rung.length === 2);
     expect(rung).toEqual(["helper", "owner"]);
@@ -91,15 +101,15 @@ describe("a signing board", () => {
     const { memory, all } = boards(3);
     const [owner, dead, main] = all as [SigningBoard, SigningBoard, SigningBoard];
     const slot = owner.offer(anOffer) as number;
-    expect(dead.claim()?.slot).toBe(slot);
+    expect(dead.claim(anyKey)?.slot).toBe(slot);
     dead.offer(anOffer);
     const begun = dead.offer(anOffer) as number;
     dead.sleep();
-    main.claim();
-    const claim = main.claim();
+    main.claim(anyKey);
+    const claim = main.claim(anyKey);
     expect(claim).toMatchObject({ owner: 1, slot: begun });
     main.abandon(1);
-    expect([owner.outcome(slot), owner.isAnyoneAsleep(), main.claim()]).toEqual([
+    expect([owner.outcome(slot), owner.isAnyoneAsleep(), main.claim(anyKey)]).toEqual([
       "returned",
       false,
       undefined,
@@ -166,7 +176,11 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
     await withEngines([ring, ring], async (engines, all) => {
       await Promise.all(engines.map((engine) => signsRight(engine, ring, inputs)));
       const last = all.at(-1) as SigningBoard;
-      expect([last.waiting(true), last.waiting(false), last.isAnythingOffered()]).toEqual([0, 0, false]);
+      expect([last.waiting(true), last.waiting(false), last.isAnythingOffered(anyKey)]).toEqual([
+        0,
+        0,
+        false,
+      ]);
     });
   });
 
@@ -176,7 +190,7 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
       const dying = all[1] as SigningBoard;
       dying.sleep();
       const signing = signsRight(engine as Engine, ring, inputs);
-      await until(() => dying.claim() !== undefined);
+      await until(() => dying.claim(anyKey) !== undefined);
       // All but the one that is claimed are signed; the call waits for that one.
       await until(() => dying.waiting(true) === 1);
       dying.abandon(1);
@@ -190,7 +204,7 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
       const helper = all[1] as SigningBoard;
       helper.sleep();
       const refused = (engine as Engine).sign(ring.active.kid, inputs).catch((error) => error.code);
-      await until(() => helper.isAnythingOffered());
+      await until(() => helper.isAnythingOffered(anyKey));
       await engine?.close();
       expect(await refused).toBe("SIGNER_UNAVAILABLE");
       expect(helper.waiting(false)).toBe(0);
