@@ -35,6 +35,8 @@ const maxPrepared = 500;
 const maxParsedAhead = 64 * 1024;
 /** Rows in one statement of bound values: more of them are no quicker. */
 export const blockRows = 10;
+/** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
+const maxBlockColumns = 10;
 
 type ConnectionOptions = {
   /** How a new file is laid out, which has to be said before anything else. */
@@ -77,7 +79,7 @@ export async function openConnection(
 /** Statements that were prepared before, by their text: the only place from which the native driver is called. */
 type PreparedStatements = {
   run(sql: string, args: readonly Value[]): Row[];
-  /** As bound values, a block of rows at a time: to take JSON apart costs SQLite three times as much. */
+  /** As bound values, narrow rows a block at a time: to take JSON apart costs SQLite three times as much. */
   insertRows(target: RowsTarget, rows: readonly Value[][]): Row[];
   /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
   release(): void;
@@ -119,7 +121,7 @@ function createStatements(db: Libsql.Database): PreparedStatements {
   return {
     run,
     insertRows(target, rows) {
-      const whole = rows.length - (rows.length % blockRows);
+      const whole = target.columns.length > maxBlockColumns ? 0 : rows.length - (rows.length % blockRows);
       const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
       for (let at = 0; at < whole; at += blockRows) insert(block, rows.slice(at, at + blockRows).flat());
       for (const row of rows.slice(whole)) insert(one, row);

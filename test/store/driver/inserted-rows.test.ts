@@ -45,6 +45,15 @@ for (const kind of driverKinds) {
       },
     );
 
+    test("rows of many columns too", async () => {
+      const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
+      await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
+      const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
+      await driver.batch([{ insert: { table: "wide", columns: names }, rows: JSON.stringify(rows) }]);
+      const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
+      expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
+    });
+
     test("all of them or none", async () => {
       const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
       const twice = driver.batch([{ insert, rows: JSON.stringify(rows) }]);
