@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { CalendarDate } from "../clock.ts";
 import { contentFields, type StoredTeacher, type TeacherContent, teacherFields } from "../teachers.ts";
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
@@ -38,7 +37,8 @@ export function applyPatch(
   const content = { ...(before === null ? newTeacher : contentOf(before)), ...patch } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && patch.ninVerified === undefined ? false : content.ninVerified;
-  return { ...content, ninVerified, ...revocationAfter(before, content, liftRevocations) };
+  // Into the copy that was made above: another one of so many fields costs as much as all the rest of this.
+  return Object.assign(content, { ninVerified }, revocationAfter(before, content, liftRevocations));
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
@@ -142,11 +142,11 @@ export function readPatch(written: WrittenPatch): TeacherPatch {
   const patch = written as Record<string, unknown>;
   for (const field of indexFields) {
     const hex = patch[field];
-    if (typeof hex === "string") patch[field] = new Uint8Array(Buffer.from(hex, "hex"));
+    if (typeof hex === "string") patch[field] = Uint8Array.fromHex(hex);
   }
   return patch as TeacherPatch;
 }
 
 export function hexOf(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : Buffer.from(bytes).toString("hex");
+  return bytes === null ? null : bytes.toHex();
 }
