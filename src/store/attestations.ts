@@ -79,6 +79,7 @@ const selectStored = `SELECT json_group_array(json_array(call.key,
  * used at the end of the commit; null for a call that was not stored.
  */
 const answeredCalls: ActKind<AnsweredCall, WindowsUsed | null> = {
+  weigh: ({ attestations }) => attestations.length,
   plan(calls) {
     const asked = calls.map(({ attestations, charge: { partnerId, starts } }) => {
       return [attestations[0]?.verificationId, partnerId, starts.minute, starts.day];
