@@ -59,7 +59,8 @@ export type OpenService = {
 };
 
 const pruneMs = 60_000;
-const pruneRows = 500;
+/** Records forgotten in one commit, which keeps the main thread for that long. */
+const pruneRows = 100;
 
 /**
  * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
