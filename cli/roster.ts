@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
-import { CsvError, type CsvRecord, readLenientCsv } from "../src/domain/csv.ts";
+import { CsvError, type CsvRecord, readCsv } from "../src/domain/csv.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
@@ -121,7 +121,7 @@ async function judgeFile(file: string, dependencies: RosterDependencies): Promis
 /** The records of a list without its empty lines. */
 async function* readRecords(file: string): AsyncGenerator<CsvRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
-  for await (const records of readLenientCsv(bytes, maxRecordBytes))
+  for await (const records of readCsv(bytes, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }
 

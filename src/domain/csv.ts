@@ -15,25 +15,37 @@ export class CsvError extends Error {
   }
 }
 
+type CsvOptions = {
+  /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
+  readonly maxRecordBytes: number;
+  /**
+   * "strict" is RFC 4180, with LF or CRLF: a quote in the wrong place moves every cell behind it. "lenient" takes a
+   * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
+   */
+  readonly rules: "strict" | "lenient";
+};
+
+const rules = {
+  strict: { record_delimiter: ["\n", "\r\n"] },
+  lenient: { relax_quotes: true, trim: true },
+};
+
 /**
- * Reads CSV in UTF-8 as people write it, with a byte order mark or without, as many records at a time as a piece of it
- * completes: spaces around cells are dropped, a quote within a cell is one, any line end will do. Rows may be of
- * different lengths; an empty line is a record of one empty cell.
- * @param maxRecordBytes of the longest record: a quote that is not closed swallows the rest of a file
+ * Reads CSV in UTF-8, with a byte order mark or without, as many records at a time as a piece of it completes. Rows may
+ * be of different lengths; an empty line is a record of one empty cell.
  * @throws CsvError
  */
-export async function* readLenientCsv(
+export async function* readCsv(
   pieces: AsyncIterable<Uint8Array>,
-  maxRecordBytes: number,
+  options: CsvOptions,
 ): AsyncGenerator<CsvRecord[]> {
   let records: CsvRecord[] = [];
   let line = 1;
   const parser = parse({
-    relax_quotes: true,
-    trim: true,
+    ...rules[options.rules],
     bom: true,
     relax_column_count: true,
-    max_record_size: maxRecordBytes,
+    max_record_size: options.maxRecordBytes,
     // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
     // on through the stream: to iterate over it costs as much again as to parse.
     on_record(cells: string[]) {
@@ -72,7 +84,7 @@ export async function* readLenientCsv(
   }
 }
 
-export function lineEndsIn(cell: string): number {
+function lineEndsIn(cell: string): number {
   let count = 0;
   for (let at = cell.indexOf("\n"); at !== -1; at = cell.indexOf("\n", at + 1)) count++;
   return count;
@@ -82,13 +94,7 @@ export function lineEndsIn(cell: string): number {
 function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;
-  return code === "CSV_MAX_RECORD_SIZE" ? tooLong(line) : misplacedQuote(line);
-}
-
-export function tooLong(line: number): CsvError {
-  return new CsvError(line, "the row is too long; look for a quote that is not closed");
-}
-
-export function misplacedQuote(line: number): CsvError {
+  if (code === "CSV_MAX_RECORD_SIZE")
+    return new CsvError(line, "the row is too long; look for a quote that is not closed");
   return new CsvError(line, "the quotes of the row that begins here do not match");
 }

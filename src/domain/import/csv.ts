@@ -1,5 +1,4 @@
-import type { CsvRecord } from "../csv.ts";
-import { readStrictCsv } from "../strict-csv.ts";
+import { type CsvRecord, readCsv } from "../csv.ts";
 import {
   columnOfField,
   type ImportField,
@@ -23,7 +22,7 @@ export async function* readCsvRows(
   onUnknown: (label: string) => void,
 ): AsyncGenerator<RawRow[]> {
   let header: Header | undefined;
-  for await (const records of readStrictCsv(bytes, maxRowLength)) {
+  for await (const records of readCsv(bytes, { maxRecordBytes: maxRowLength, rules: "strict" })) {
     const rows: RawRow[] = [];
     for (const record of records) {
       if (isBlank(record.cells)) continue;
