@@ -6,7 +6,7 @@ import { type Sender, type SenderDependencies, startSender } from "../src/delive
 import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
 import { type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
-import { forgottenWindows } from "../src/domain/quota.ts";
+import { forgottenWindows } from "../src/domain/quota-windows.ts";
 import { retentionSetting, startMaintenance } from "../src/domain/retention.ts";
 import { repeat } from "../src/domain/serial.ts";
 import { startSweeping } from "../src/domain/sweep.ts";

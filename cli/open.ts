@@ -13,7 +13,7 @@ import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
-import type { QuotaStore } from "../src/domain/quota.ts";
+import type { QuotaStore } from "../src/domain/quota-windows.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";

@@ -12,7 +12,7 @@ import {
   requirePartner,
   scopes,
 } from "../src/domain/partners.ts";
-import { openWindows, quotaUse } from "../src/domain/quota.ts";
+import { openWindows, quotaUse } from "../src/domain/quota-windows.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";

@@ -3,7 +3,7 @@ import type { BlindIndex } from "./blind-index.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
-import type { QuotaCharge, WindowsUsed } from "./quota.ts";
+import type { QuotaCharge, WindowsUsed } from "./quota-windows.ts";
 import { ninPattern } from "./search-term.ts";
 import type { ReadTeacher, Teacher, TeacherKey } from "./teachers.ts";
 

@@ -1,64 +1,16 @@
-import { type Clock, isoTime } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-
-export type WindowKind = "minute" | "day";
-
-const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
-
-/**
- * How long a window is kept after it began. A call is charged to the minute in which it came, which may be over when
- * it is answered, and a clock that is set back meets the windows it has seen before.
- */
-const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
-
-/** What was used of the window that began at `startsAt` (milliseconds since the epoch). */
-export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
-
-/** The beginning of one window of each kind, in milliseconds since the epoch. */
-export type WindowStarts = Readonly<Record<WindowKind, number>>;
-
-/** What has been used of a partner's two windows. */
-export type WindowsUsed = Readonly<Record<WindowKind, number>>;
-
-/** What a call costs of the windows that were open when it came, and what they have room for. */
-export type QuotaCharge = {
-  readonly partnerId: string;
-  readonly starts: WindowStarts;
-  /** How many calls it counts as. */
-  readonly calls: number;
-  readonly limits: Readonly<Record<WindowKind, number>>;
-};
-
-export type QuotaStore = {
-  /** All windows that are kept, or only those that began at these times. */
-  windows(starts?: WindowStarts): Promise<QuotaWindow[]>;
-  /** What one partner has used of the windows that began at these times. */
-  used(partnerId: string, starts: WindowStarts): Promise<WindowsUsed>;
-  /**
-   * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.
-   * @param revision of the snapshot that the call was judged by
-   * @returns what the windows have used by then; null, having charged nothing, when the minute has no room or what the
-   *   call was judged by has changed
-   */
-  chargeMinute(charge: QuotaCharge, revision: number): Promise<WindowsUsed | null>;
-  /** Forgets the windows that began before these times. */
-  prune(before: WindowStarts): Promise<void>;
-};
-
-/** The windows that are open at a time, in milliseconds since the epoch. */
-export function openWindows(now: number): WindowStarts {
-  return { minute: startOf("minute", now), day: startOf("day", now) };
-}
-
-/** What {@link QuotaStore.prune} may forget at a time, in milliseconds since the epoch. */
-export function forgottenWindows(now: number): WindowStarts {
-  return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
-}
-
-function startOf(kind: WindowKind, now: number): number {
-  return Math.floor(now / windowMs[kind]) * windowMs[kind];
-}
+import {
+  endOf,
+  keepWindowMs,
+  type QuotaCharge,
+  type QuotaStore,
+  type QuotaWindow,
+  startOf,
+  type WindowKind,
+  type WindowsUsed,
+} from "./quota-windows.ts";
 
 /** What the X-RateLimit headers say (contract C15): `resetAt` in Unix epoch seconds. */
 export type QuotaState = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
@@ -273,29 +225,4 @@ function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const resetAt = endOf(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
   return new QuotaExceeded({ ...stateOf(account), resetAt, window, retryAfterSeconds });
-}
-
-/** Unix epoch seconds at which the window ends. */
-function endOf(kind: WindowKind, { startsAt }: KnownWindow): number {
-  return (startsAt + windowMs[kind]) / 1000;
-}
-
-/** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */
-export type QuotaUse = { readonly used: number; readonly limit: number; readonly resetAt: string };
-
-/** Reads from what is stored; a service that is running is never more than the calls in flight ahead of it. */
-export function quotaUse(
-  partner: Partner,
-  stored: readonly QuotaWindow[],
-  now: number,
-): Readonly<Record<WindowKind, QuotaUse>> {
-  const starts = openWindows(now);
-  const useOf = (kind: WindowKind, limit: number): QuotaUse => {
-    const startsAt = starts[kind];
-    const isOurs = (one: QuotaWindow) =>
-      one.partnerId === partner.partnerId && one.kind === kind && one.startsAt === startsAt;
-    const used = stored.find(isOurs)?.used ?? 0;
-    return { used, limit, resetAt: isoTime(startsAt + windowMs[kind]) };
-  };
-  return { minute: useOf("minute", partner.perMinute), day: useOf("day", partner.perDay) };
 }

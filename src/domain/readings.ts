@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota.ts";
+import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
 
 /** A partner's use of its quotas, in the windows that are open now. */

@@ -5,7 +5,7 @@ import type {
   AttestedOperation,
 } from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
-import type { WindowsUsed } from "../domain/quota.ts";
+import type { WindowsUsed } from "../domain/quota-windows.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { SoughtBy } from "./attestation-index.ts";
 import { conditionOf, segmentsOf } from "./attestation-index.ts";

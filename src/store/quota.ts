@@ -1,4 +1,4 @@
-import type { QuotaCharge, QuotaStore, WindowKind, WindowStarts } from "../domain/quota.ts";
+import type { QuotaCharge, QuotaStore, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
 import { type Condition, isAttested, isRevision } from "./conditions.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver, SqlStatement, Value } from "./driver/driver.ts";

@@ -1,6 +1,6 @@
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
-import { openWindows } from "../../src/domain/quota.ts";
+import { openWindows } from "../../src/domain/quota-windows.ts";
 import type { Driver, Row, Statement } from "../../src/store/driver/driver.ts";
 import { aClock } from "../harness/clock.ts";
 import { secrets } from "../harness/samples.ts";

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
-import {
-  createQuota,
-  type QuotaCharge,
-  QuotaExceeded,
-  type QuotaRefusal,
-  type WindowsUsed,
-} from "../../src/domain/quota.ts";
+import { createQuota, QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
+import type { QuotaCharge, WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
 import { rejection } from "../harness/rejection.ts";
 import { aPartner } from "../harness/samples.ts";

@@ -1,14 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import {
-  createQuota,
-  type Quota,
-  QuotaExceeded,
-  type QuotaRefusal,
-  type QuotaWindow,
-  quotaUse,
-} from "../../src/domain/quota.ts";
+import { createQuota, type Quota, QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
+import { type QuotaWindow, quotaUse } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
 

@@ -1,5 +1,5 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import type { WindowsUsed } from "../../src/domain/quota.ts";
+import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import type { WindowStarts } from "../../src/domain/quota.ts";
+import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import type { UniqueKey } from "../../src/domain/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
