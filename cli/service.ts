@@ -193,9 +193,10 @@ TimeoutStopSec=30
 
 LimitNOFILE=65536
 LimitCORE=0
-MemoryHigh=768M
-MemoryMax=1G
-TasksMax=256
+# A share of the machine, because each processor brings a thread with memory of its own.
+MemoryHigh=60%
+MemoryMax=75%
+TasksMax=512
 
 CapabilityBoundingSet=
 NoNewPrivileges=yes

@@ -45,7 +45,7 @@ describe("service install", () => {
         "NoNewPrivileges=yes",
         "ProtectSystem=strict",
         "ProtectHome=yes",
-        "MemoryMax=1G",
+        "MemoryMax=75%",
         "LimitNOFILE=65536",
         "CapabilityBoundingSet=",
       ]) {
