@@ -43,8 +43,8 @@ const benches: Readonly<Record<string, Bench>> = {
   idle: idleBench,
   growth: growthBench,
 };
-/** In a quick run only when they are named: they take long whatever their size. */
-const slowBenches = ["backlog", "silent"];
+/** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
+const slowBenches = ["verify", "backlog", "silent"];
 const usage =
   "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--threads N] [--against EXECUTABLE]\n" +
   `                        [--only ${Object.keys(benches).join("|")}]\n` +
