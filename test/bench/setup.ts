@@ -12,7 +12,7 @@ import { type Program, serveWords } from "./programs.ts";
 
 /** The runtime's compiler is at work for the first thousands of answers of a kind. */
 export function warmUpSeconds({ isQuick }: { isQuick: boolean }): number {
-  return isQuick ? 1 : 6;
+  return isQuick ? 2 : 6;
 }
 
 /** Acts that are undone at the end of a benchmark, the last one first. */
