@@ -12,7 +12,7 @@ import { warmUpSeconds, withCleanup } from "./setup.ts";
 /** From all cores at work to one caller who waits for each answer. */
 export const connectionCounts = [64, 4, 1] as const;
 /** With so many connections all cores sign at once. */
-const fullConnections = 64;
+export const fullConnections = 64;
 
 /** Single checks, beside rivals on the same register and what the machine could sign at best. */
 export const checksBench: Bench = (options) =>

@@ -22,7 +22,7 @@ import { importBench } from "./imports.ts";
 import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
 import { memoryBench } from "./memory.ts";
-import { findPrograms, threadsOf } from "./programs.ts";
+import { findPrograms, type Programs, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
 import { verifyBench } from "./verify.ts";
@@ -43,8 +43,8 @@ const benches: Readonly<Record<string, Bench>> = {
   idle: idleBench,
   growth: growthBench,
 };
-/** In a quick run only when they are named: they take long whatever their size. */
-const slowBenches = ["backlog", "silent"];
+/** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
+const slowBenches = ["verify", "backlog", "silent"];
 const usage =
   "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--threads N] [--against EXECUTABLE]\n" +
   `                        [--only ${Object.keys(benches).join("|")}]\n` +
@@ -110,7 +110,13 @@ function withExecutable(): Promise<number> {
 }
 
 async function measure({ chosen, isMarkdown, threads, against, ...options }: Options): Promise<number> {
-  const programs = findPrograms({ threads, against });
+  let programs: Programs;
+  try {
+    programs = findPrograms({ threads, against });
+  } catch (error) {
+    console.error(`bench: ${error instanceof Error ? error.message : error}`);
+    return 2;
+  }
   const figures = createFigures();
   const machine = describeMachine();
   const startMs = performance.now();
