@@ -79,7 +79,7 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       ]);
       newId += writes.filter((write) => write.replaces === null).length;
       const othersWrote = others.haveWritten(rows[0]?.[0]);
-      const heldMs = driver.heldMs?.() ?? null;
+      const heldMs = driver.heldMs();
       await log.copy(writes.length);
       return { outcome: "applied", othersWrote, serviceRuns: await others.serviceRuns(), heldMs };
     } catch (error) {

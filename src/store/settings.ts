@@ -18,7 +18,7 @@ export function createSettingsStore(driver: Driver): SettingsStore {
       );
     },
     async revision() {
-      driver.renew?.();
+      driver.renew();
       const [row] = await driver.query("SELECT value FROM revision WHERE id = 1");
       return row === undefined ? 0 : integer(row, "value");
     },

@@ -217,7 +217,7 @@ function createWitness(
 
   /** Looks at everything that was committed, whatever the connection read before. */
   function look(sql: string, args: readonly string[] | readonly number[] = []): ReturnType<Driver["query"]> {
-    admin.renew?.();
+    admin.renew();
     return admin.query(sql, args);
   }
 

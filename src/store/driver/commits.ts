@@ -93,7 +93,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   let tookMs = 0;
 
   function gatherMs(): number {
-    if (driver.isBusy === undefined) return usualGatherMs;
+    if (driver.kind === "remote") return usualGatherMs;
     if (driver.isBusy()) return longestGatherMs;
     return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
   }
@@ -123,7 +123,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
       const startedAt = performance.now();
       await commitGroup(driver, group);
       tookMs = performance.now() - startedAt;
-      onGroup?.(group.length, driver.heldMs?.() ?? 0);
+      onGroup?.(group.length, driver.heldMs() ?? 0);
       if (queue.length === 0) break;
       // A commit in place is no pause for whoever else waits for this thread.
       await nextTurn();

@@ -39,15 +39,12 @@ export type Driver = {
    * @returns the rows of each statement's RETURNING clause, in order
    */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
-  /** Whatever was committed before is seen by what is read from now on; without it, that is always so. */
-  readonly renew?: () => void;
-  /** For how many milliseconds the last batch kept everybody else from writing, where that is known. */
-  readonly heldMs?: () => number;
-  /**
-   * Whether another thread of this process commits just now, so that a batch would keep its own thread waiting; left out
-   * where a batch never does.
-   */
-  readonly isBusy?: () => boolean;
+  /** What is read from now on shows whatever was committed before. */
+  renew(): void;
+  /** For how many milliseconds the last batch kept everybody else from writing; null where nobody can tell. */
+  heldMs(): number | null;
+  /** Whether another thread of this process commits just now, so that a batch would keep its own thread waiting. */
+  isBusy(): boolean;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
   /** Locks the database for one `tvs serve`; released by `close()` or the end of the process. */

@@ -70,10 +70,10 @@ export async function openEmbedded({
   return {
     kind: "embedded",
     query: async (sql, args) => guarded(() => access.query(sql, args)),
-    batch: (statements) => access.batch(statements),
-    heldMs: () => access.heldMs(),
-    ...(access.renew === undefined ? {} : { renew: access.renew }),
-    ...(access.isBusy === undefined ? {} : { isBusy: access.isBusy }),
+    batch: access.batch,
+    renew: access.renew,
+    heldMs: access.heldMs,
+    isBusy: access.isBusy,
     copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {
       lock = await lockFile(lockPath);
@@ -104,7 +104,9 @@ function openAlone(
         ? guarded(() => connection.transaction(statements))
         : writer.batch(statements);
     },
-    heldMs: () => (writer ?? connection).heldMs(),
+    renew() {},
+    heldMs: (writer ?? connection).heldMs,
+    isBusy: () => false,
     copyTo(target) {
       requireSameFile();
       connection.all("VACUUM INTO ?", [target]);

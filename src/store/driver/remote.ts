@@ -77,6 +77,9 @@ export async function openRemote({
       lock.requireHeld();
       return batch(statements);
     },
+    renew() {},
+    heldMs: () => null,
+    isBusy: () => false,
     async copyTo() {
       const message =
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";

@@ -4,19 +4,14 @@ import type { TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
 import { openCommitLock } from "./commit-lock.ts";
 import { type Batch, type Connection, defaultLockWaitMs, lockRetryMs } from "./connection.ts";
-import { type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { createLogUpkeep, logSettings } from "./log-upkeep.ts";
 import { createSnapshotReader } from "./snapshot.ts";
 
 /** How a file is read and written, by whom it is opened for. */
-export type FileAccess = {
+export type FileAccess = Pick<Driver, "batch" | "renew" | "heldMs" | "isBusy" | "close"> & {
   query(sql: string, args?: readonly Value[]): Row[];
-  batch(statements: readonly Statement[]): Promise<Row[][]>;
-  heldMs(): number;
-  renew?(): void;
-  isBusy?(): boolean;
   copyTo(target: string): void;
-  close(): Promise<void>;
 };
 
 /** A thread's share in what the serving threads of a process have in common. */
@@ -99,8 +94,8 @@ export function createServing(options: ServingOptions): FileAccess {
   return {
     query: snapshot.query,
     batch: (statements) => inTurn(() => commit(statements).catch(rethrow)),
-    heldMs: () => heldMs,
     renew: snapshot.end,
+    heldMs: () => heldMs,
     isBusy: lock.isTaken,
     copyTo(target) {
       requireSameFile();
