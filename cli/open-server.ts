@@ -95,7 +95,8 @@ const probeMs = 1_000;
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
   const { engine, memory, thread, work, onCall } = options;
-  const signer = await openSigner({ secrets: basis.secrets, engine, board: memory.signingBoards, thread });
+  const shared = { boards: memory.signingBoards, thread };
+  const signer = await openSigner({ secrets: basis.secrets, engine, shared });
   try {
     const disk = createEvidenceDisk(basis.driver, memory.disk);
     const requests = createRequestCounters(routes, { memory: memory.requests, thread });

@@ -210,7 +210,7 @@ function openClaims(board: BoardMemory, thread: number): Claims {
       ring(board, owner);
     },
     isAnythingOffered: (hasKey) =>
-      find((owner, slot) => isOffered(owner, slot, hasKey) || undefined) === true,
+      find((owner, slot) => (isOffered(owner, slot, hasKey) ? slot : undefined)) !== undefined,
   };
 }
 

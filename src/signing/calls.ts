@@ -41,8 +41,6 @@ export type Calls<K> = {
   add(asked: Asked<K>): Promise<string[]>;
   /** Takes the next signature of a sort. */
   take(bulk: boolean): Job<K> | undefined;
-  /** Whether a call waits for a signature. */
-  isBusy(): boolean;
   /** Refuses all calls, those that are under way too. */
   refuseAll(): void;
 };
@@ -106,7 +104,6 @@ export function createCalls<K>(admission: Admission): Calls<K> {
       const call = first(bulk);
       return call === undefined ? undefined : jobOf(call, call.taken++);
     },
-    isBusy: () => open.size > 0,
     refuseAll() {
       for (const call of open) {
         end(call);

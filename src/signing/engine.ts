@@ -14,12 +14,10 @@ export type LoadedSigner = Signer & {
 /** One implementation of signing. */
 export type Engine = LoadedSigner & {
   readonly name: "openssl" | "webcrypto";
-  /** In words, for the operator: `OpenSSL 3.0.13, 2 threads`. */
+  /** In words, for the operator, such as `OpenSSL 3.0.13, 2 threads`. */
   readonly description: string;
   /** How long one signature took when the engine proved itself, in milliseconds. */
   readonly signatureMs: number;
-  /** Whether signatures that were asked of it are not made yet. */
-  isBusy(): boolean;
   /** Refuses what waits, and forgets the keys. */
   close(): Promise<void>;
 };

@@ -77,7 +77,6 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
         keys.freeUnused();
       }
     },
-    isBusy: calls.isBusy,
     async close() {
       loop.close();
       calls.refuseAll();

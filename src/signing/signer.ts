@@ -12,10 +12,9 @@ export type SignerOptions = {
   readonly secrets: Secrets;
   /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one. */
   readonly engine: SigningEngine;
-  /** The signing boards of the process, which its serving threads share; without them this thread signs alone. */
-  readonly board?: SharedArrayBuffer | undefined;
-  /** This thread's number among them. */
-  readonly thread?: number | undefined;
+  /** The signing boards of the process, and this thread's number on them; without them it signs alone. */
+  readonly shared?: { readonly boards: SharedArrayBuffer; readonly thread: number };
+  /** Path of OpenSSL's library; without it, where distributions put it. */
   readonly library?: string | undefined;
 };
 
@@ -25,8 +24,6 @@ export type ChosenSigner = LoadedSigner & {
   readonly engine: Pick<Engine, "name" | "description">;
   /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
   readonly reason: string | null;
-  /** Whether signatures that this thread was asked for are not made yet: what follows them is still to come. */
-  isBusy(): boolean;
   /**
    * Gives back what a thread that has died had begun for others, and counts what it had to sign no longer; to be
    * called before another takes its number.
@@ -44,7 +41,8 @@ const tolerance = 1.1;
  * @throws TvsError CONFIG_INVALID when OpenSSL is asked for and cannot be used
  */
 export async function openSigner(options: SignerOptions): Promise<ChosenSigner> {
-  const board = options.board && openSigningBoard(options.board, options.thread ?? 0);
+  const { shared } = options;
+  const board = shared && openSigningBoard(shared.boards, shared.thread);
   const { engine, reason } = await openEngine(options, board);
   /** Rings are loaded one after the other, so that the last one that was asked for stays. */
   const inTurn = createSerial();
@@ -53,7 +51,6 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
     reason,
     load: (ring) => inTurn(() => engine.load(ring)),
     sign: engine.sign,
-    isBusy: engine.isBusy,
     abandon: (thread) => board?.abandon(thread),
     close: engine.close,
   };

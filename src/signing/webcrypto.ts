@@ -81,7 +81,6 @@ export async function openWebCrypto({ secrets, load }: WebCryptoOptions): Promis
       pump(bulk);
       return signatures;
     },
-    isBusy: calls.isBusy,
     async close() {
       calls.refuseAll();
       keys = new Map();

@@ -5,7 +5,7 @@ import { aRing, type KeyName } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
 
 export type ThreadData = {
-  readonly board: SharedArrayBuffer;
+  readonly boards: SharedArrayBuffer;
   readonly thread: number;
   readonly ring: readonly [KeyName, KeyName];
 };
@@ -21,9 +21,9 @@ export type Reply =
 
 if (!isMainThread && parentPort !== null) {
   const port = parentPort;
-  const { board, thread, ring } = workerData as ThreadData;
+  const { boards, thread, ring } = workerData as ThreadData;
   const say = (reply: Reply) => port.postMessage(reply);
-  const signer = await openSigner({ secrets, engine: "openssl", board, thread });
+  const signer = await openSigner({ secrets, engine: "openssl", shared: { boards, thread } });
   await signer.load(await aRing(...ring));
   port.on("message", async (order: Order) => {
     if ("ring" in order) {

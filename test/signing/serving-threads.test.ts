@@ -6,7 +6,7 @@ import { newSigningBoards } from "../../src/signing/board-memory.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, type KeyName, verifies } from "../harness/keys.ts";
-import type { Order, Reply } from "./serving-thread.ts";
+import type { Order, Reply, ThreadData } from "./serving-thread.ts";
 
 const entry = new URL("./serving-thread.ts", import.meta.url);
 const threads = 3;
@@ -27,14 +27,16 @@ function aRandom(seed: number): (below: number) => number {
 
 /** Serving threads on one board, as the main thread has them. */
 class Threads {
-  readonly board = newSigningBoards(threads);
+  readonly boards = newSigningBoards(threads);
   readonly calls = new Map<number, Call>();
   readonly answers: Answer[] = [];
   private readonly workers: Worker[] = [];
   private loaded = 0;
 
   async start(thread: number, ring: Ring): Promise<void> {
-    const worker = new Worker(entry, { workerData: { board: this.board, thread, ring } });
+    const worker = new Worker(entry, {
+      workerData: { boards: this.boards, thread, ring } satisfies ThreadData,
+    });
     this.workers[thread] = worker;
     const ready = Promise.withResolvers<void>();
     worker.on("error", ready.reject);
@@ -65,7 +67,7 @@ class Threads {
     const ended = new Promise((resolve) => worker.once("exit", resolve));
     await worker.terminate();
     await ended;
-    openSigningBoard(this.board, 0).abandon(thread);
+    openSigningBoard(this.boards, 0).abandon(thread);
     const answered = new Set(this.answers.map(({ id }) => id));
     const lost = [...this.calls].filter(([id, call]) => call.thread === thread && !answered.has(id));
     await this.start(thread, ringNames);
@@ -129,7 +131,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
       await until(() => all.answers.length >= all.calls.size);
       expect(new Set(all.answers.map(({ id }) => id)).size).toBe(all.answers.length);
       expect(all.wrongAnswers(ring)).toEqual([]);
-      const board = openSigningBoard(all.board, 0);
+      const board = openSigningBoard(all.boards, 0);
       expect([board.waiting(false), board.waiting(true)]).toEqual([0, 0]);
     }));
 
@@ -148,7 +150,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
       await until(() => [...all.calls.keys()].every((id) => lost.has(id) || answered().has(id)));
       expect(answered().size).toBe(all.answers.length);
       expect(all.wrongAnswers(ring)).toEqual([]);
-      const board = openSigningBoard(all.board, 0);
+      const board = openSigningBoard(all.boards, 0);
       expect([board.waiting(false), board.waiting(true)]).toEqual([0, 0]);
     }));
 

@@ -48,18 +48,15 @@ describe("the choice of the engine", () => {
       // Which one it is depends on the machine; that it is said does not.
       expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
       expect(signer.reason === null).toBe(signer.engine.name === "openssl");
-      const signing = signOne(signer, ring.active.kid, input);
-      expect(signer.isBusy()).toBe(true);
-      const signature = await signing;
-      expect(signer.isBusy()).toBe(false);
+      const signature = await signOne(signer, ring.active.kid, input);
       expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
     });
   });
 
   test.if(hasOpenSsl)("names the threads that sign", async () => {
     const described = async (threads: number) => {
-      const board = newSigningBoards(threads);
-      const signer = await openSigner({ secrets, engine: "openssl", board, thread: 0 });
+      const shared = { boards: newSigningBoards(threads), thread: 0 };
+      const signer = await openSigner({ secrets, engine: "openssl", shared });
       await signer.close();
       return signer.engine.description;
     };
