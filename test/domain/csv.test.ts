@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { CsvError, type CsvRecord, readCsv } from "../../src/domain/csv.ts";
+import { numbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
@@ -14,15 +15,6 @@ async function read(text: string, { rules = "strict" as Rules, maxRecordBytes = 
   const records: CsvRecord[] = [];
   for await (const some of readCsv(pieces(), { maxRecordBytes, rules })) records.push(...some);
   return records;
-}
-
-/** Numbers that look random and are the same in every run. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }
 
 describe("the CSV reader", () => {

@@ -1,14 +1,5 @@
 import type { Driver, Row, Statement } from "../../src/store/driver/driver.ts";
 
-/** Numbers that look random and are the same in every run. */
-export function numbers(seed: number): (below: number) => number {
-  let state = (seed * 2_654_435_761) >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
 /** Turns of the event loop after which nothing moves by itself: lookups of one turn are gathered until the next. */
 const quietTurns = 3;
 

@@ -3,8 +3,9 @@ import type { SigningKey } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
 import type { Driver, Row, Statement } from "../../src/store/driver/driver.ts";
 import { aClock } from "../harness/clock.ts";
+import { numbers } from "../harness/random.ts";
 import { secrets } from "../harness/samples.ts";
-import { createGate, numbers } from "./gate.ts";
+import { createGate } from "./gate.ts";
 import {
   createOperator,
   expectedResult,

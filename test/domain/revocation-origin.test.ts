@@ -3,6 +3,7 @@ import { createCalendar } from "../../src/domain/clock.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
 import { type Cells, csv, row, rows, type TestImports, today, withImports } from "../harness/imports.ts";
+import { numbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
 
 const regNo = "TR/2019/LA/1";
@@ -188,11 +189,8 @@ test("an extract that puts a deactivated teacher back says so", () =>
 test("whatever the operator and extracts did before, the same file again changes nothing", () =>
   withImports(async (world) => {
     const { add, count } = world;
-    let state = 3;
-    const pick = <T>(choices: readonly T[]): T => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      return choices[Math.floor((state / 2 ** 32) * choices.length)] as T;
-    };
+    const below = numbers(3);
+    const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T;
     const someRow = (_: unknown, n: number) =>
       row(n + 1, {
         active: pick(["", "yes", "no"]),

@@ -3,6 +3,7 @@ import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { canonicalPhone, isPersonalTerm, searchKeys, termKind } from "../../src/domain/search-term.ts";
 import { maxTId, type TeacherKey } from "../../src/domain/teachers.ts";
+import { numbers } from "../harness/random.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
 const nin = (value: string): TeacherKey => ({ by: "nin", value: index.nin(value) });
@@ -89,11 +90,7 @@ function phoneByLibrary(text: string): string | null {
 
 /** Numbers of all lengths and countries, bare and with what people put between digits; the same ones each time. */
 function randomNumbers(count: number): string[] {
-  let state = 20_261_122;
-  const below = (limit: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
+  const below = numbers(20_261_122);
   const oneOf = (texts: readonly string[]) => texts[below(texts.length)] as string;
   const beginnings = [
     "",

@@ -7,6 +7,7 @@ import { unopened } from "../../src/partner/verification.ts";
 import { verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
 import { cutWrittenEnvelope } from "../../src/partner/written-envelope.ts";
 import { audience, envelope, issuer, keys, now, result } from "../fixtures/envelope-tokens.ts";
+import { numbers } from "../harness/random.ts";
 
 const jwk = keys.active.jwk;
 const publicKey = createPublicKey({ key: jwk, format: "jwk" });
@@ -40,15 +41,6 @@ function strict(line: Buffer) {
   return items.map((item) =>
     "refusal" in item ? unopened(item.refusal) : verifyEnvelopeSync(item.value, options),
   );
-}
-
-/** A small generator, so that a failure can be repeated from its seed. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }
 
 const pieces = [
@@ -120,7 +112,7 @@ describe("an envelope in the service's own writing", () => {
 
 describe("a line that ends as an envelope", () => {
   test("never gets another verdict than from the strict reader, over mutated envelopes", () => {
-    const random = createRandom(20261121);
+    const random = numbers(20261121);
     let taken = 0;
     for (let round = 0; round < 6000; round++) {
       const line = mutate(lines[round % lines.length] ?? Buffer.alloc(0), random);

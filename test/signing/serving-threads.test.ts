@@ -6,6 +6,7 @@ import { newSigningBoards } from "../../src/signing/board-memory.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, type KeyName, verifies } from "../harness/keys.ts";
+import { numbers } from "../harness/random.ts";
 import type { Order, Reply, ThreadData } from "./serving-thread.ts";
 
 const entry = new URL("./serving-thread.ts", import.meta.url);
@@ -15,15 +16,6 @@ type Ring = readonly [KeyName, KeyName];
 
 type Call = { readonly inputs: readonly string[]; readonly kid: string; readonly thread: number };
 type Answer = Exclude<Reply, string>;
-
-/** The same numbers in each run of a seed. */
-function aRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
-    return (state >>> 8) % below;
-  };
-}
 
 /** Serving threads on one board, as the main thread has them. */
 class Threads {
@@ -122,7 +114,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
   test("answer every call once and rightly, whoever has time for it", () =>
     withThreads(async (all) => {
       const ring = await aRing(...ringNames);
-      const random = aRandom(11);
+      const random = numbers(11);
       for (let burst = 0; burst < 30; burst++) {
         askAtRandom(all, ring, { random, calls: 1 + random(30) });
         const wanted = all.calls.size - random(20);
@@ -138,7 +130,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
   test("lose no call but its own when one dies under load, again and again", () =>
     withThreads(async (all) => {
       const ring = await aRing(...ringNames);
-      const random = aRandom(12);
+      const random = numbers(12);
       const lost = new Set<number>();
       for (let death = 0; death < 8; death++) {
         askAtRandom(all, ring, { random, calls: 40 });
@@ -157,7 +149,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
   test("sign through rotations with the key that was asked for, or refuse", () =>
     withThreads(async (all) => {
       const ring = await aRing(...ringNames);
-      const random = aRandom(13);
+      const random = numbers(13);
       for (let rotation = 0; rotation < 6; rotation++) {
         askAtRandom(all, ring, { random, calls: 30 });
         await all.load(rotation % 2 === 0 ? ["pending", "stranger"] : ringNames);

@@ -18,6 +18,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
+import { numbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
 /** A record in which no two fields of one type have the same value: whatever is swapped shows. */
@@ -62,15 +63,6 @@ const writeOf = (content: TeacherContent) => ({
 function lookedUp(stored: StoredTeacher): Record<string, unknown> {
   const fields = Object.entries(stored).filter(([field]) => teacherFields[field as "id"].inLookups);
   return Object.fromEntries(fields);
-}
-
-/** Numbers that look random and are the same in every run. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }
 
 for (const kind of driverKinds) {

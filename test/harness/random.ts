@@ -1,0 +1,8 @@
+/** Numbers that look random and are the same in every run, so that what fails can be repeated from its seed. */
+export function numbers(seed: number): (below: number) => number {
+  let state = (seed * 2_654_435_761) >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
