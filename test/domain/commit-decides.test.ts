@@ -3,7 +3,8 @@ import type { SigningKey } from "../../src/domain/keys.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { fixtureKey, ringFiles } from "../harness/keys.ts";
-import { interleave, type Tally } from "./interleaving.ts";
+import { interleave } from "./interleaving.ts";
+import type { Tally } from "./witness.ts";
 
 /** How many interleavings a driver gets; `TVS_INTERLEAVINGS` names another number, for a long run. */
 const counts = { embedded: 60, remote: 12 } as const;

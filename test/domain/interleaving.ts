@@ -1,49 +1,36 @@
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
-import type { Driver, Row, Statement } from "../../src/store/driver/driver.ts";
-import { aClock } from "../harness/clock.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { aClock, type TestClock } from "../harness/clock.ts";
 import { numbers } from "../harness/random.ts";
 import { secrets } from "../harness/samples.ts";
 import { createGate } from "./gate.ts";
 import {
   createOperator,
-  expectedResult,
   person,
   personCount,
   purposes,
   type Question,
   refusedPurpose,
-  signedResult,
   type TestOperator,
 } from "./register-model.ts";
-import { openServer, type Reply, type SentCall, type Server } from "./servers.ts";
-
-/** What came about in some interleavings, so that a test can see that they were not all peace and quiet. */
-export type Tally = Record<
-  "answered" | "batches" | "replayed" | "refused" | "spent" | "notStored" | "gaveUp",
-  number
->;
-
-type Call = SentCall & {
-  readonly partnerId: string;
-  readonly keyId: string;
-  readonly questions: readonly Question[];
-  readonly minute: number;
-  readonly startStep: number;
-  /** What the commit said, when there was one. */
-  stored?: {
-    readonly jws: string[];
-    readonly kid: string;
-    readonly remaining: readonly number[];
-    readonly cost: number;
-  };
-  reply?: Reply;
-};
+import { openServer, type Reply, type Server } from "./servers.ts";
+import { type Call, createWitness, type Tally } from "./witness.ts";
 
 const callCount = 26;
 const changeCount = 12;
 const sharedKeys = ["k1", "k2", "k3"];
+
+type Random = (below: number) => number;
+/** What all choices of an interleaving are made by, and of. */
+type Setting = {
+  readonly seed: number;
+  readonly random: Random;
+  readonly clock: TestClock;
+  /** Each partner's credentials. */
+  readonly apiKeys: ReadonlyMap<string, readonly { readonly text: string; readonly keyId: string }[]>;
+};
 
 /** One interleaving of some servers over one database, all of it decided by its seed. @throws Error for what must not be */
 export async function interleave(
@@ -58,338 +45,142 @@ export async function interleave(
   const random = numbers(seed);
   const clock = aClock("2026-03-01T12:00:40.000Z");
   const operator = await createOperator(admin, { seed, clock, keys });
-  const [partnerA, partnerB] = [`p${seed}-a`, `p${seed}-b`];
+  const apiKeys = await addPartners(operator, { seed, random, clock });
+  const setting = { seed, random, clock, apiKeys };
+  const witness = createWitness(admin, { seed, clock, operator, partnerIds: [...apiKeys.keys()], tally });
+  const gate = createGate(random, witness.onCommit);
+  const servers: Server[] = [];
+  for (const driver of drivers) servers.push(await openServer(driver, clock, gate));
+  await witness.begin();
+
+  const draw = createCalls(setting);
+  const calls: Call[] = [];
+  let changes = 0;
+
+  function start(step: number): void {
+    const call = draw(calls.length, step);
+    calls.push(call);
+    witness.began(call);
+    void pick(servers, random)
+      .send(call)
+      .catch(refusalOf)
+      .then((reply) => {
+        call.reply = reply;
+        witness.ended(call);
+      });
+  }
+
+  for (let step = 1; ; step++) {
+    await gate.settled();
+    const isOver = calls.length === callCount && gate.waiting() === 0;
+    const open = calls.filter(({ reply }) => reply === undefined).length;
+    if (isOver && open === 0) break;
+    if (isOver) throw new Error(`seed ${seed}: calls without an answer: ${open}`);
+    const dice = random(20);
+    if (calls.length < callCount && (dice < 3 || gate.waiting() === 0)) start(step);
+    else if (dice === 3 && changes < changeCount) {
+      changes++;
+      await change(operator, setting, step);
+    } else if (dice === 4) pick(servers, random).refresh();
+    else if (dice === 5 && random(4) === 0) clock.add(15_000);
+    else if (gate.waiting() > 0) await gate.release();
+  }
+  await witness.atTheEnd(calls);
+}
+
+function pick<T>(list: readonly T[], random: Random): T {
+  return list[random(list.length)] as T;
+}
+
+function refusalOf(error: { code?: string }): Reply {
+  return {
+    status: error.code === "CREDENTIAL_REQUIRED" ? 401 : 500,
+    headers: {},
+    body: String(error),
+  };
+}
+
+/** Two partners with two credentials each; a batch costs one of them its items, and the other one call. */
+async function addPartners(
+  operator: TestOperator,
+  { seed, random, clock }: Omit<Setting, "apiKeys">,
+): Promise<Setting["apiKeys"]> {
   const apiKeys = new Map<string, { text: string; keyId: string }[]>();
-  for (const [partnerId, batchCost] of [
-    [partnerA, "item"],
-    [partnerB, "call"],
-  ] as const) {
+  for (const batchCost of ["item", "call"] as const) {
+    const partnerId = `p${seed}-${batchCost}`;
     const minted = [0, 1].map(() => mintApiKey(partnerId, { kind: "live", secrets, now: clock.now() - 1 }));
+    const terms = { batchCost, perMinute: 6 + random(8), perDay: 10 + random(14) };
+    const records = minted.map(({ record }) => record);
+    await operator.addPartner(partnerId, terms, records);
     apiKeys.set(
       partnerId,
       minted.map(({ text, record }) => ({ text, keyId: record.keyId })),
     );
-    const terms = { batchCost, perMinute: 6 + random(8), perDay: 10 + random(14) };
-    await operator.addPartner(
-      partnerId,
-      terms,
-      minted.map(({ record }) => record),
-    );
   }
-  const world = createWitness(admin, { seed, clock, operator, partnerIds: [partnerA, partnerB], tally });
-  const gate = createGate(random, world.onCommit);
-  const servers: Server[] = [];
-  for (const driver of drivers) servers.push(await openServer(driver, clock, gate));
-  await world.begin();
+  return apiKeys;
+}
 
-  const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
-  const calls: Call[] = [];
-  let changes = 0;
-  let step = 0;
+/** @returns makes the next call up, of a number and at a step */
+function createCalls({ seed, random, clock, apiKeys }: Setting): (place: number, step: number) => Call {
+  const one = <T>(list: readonly T[]) => pick(list, random);
+  /** What stands under each shared key, so that most of those who use it again say the same. */
+  const bodies = new Map<string, Question[]>();
 
   function questionsOf(count: number, allowed: boolean): Question[] {
     return Array.from({ length: count }, () => {
       const { regNo, tId, nin } = person(seed, 1 + random(personCount));
-      const identifier = pick([{ regNo }, { tId }, { nin }]);
-      return { identifier, purpose: allowed ? pick(purposes) : refusedPurpose };
+      const identifier = one([{ regNo }, { tId }, { nin }]);
+      return { identifier, purpose: allowed ? one(purposes) : refusedPurpose };
     });
   }
 
-  /** What stands under each shared key, so that most of those who use it again say the same. */
-  const bodies = new Map<string, Question[]>();
-
-  function nextCall(): Call {
-    const partnerId = pick([partnerA, partnerB]);
+  return (place, step) => {
+    const partnerId = one([...apiKeys.keys()]);
     const operation = random(3) === 0 ? "batch" : "eligibility-check";
-    const { text, keyId } = pick(apiKeys.get(partnerId) ?? []) ?? { text: "", keyId: "" };
-    const idempotencyKey = random(2) === 0 ? pick(sharedKeys) : undefined;
+    const { text: apiKey, keyId } = one(apiKeys.get(partnerId) ?? []);
+    const idempotencyKey = random(2) === 0 ? one(sharedKeys) : undefined;
     const name = `${partnerId} ${operation} ${idempotencyKey}`;
     let questions = questionsOf(operation === "batch" ? 2 + random(3) : 1, random(12) > 0);
     if (idempotencyKey !== undefined && random(8) > 0) questions = bodies.get(name) ?? questions;
     if (idempotencyKey !== undefined) bodies.set(name, bodies.get(name) ?? questions);
-    const body = random(15) === 0 ? {} : operation === "batch" ? { items: questions } : questions[0];
-    const { minute } = openWindows(clock.now());
-    const requestId = `call-${seed}-${calls.length}`;
     return {
-      requestId,
+      requestId: `call-${seed}-${place}`,
       operation,
-      apiKey: text,
+      apiKey,
       keyId,
       idempotencyKey,
-      body,
+      body: random(15) === 0 ? {} : operation === "batch" ? { items: questions } : questions[0],
       partnerId,
       questions,
-      minute,
+      minute: openWindows(clock.now()).minute,
       startStep: step,
     };
-  }
-
-  function start(): void {
-    const call = nextCall();
-    calls.push(call);
-    world.began(call);
-    void pick(servers)
-      .send(call)
-      .catch(
-        (error): Reply => ({
-          status: error.code === "CREDENTIAL_REQUIRED" ? 401 : 500,
-          headers: {},
-          body: String(error),
-        }),
-      )
-      .then((reply) => {
-        call.reply = reply;
-        world.ended(call);
-      });
-  }
-
-  async function change(): Promise<void> {
-    changes++;
-    const n = 1 + random(personCount);
-    const partnerId = pick([partnerA, partnerB]);
-    const acts = [
-      () => operator.put(n, { licenseRevokedOn: "2026-02-01" }),
-      () => operator.put(n, { licenseExpiryDate: "2026-02-02" }),
-      () => operator.put(n, { licenseExpiryDate: "2027-02-02" }),
-      () => operator.put(n, { licenseRevokedOn: null, name: `Corrected ${step}` }),
-      () => operator.put(4 + random(3), { certificateStatus: pick(["VERIFIED", "CLAIMED"]) }),
-      () => operator.setPolicy(),
-      () => operator.setPartner(partnerId, { perMinute: random(16) }),
-      () => operator.setPartner(partnerId, { perDay: random(26) }),
-      () => operator.setPartner(partnerId, { scopes: pick([["eligibility"], ["eligibility", "batch"]]) }),
-      () => operator.disable(partnerId, step),
-      () => operator.enable(partnerId),
-      () => operator.enable(partnerId),
-      () => operator.enable(partnerId),
-      () =>
-        random(3) === 0
-          ? operator.revokeKey(pick(apiKeys.get(partnerId) ?? [])?.keyId ?? "", step)
-          : operator.setPolicy(),
-      () => operator.rotate(step, false),
-      () => operator.rotate(step, true),
-    ];
-    await pick(acts)();
-  }
-
-  for (;;) {
-    step++;
-    world.step = step;
-    await gate.settled();
-    const isOver = calls.length === callCount && gate.waiting() === 0;
-    if (isOver && calls.every(({ reply }) => reply !== undefined)) break;
-    if (isOver)
-      throw new Error(`seed ${seed}: calls without an answer: ${calls.filter((one) => !one.reply).length}`);
-    const dice = random(20);
-    if (calls.length < callCount && (dice < 3 || gate.waiting() === 0)) start();
-    else if (dice === 3 && changes < changeCount) await change();
-    else if (dice === 4) pick(servers).refresh();
-    else if (dice === 5 && random(4) === 0) clock.add(15_000);
-    else if (gate.waiting() > 0) await gate.release();
-  }
-  await world.atTheEnd(calls);
-}
-
-type Windows = ReadonlyMap<string, number>;
-
-/** Looks at each commit as it happens, and at each answer, with the model beside it. */
-function createWitness(
-  admin: Driver,
-  {
-    seed,
-    clock,
-    operator,
-    partnerIds,
-    tally,
-  }: {
-    seed: number;
-    clock: ReturnType<typeof aClock>;
-    operator: TestOperator;
-    partnerIds: readonly string[];
-    tally: Tally;
-  },
-) {
-  const { model } = operator;
-  const calls = new Map<string, Call>();
-  /** By idempotency key, what it was answered with: the call that ran, and its key. */
-  const answered = new Map<string, { call: Call; kid: string }>();
-  let lastId = 0;
-  let windows: Windows = new Map();
-  const nameOf = (call: Call) => `${call.partnerId} ${call.operation} ${call.idempotencyKey}`;
-
-  /** Looks at everything that was committed, whatever the connection read before. */
-  function look(sql: string, args: readonly string[] | readonly number[] = []): ReturnType<Driver["query"]> {
-    admin.renew();
-    return admin.query(sql, args);
-  }
-
-  function must(holds: boolean, what: string, about: unknown): void {
-    if (!holds) throw new Error(`seed ${seed}: ${what}: ${JSON.stringify(about)}`);
-  }
-
-  async function readWindows(): Promise<Windows> {
-    const sql = "SELECT partner_id, kind, starts_at, used FROM quota_windows WHERE partner_id IN (?, ?)";
-    const rows = await look(sql, [...partnerIds]);
-    return new Map(rows.map((row) => [`${row.partner_id} ${row.kind} ${row.starts_at}`, Number(row.used)]));
-  }
-
-  function checkWindows(now: Windows): void {
-    for (const [name, used] of now) {
-      if (used === windows.get(name)) continue;
-      const [partnerId = "", kind] = name.split(" ");
-      const partner = model.partners.get(partnerId);
-      const limit = (kind === "minute" ? partner?.perMinute : partner?.perDay) ?? 0;
-      must(used <= limit, `more was used than the quota of ${limit}`, [name, used]);
-    }
-    windows = now;
-  }
-
-  function checkRow(call: Call, row: Row, question: Question | undefined): void {
-    const { partnerId, keyId } = call;
-    const partner = model.partners.get(partnerId);
-    must(partner?.disabledAt === null, "a disabled partner was answered", row);
-    must(!model.revokedKeys.has(keyId), "a revoked key was answered", row);
-    const scope = call.operation === "batch" ? "batch" : "eligibility";
-    must(partner?.scopes.includes(scope) === true, "a scope was missing", row);
-    must(row.kid === model.activeKid, "another key than the active one signed", row);
-    must(row.policy_version === model.policy.version, "another policy was applied", row);
-    if (question === undefined) throw new Error(`seed ${seed}: an attestation that nobody asked for`);
-    const expected = JSON.stringify(expectedResult(model, question, { seed, clock }));
-    const signed = JSON.stringify(signedResult(String(row.jws)));
-    must(signed === expected, "what was signed was no longer so", { signed, expected });
-  }
-
-  /** @param later tokens that the same commit charged after it had said what was used */
-  function checkCall(call: Call, rows: readonly Row[], later: number): void {
-    must(call.stored === undefined && call.reply === undefined, "a call was stored twice", call.requestId);
-    must(rows.length === call.questions.length, "a call was stored in part", rows);
-    for (const [place, row] of rows.entries()) checkRow(call, row, call.questions[place]);
-    const partner = model.partners.get(call.partnerId);
-    const left = (kind: string, startsAt: number, limit = 0) =>
-      Math.max(0, limit - (windows.get(`${call.partnerId} ${kind} ${startsAt}`) ?? 0));
-    const day = openWindows(call.minute).day;
-    const remaining = Math.min(
-      left("minute", call.minute, partner?.perMinute),
-      left("day", day, partner?.perDay),
-    );
-    const isItem = call.operation === "batch" && partner?.batchCost === "item";
-    const kid = String(rows[0]?.kid);
-    call.stored = {
-      jws: rows.map((row) => String(row.jws)),
-      kid,
-      remaining: [remaining, remaining + later],
-      cost: isItem ? rows.length : 1,
-    };
-    if (call.idempotencyKey === undefined) return;
-    const before = answered.get(nameOf(call));
-    const isGone = before !== undefined && model.compromisedAt.has(before.kid);
-    must(before === undefined || isGone, "an idempotency key ran twice", [
-      before?.call.requestId,
-      call.requestId,
-    ]);
-    answered.set(nameOf(call), { call, kid });
-  }
-
-  function checkReplay(call: Call): void {
-    const first = answered.get(nameOf(call));
-    if (first === undefined) throw new Error(`seed ${seed}: a replay of nothing: ${call.requestId}`);
-    const shutAt = model.compromisedAt.get(JSON.parse(call.reply?.body ?? "").signatureKid ?? first.kid);
-    must(
-      shutAt === undefined || shutAt > call.startStep,
-      "an answer of a compromised key was replayed",
-      call,
-    );
-    must(JSON.stringify(first.call.body) === JSON.stringify(call.body), "another body was replayed", call);
-    if (first.call.reply !== undefined && shutAt === undefined)
-      must(
-        first.call.reply.body === call.reply?.body,
-        "a replay differs from the first answer",
-        call.requestId,
-      );
-    tally.replayed++;
-  }
-
-  function checkAnswer(call: Call, reply: Reply): void {
-    if (reply.headers["Idempotent-Replayed"] === "true") {
-      checkReplay(call);
-      return;
-    }
-    const { stored } = call;
-    if (stored === undefined) throw new Error(`seed ${seed}: ${call.requestId} was answered and not stored`);
-    for (const jws of stored.jws) must(reply.body.includes(jws), "an answer without its signature", reply);
-    const told = reply.headers["X-RateLimit-Remaining"];
-    must(stored.remaining.includes(Number(told)), "the headers say what the commit did not", [
-      told,
-      stored.remaining,
-    ]);
-    tally[call.operation === "batch" ? "batches" : "answered"]++;
-  }
-
-  return {
-    step: 0,
-    async begin() {
-      lastId = Number((await look("SELECT coalesce(max(id), 0) AS id FROM attestations"))[0]?.id);
-    },
-    began: (call: Call) => void calls.set(call.requestId, call),
-    async onCommit(statements: readonly Statement[]): Promise<void> {
-      const later = statements.filter((one) => "sql" in one && one.sql.includes("AS charged")).length;
-      checkWindows(await readWindows());
-      const columns = "id, request_id, kid, policy_version, jws";
-      const rows = await look(`SELECT ${columns} FROM attestations WHERE id > ? ORDER BY id`, [lastId]);
-      if (rows.length === 0) tally.notStored++;
-      for (const [requestId, some] of Map.groupBy(rows, (row) => String(row.request_id))) {
-        const call = calls.get(requestId);
-        if (call === undefined) throw new Error(`seed ${seed}: an attestation of nobody's call`);
-        checkCall(call, some, later);
-      }
-      lastId = Number(rows.at(-1)?.id ?? lastId);
-    },
-    ended(call: Call): void {
-      const { reply } = call;
-      if (reply === undefined) return;
-      const shutAt = model.shutOutSince.get(call.partnerId) ?? model.shutOutSince.get(call.keyId);
-      if (shutAt !== undefined && shutAt < call.startStep)
-        must([401, 403, 429, 503].includes(reply.status), "who was shut out was answered", [
-          call.requestId,
-          reply,
-        ]);
-      if (reply.status === 200) {
-        checkAnswer(call, reply);
-        return;
-      }
-      must(call.stored === undefined, "what was refused was stored", [call.requestId, reply]);
-      must([400, 401, 403, 409, 422, 429, 503].includes(reply.status), "an answer that is none", reply);
-      tally[reply.status === 429 ? "spent" : reply.status === 503 ? "gaveUp" : "refused"]++;
-    },
-    async atTheEnd(all: readonly Call[]): Promise<void> {
-      const days = new Map<string, number>();
-      const minutes = new Map<string, { least: number; unsure: number }>();
-      for (const call of all) {
-        const day = `${call.partnerId} day ${openWindows(call.minute).day}`;
-        const minute = `${call.partnerId} minute ${call.minute}`;
-        days.set(day, (days.get(day) ?? 0) + (call.stored?.cost ?? 0));
-        const sum = minutes.get(minute) ?? { least: 0, unsure: 0 };
-        minutes.set(minute, sum);
-        const isReplay = call.reply?.headers["Idempotent-Replayed"] === "true";
-        const isPaid = isReplay || isPaidRefusal(call.reply);
-        sum.least += call.stored?.cost ?? (isPaid ? 1 : 0);
-        // One that failed is charged where it can be.
-        if (call.reply?.status === 429 || call.reply?.status === 503) sum.unsure++;
-      }
-      for (const [name, used] of await readWindows()) {
-        const sum = minutes.get(name) ?? { least: days.get(name) ?? -1, unsure: 0 };
-        must(used >= sum.least && used <= sum.least + sum.unsure, "the windows do not add up", [
-          name,
-          used,
-          sum,
-        ]);
-      }
-    },
   };
 }
 
-/** A refusal past its scope, which costs the minute. */
-function isPaidRefusal(reply: Reply | undefined): boolean {
-  if (reply === undefined) return false;
-  if (reply.status === 403) return !reply.body.includes("lacks the scope");
-  return [400, 409, 422].includes(reply.status);
+/** Something that an operator does. */
+async function change(operator: TestOperator, { random, apiKeys }: Setting, step: number): Promise<void> {
+  const one = <T>(list: readonly T[]) => pick(list, random);
+  const n = 1 + random(personCount);
+  const partnerId = one([...apiKeys.keys()]);
+  const { keyId } = one(apiKeys.get(partnerId) ?? []);
+  const acts = [
+    () => operator.put(n, { licenseRevokedOn: "2026-02-01" }),
+    () => operator.put(n, { licenseExpiryDate: "2026-02-02" }),
+    () => operator.put(n, { licenseExpiryDate: "2027-02-02" }),
+    () => operator.put(n, { licenseRevokedOn: null, name: `Corrected ${step}` }),
+    () => operator.put(4 + random(3), { certificateStatus: one(["VERIFIED", "CLAIMED"]) }),
+    () => operator.setPolicy(),
+    () => operator.setPartner(partnerId, { perMinute: random(16) }),
+    () => operator.setPartner(partnerId, { perDay: random(26) }),
+    () => operator.setPartner(partnerId, { scopes: one([["eligibility"], ["eligibility", "batch"]]) }),
+    () => operator.disable(partnerId, step),
+    () => operator.enable(partnerId),
+    () => operator.enable(partnerId),
+    () => operator.enable(partnerId),
+    () => (random(3) === 0 ? operator.revokeKey(keyId, step) : operator.setPolicy()),
+    () => operator.rotate(step, false),
+    () => operator.rotate(step, true),
+  ];
+  await one(acts)();
 }
