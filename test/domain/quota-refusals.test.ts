@@ -1,31 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Partner } from "../../src/domain/partners.ts";
-import { createQuota, QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
+import { createQuota } from "../../src/domain/quota.ts";
 import type { QuotaCharge, WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aPartner } from "../harness/samples.ts";
-
-const start = "2026-03-01T12:00:00.000Z";
-const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
-
-const partner = (changes: Partial<Partner> = {}): Partner => ({
-  ...aPartner("agency"),
-  perMinute: 3,
-  perDay: 10,
-  ...changes,
-});
-
-/** What an act is refused with; null when it is not. */
-function refusalOf(act: () => unknown): QuotaRefusal | null {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    if (error instanceof QuotaExceeded) return error.refusal;
-    throw error;
-  }
-}
+import { minuteEnd, partner, refusalOf, start } from "./quota-samples.ts";
 
 describe("a call whose commit was refused", () => {
   /** A database in which another server has used as much, and whose revision is 7. */

@@ -1,24 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import { createQuota, type Quota, QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
+import { createQuota, type Quota, type QuotaRefusal } from "../../src/domain/quota.ts";
 import { type QuotaWindow, quotaUse } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
-import { aPartner } from "../harness/samples.ts";
+import { minuteEnd, partner, refusalOf, start } from "./quota-samples.ts";
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-/** A minute's beginning in the middle of a day, and the ends of both windows in epoch seconds. */
-const start = "2026-03-01T12:00:00.000Z";
-const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
+/** The end of the day of {@link start}, in epoch seconds. */
 const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
-
-const partner = (changes: Partial<Partner> = {}): Partner => ({
-  ...aPartner("agency"),
-  perMinute: 3,
-  perDay: 10,
-  ...changes,
-});
 
 /** A database that nobody asks. */
 const noStore = {
@@ -28,17 +19,6 @@ const noStore = {
 
 function aQuota(clock: Clock, stored: readonly QuotaWindow[] = []): Quota {
   return createQuota({ clock, store: noStore, stored });
-}
-
-/** What an act is refused with; null when it is not. */
-function refusalOf(act: () => void): QuotaRefusal | null {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    if (error instanceof QuotaExceeded) return error.refusal;
-    throw error;
-  }
 }
 
 function refused(quota: Quota, of: Partner): QuotaRefusal {

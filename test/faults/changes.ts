@@ -1,8 +1,7 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runWell, type Service, startService } from "../harness/program.ts";
+import { addPartner, importTeachers } from "./register.ts";
 
 /**
  * Changes what answers rest on while every serving thread is busy answering, and counts the answers that were older
@@ -38,7 +37,8 @@ type Asked = { service: Service; apiKey: string; calls: Call[]; isOver: boolean 
 
 export function changeUnderLoad(rounds: number, threads: number): Promise<ChangeFindings> {
   return withTempDir(async (dataDir) => {
-    const apiKey = await prepare(dataDir);
+    await importTeachers(dataDir, teachers);
+    const apiKey = await addPartner(dataDir, "asker", 100_000_000);
     const service = await startService({ dataDir, args: ["--threads", String(threads)] });
     const asked: Asked = { service, apiKey, calls: [], isOver: false };
     const running = Array.from({ length: callers }, () => askOnAndOn(asked));
@@ -116,22 +116,6 @@ const changes: readonly {
     undo: ["partners", "enable", "asker"],
   },
 ];
-
-async function prepare(dataDir: string): Promise<string> {
-  const rows = Array.from(
-    { length: teachers },
-    (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`,
-  );
-  const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
-  const file = join(dataDir, "register.csv");
-  await writeFile(file, `${header}\n${rows.join("\n")}\n`);
-  await runWell(["teachers", "import", file, "--data", dataDir, "--baseline"]);
-  const { apiKey } = await runJson<{ apiKey: string }>([
-    ...["partners", "add", "asker", "--name", "Asker", "--scopes", "all", "--purposes", "all"],
-    ...["--per-minute", "100000000", "--per-day", "1000000000", "--data", dataDir],
-  ]);
-  return apiKey;
-}
 
 async function askOnAndOn(asked: Asked): Promise<void> {
   while (!asked.isOver) {

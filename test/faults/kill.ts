@@ -1,9 +1,9 @@
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { runJson, runWell, startService } from "../harness/program.ts";
+import { startService } from "../harness/program.ts";
+import { addPartner, importTeachers } from "./register.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
@@ -84,21 +84,8 @@ async function answersAndReplays(load: Load): Promise<void> {
 }
 
 async function prepare(dataDir: string): Promise<[string, string]> {
-  const rows = Array.from(
-    { length: teachers },
-    (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`,
-  );
-  const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
-  const file = join(dataDir, "register.csv");
-  await writeFile(file, `${header}\n${rows.join("\n")}\n`);
-  await runWell(["teachers", "import", file, "--data", dataDir, "--baseline"]);
-  const add = (id: string, perMinute: number) =>
-    runJson<{ apiKey: string }>([
-      ...["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all"],
-      ...["--per-minute", String(perMinute), "--per-day", "100000000", "--data", dataDir],
-    ]);
-  const [big, small] = [await add("big", 100_000_000), await add("small", smallPerMinute)];
-  return [big.apiKey, small.apiKey];
+  await importTeachers(dataDir, teachers);
+  return [await addPartner(dataDir, "big", 100_000_000), await addPartner(dataDir, "small", smallPerMinute)];
 }
 
 async function callRepeatedly(load: Load, apiKey: string, caller: number): Promise<void> {
