@@ -24,7 +24,7 @@ import { routes } from "../src/server/routes.ts";
 import type { Service } from "../src/server/service.ts";
 import { newSigningBoards } from "../src/signing/board-memory.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
-import { newCommitLock, openCommitLock } from "../src/store/driver/commit-lock.ts";
+import { newCommitLock } from "../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
 import type { Operator } from "./open.ts";
 
@@ -49,15 +49,6 @@ export function newProcessMemory(threads: number): ProcessMemory {
     commitLock: newCommitLock(threads),
     signingBoards: newSigningBoards(threads),
   };
-}
-
-/**
- * Lets go of what a dead thread had in hand.
- * @returns why the process cannot go on without it; null when it can
- */
-export function forgetThread({ commitLock }: ProcessMemory, thread: number): string | null {
-  const hadLock = openCommitLock(commitLock, thread).forget(thread);
-  return hadLock ? "a serving thread died while it had the database's lock" : null;
 }
 
 /** What a server works on: a thread's own connection to the database, and what the database was opened with. */

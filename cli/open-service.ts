@@ -19,14 +19,9 @@ import type { Service } from "../src/server/service.ts";
 import type { ChosenSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
+import { openCommitLock } from "../src/store/driver/commit-lock.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
-import {
-  forgetThread,
-  newProcessMemory,
-  type OpenServer,
-  openServer,
-  type ProcessMemory,
-} from "./open-server.ts";
+import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
@@ -111,7 +106,8 @@ export async function openService(
       isDiskRefusing: opened.isDiskRefusing,
       forget(thread) {
         opened.signer.abandon(thread);
-        return forgetThread(memory, thread);
+        const hadLock = openCommitLock(memory.commitLock, 0).forget(thread);
+        return hadLock ? "a serving thread died while it had the database's lock" : null;
       },
       stopSending: jobs.stopSending,
       close: () => jobs.stop().then(closeParts),

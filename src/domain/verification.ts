@@ -123,6 +123,7 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     reservation: Reservation | null,
   ): Promise<StoredAnswer | null> {
     const { judge, quota } = call.caller;
+    // Not the one by which the attempt began: it may have waited for another call with its idempotency key.
     const snapshot = live.current();
     const authenticated = judge(snapshot);
     const { partner } = authenticated;

@@ -1,12 +1,12 @@
 import { TvsError } from "../domain/errors.ts";
 
-/** How many signatures are still to be made, by whomever they would wait for. */
+/** The signatures that are asked for and not made yet, behind which further ones would wait. */
 export type Load = {
   /** Threads that make them. */
   readonly threads: number;
   /** Counts more of this thread's, or fewer. */
   count(bulk: boolean, change: number): void;
-  /** Those of single checks, or of batches, of all threads. */
+  /** How many there are of single checks, or of batches, in all threads. */
   waiting(bulk: boolean): number;
 };
 

@@ -14,7 +14,7 @@ export type EvidenceDisk = {
 
 /** A probe: it changes nothing, and yet a database that cannot be written refuses it. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
-/** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry 256 answers. */
+/** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry more than a hundred answers. */
 const roomBytes = 512 * 1024;
 /**
  * A record that only takes room. No other has an id so short, and it is old enough to be pruned should the process

@@ -44,7 +44,7 @@ export async function signOne(
   return signature ?? "";
 }
 
-/** Checks with a library of its own, neither WebCrypto nor the pool. */
+/** Checks with a library of its own, none of those that sign here. */
 export function verifies(ring: KeyRing, kid: string, asked: { input: string; signature: string }): boolean {
   const jwk = ring.keys.find((key) => key.kid === kid)?.jwk;
   const key = createPublicKey({ key: { ...jwk }, format: "jwk" });

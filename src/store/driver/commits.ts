@@ -44,8 +44,8 @@ type Act = {
 };
 
 /**
- * A commit costs some 150 microseconds of processor time whatever is in it. So acts gather while their thread still
- * signs, for this long: nobody waits who is alone.
+ * Most of what a commit costs does not depend on what is in it. So acts gather while their thread still signs, for this
+ * long: nobody waits who is alone.
  */
 const usualGatherMs = 5;
 /**

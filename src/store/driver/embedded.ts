@@ -132,8 +132,7 @@ async function open(file: string, settings: readonly string[]): Promise<Connecti
 
 /**
  * A file that was moved away or replaced stays open here and would go on answering, while commands write to the one
- * that has its name now: a revocation would be lost, and so would the evidence. It is looked at before each use; that
- * costs less than the smallest read.
+ * that has its name now: a revocation would be lost, and so would the evidence.
  * @returns what throws TvsError STORE_UNAVAILABLE, and goes on doing so, once the file is another one
  */
 function watchFile(file: string): () => void {

@@ -23,10 +23,9 @@ export type SharedFile = {
 };
 
 /**
- * Settings of a serving thread's connection. The page cache holds the inner pages of the indexes: those of the leaves
- * are different ones each time, and every commit of another thread empties it. Over a register of 200,000 a look-up, and
- * a commit of sixteen, cost the same with 2, 4, 8, 16 and 32 MB, and the memory is each thread's own; to map the file
- * into memory (mmap_size) made look-ups dearer.
+ * Settings of a serving thread's connection. The page cache, 4 MB for each thread, holds the inner pages of the indexes.
+ * A larger one is of no use: leaf pages are different ones each time, and every commit of another thread empties it. To
+ * map the file into memory (mmap_size) made look-ups dearer.
  */
 export const servingSettings = ["cache_size = -4096", ...logSettings];
 
