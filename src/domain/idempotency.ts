@@ -37,7 +37,7 @@ export type Idempotency = {
    * @param work commits the reservation together with its results, or gives null having stored nothing
    * @returns null when `work` did
    * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
-   *   is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
+   *   that was answered is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
    */
   run(
     request: IdempotentRequest,
@@ -46,15 +46,14 @@ export type Idempotency = {
 };
 
 type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
-type Running = { readonly fingerprint: Uint8Array; readonly outcome: Promise<unknown> };
 
 /**
  * Idempotency keys (contract C16). What was answered is known from the record that was committed with the answer.
- * The calls that run in this process are a hint: who sends a key again waits for the first one rather than be signed
- * for in vain.
+ * The calls that run in this process are a hint: who sends a key again, with the same body or another, waits for the
+ * first one rather than be signed for in vain. Of two bodies under one key another server may be answering the other.
  */
 export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock): Idempotency {
-  const running = new Map<string, Running>();
+  const running = new Map<string, Promise<unknown>>();
 
   async function findOrWork(
     reservation: Reservation,
@@ -70,11 +69,10 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   }
 
   /** Waits until a call that runs here has ended, however it ends: the record says what became of it. */
-  async function follow(first: Running, { fingerprint }: Reservation, waitedMs: number): Promise<void> {
-    if (!equalBytes(first.fingerprint, fingerprint)) throw reused();
+  async function follow(first: Promise<unknown>, waitedMs: number): Promise<void> {
     await within(
       waitMs - waitedMs,
-      first.outcome.catch(() => {}),
+      first.catch(() => {}),
     );
   }
 
@@ -92,9 +90,9 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const reservation: Reservation = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name))
-        await follow(first, reservation, performance.now() - cameAt);
+        await follow(first, performance.now() - cameAt);
       const outcome = findOrWork(reservation, work);
-      running.set(name, { fingerprint, outcome });
+      running.set(name, outcome);
       return outcome.finally(() => running.delete(name));
     },
   };
