@@ -130,9 +130,9 @@ function replyOf({ headers, body, replayed }: Answer): Reply {
 }
 
 /**
- * Finds who calls, once for each snapshot that the call is judged by. A call stays its partner's: when its credential
- * has ended, another one beside it does not make it somebody else's.
- * @throws TvsError CREDENTIAL_REQUIRED, STORE_UNAVAILABLE
+ * Finds who calls, once for each snapshot that the call is judged by. A call stays its partner's: when a credential of
+ * another one counts meanwhile, because the first has ended or a stronger one was added, the caller has to ask again.
+ * @throws TvsError CREDENTIAL_REQUIRED, STORE_BUSY, STORE_UNAVAILABLE
  */
 function createAuthentication(
   { live, secrets, keyKind: kind, clock }: Service,
@@ -146,9 +146,10 @@ function createAuthentication(
     if (live.isStale())
       throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
     const found = authenticate(presented, snapshot.credentials, { kind, secrets, now: clock.now() });
-    const partnerId = last?.authenticated.partner.partnerId ?? found?.partner.partnerId;
-    if (found === null || found.partner.partnerId !== partnerId)
+    if (found === null)
       throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
+    if (last !== undefined && found.partner.partnerId !== last.authenticated.partner.partnerId)
+      throw new TvsError("STORE_BUSY", "whose credential counts was changed meanwhile; try again");
     last = { snapshot, authenticated: found };
     call.trace.partnerId = found.partner.partnerId;
     call.trace.keyId = found.credential;

@@ -38,3 +38,30 @@ test("a call that is answered after the turn of its minute tells of the minute, 
     await world.close();
   }
 });
+
+test("a call whose credential ends while it is answered does not become that of another partner's beside it", async () => {
+  const world = await openTestService();
+  try {
+    const headers = {
+      Authorization: `Bearer ${world.keyOf("full")}`,
+      "x-agency-api-key": world.keyOf("spent") ?? "",
+    };
+    const body = new ReadableStream({
+      async pull(controller) {
+        await world.operator.stores.partners.disable("full", Date.now());
+        controller.enqueue(new TextEncoder().encode(JSON.stringify(question)));
+        controller.close();
+      },
+    });
+    const url = "http://service.test/v1/inter-agency/eligibility-check";
+    const request = new Request(url, { method: "POST", headers, body, duplex: "half" } as RequestInit);
+    const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+    const response = await world.app.fetch(request, connection);
+    expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
+    const again = await world.call("/v1/inter-agency/eligibility-check", { headers, body: question });
+    expect([again.status, again.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
+    expect(await world.operator.stores.quotaStore.windows()).toEqual([]);
+  } finally {
+    await world.close();
+  }
+});
