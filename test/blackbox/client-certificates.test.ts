@@ -45,9 +45,13 @@ describe("client certificates", () => {
     const certificate = await makeCertificate({ commonName: "agency" });
     const fingerprint = await addCertificate(second, certificate);
     expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
-    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 200)).toBe(true);
-    expect(await audienceOf(await callTls(certificate))).toBe(second.id);
-    expect(await audienceOf(await callTls(certificate, bearer(first.apiKey)))).toBe(second.id);
+    for (const headers of [{}, bearer(first.apiKey)]) {
+      const isSecond = async () => {
+        const response = await callTls(certificate, headers);
+        return response.status === 200 && (await audienceOf(response)) === second.id;
+      };
+      expect(await withinOneSecond(isSecond)).toBe(true);
+    }
     const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
     expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
     expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);

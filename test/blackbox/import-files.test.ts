@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
 import type { Envelope, ImportReport, PublicAnswer } from "./contract.ts";
-import { createImporter, type Importer, numbersOf } from "./importer.ts";
+import { createImporter, type Importer, isFound, numbersOf } from "./importer.ts";
 import { type Column, columns, csv, day, type Row } from "./registry.ts";
 import { createWorld, readJson } from "./world.ts";
 
@@ -60,7 +61,7 @@ describe("rejected rows", () => {
     for (const [, changes] of faults) {
       for (const value of Object.values(changes)) if (value !== "") expect(everything).not.toContain(value);
     }
-    for (const row of good) expect((await importer.find(row.reg_no)).found).toBe(true);
+    for (const row of good) expect((await importer.find(row.reg_no, isFound)).found).toBe(true);
   });
 
   test("a NIN that a spreadsheet has damaged has a code of its own", async () => {
@@ -126,7 +127,7 @@ describe("files", () => {
     const result = await importer.importText(text);
     expect(result.code).toBe(0);
     expect(result.report).toMatchObject({ inserted: 1, rejected: 0 });
-    expect((await importer.find(row.reg_no)).name).toBe('Ade "Bayo", Jr.');
+    expect((await importer.find(row.reg_no, isFound)).name).toBe('Ade "Bayo", Jr.');
   });
 
   test("NDJSON, with a profile", async () => {
@@ -215,8 +216,9 @@ describe("brake and sample, each on a store of its own", () => {
       expect(again).toMatchObject({ inserted: 0, unchanged: report.rows, events: 0, sha256: report.sha256 });
       const header = (lines[0] ?? "").replace("\uFEFF", "").split(",");
       const regNo = (lines[1] ?? "").split(",")[header.indexOf("reg_no")] ?? "";
-      const answer = await store.get(`/teacher/verify-license?searchTerm=${encodeURIComponent(regNo)}`);
-      expect((await readJson<PublicAnswer>(answer)).found).toBe(true);
+      const path = `/teacher/verify-license?searchTerm=${encodeURIComponent(regNo)}`;
+      const answer = async () => readJson<PublicAnswer>(await store.get(path));
+      expect(await withinOneSecond(async () => isFound(await answer()))).toBe(true);
     } finally {
       await store.end();
     }

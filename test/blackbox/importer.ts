@@ -1,6 +1,7 @@
 /** A world into which tests import extracts. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { withinOneSecond } from "../harness/eventually.ts";
 import type { Envelope, ImportReport, License, PublicAnswer } from "./contract.ts";
 import { csv, type Row, teacher } from "./registry.ts";
 import { createWorld, readJson } from "./world.ts";
@@ -24,6 +25,8 @@ export type Importer = Awaited<ReturnType<typeof createImporter>>;
 export function numbersOf({ report }: Imported): Partial<ImportReport> {
   return Object.fromEntries(counts.map((name) => [name, report[name]]));
 }
+
+export const isFound = ({ found }: PublicAnswer) => found;
 
 export async function createImporter() {
   const world = await createWorld({ rows: [] });
@@ -49,9 +52,21 @@ export async function createImporter() {
     return importFile(await world.file(`extract-${crypto.randomUUID()}.csv`, text), ...words);
   }
 
-  async function find(term: string): Promise<PublicAnswer> {
-    const query = encodeURIComponent(term);
-    return readJson<PublicAnswer>(await world.get(`/teacher/verify-license?searchTerm=${query}`));
+  /**
+   * Asks the public look-up.
+   * @param isIt which answer is waited for: what a command has changed is honoured within one second
+   * @returns that one, or the last one
+   */
+  async function find(term: string, isIt = (_: PublicAnswer) => true): Promise<PublicAnswer> {
+    const path = `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
+    const ask = async () => readJson<PublicAnswer>(await world.get(path));
+    let answer = await ask();
+    await withinOneSecond(async () => {
+      if (isIt(answer)) return true;
+      answer = await ask();
+      return isIt(answer);
+    });
+    return answer;
   }
 
   async function licenseOf(regNo: string): Promise<License["status"] | undefined> {
