@@ -18,11 +18,11 @@ type EmbeddedOptions = {
    */
   readonly startWriter?: (file: string) => Worker;
   /**
-   * Told that the writing thread has ended by itself, or that the service's lock is gone: the database is not this
+   * Told that the writing thread has ended by itself, or that the service's database or its lock is gone: it is not this
    * process's any more until it is started anew.
    */
   readonly onLost?: ((error: TvsError) => void) | undefined;
-  /** How often a service looks whether its lock still has its name. */
+  /** How often a service looks whether its database and its lock still have their names. */
   readonly lockWatchMs?: number;
 };
 
@@ -52,11 +52,15 @@ export async function openEmbedded({
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** A lock without its name keeps nobody out: who deleted the file let another service in. */
-  function watchLock(): void {
+  /**
+   * A lock without its name keeps nobody out: who deleted the file let another service in. A database without its name
+   * is answered from no more, and would not be for ever.
+   */
+  function watchFiles(): void {
     const requireSameLock = watchFile(lockPath);
     const look = () => {
       try {
+        requireSameFile();
         requireSameLock();
       } catch (error) {
         clearInterval(lockWatch);
@@ -77,7 +81,7 @@ export async function openEmbedded({
     copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {
       lock = await lockFile(lockPath);
-      watchLock();
+      watchFiles();
     },
     serviceRunning: async () => lock !== undefined || isFileLocked(lockPath),
     async close() {

@@ -66,6 +66,23 @@ test("a database file is claimed under whichever name it is opened", () =>
     }
   }));
 
+test.each(changes)("a service whose database %s is told so: it could only go on to refuse", (_what, change) =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    const lost = Promise.withResolvers<{ code: string; message: string }>();
+    const shared = { memory: newCommitLock(1), thread: 0 };
+    const service = await openEmbedded({ file, shared, onLost: lost.resolve, lockWatchMs: 20 });
+    await service.lockService();
+    await service.copyTo(`${file}.copy`);
+    change(file);
+    expect(await lost.promise).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: expect.stringContaining("tvs.db was moved away or replaced"),
+    });
+    await service.close();
+  }),
+);
+
 test("a service whose lock was deleted is told so, because another one could start beside it", () =>
   withTempDir(async (folder) => {
     const lost = Promise.withResolvers<{ code: string; message: string }>();
