@@ -37,6 +37,8 @@ export type ServingThreadData = {
 /** What the main thread hears. */
 export type FromThread =
   | { readonly kind: "serving" | "drained" | "closed" }
+  /** Said again and again: one that does not hangs. */
+  | { readonly kind: "alive" }
   | { readonly kind: "calls"; readonly batch: CallsOfThread }
   /** The database is not this process's any more. */
   | { readonly kind: "lost"; readonly message: string }
@@ -50,6 +52,9 @@ export type ToThread = "drain" | "close" | "taken";
 export function connectionsOf(threads: number): number {
   return Math.ceil(defaultLimits.maxConnections / threads);
 }
+
+/** How often a thread says that it is alive, and how often the main one looks. */
+export const aliveMs = 1_000;
 
 /** How long a last message needs to leave. */
 const lastWordsMs = 20;
@@ -78,6 +83,7 @@ export async function runServingThread(data: ServingThreadData): Promise<void> {
   port.on("message", (message: ToThread) => {
     void opening.then((open) => open[message](), fail);
   });
+  setInterval(() => tell({ kind: "alive" }), aliveMs).unref();
   await opening.then(() => tell({ kind: "serving" }), fail);
 }
 

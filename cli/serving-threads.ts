@@ -6,7 +6,8 @@ import { TvsError } from "../src/domain/errors.ts";
 import { log } from "../src/log.ts";
 import type { CallsOfThread } from "../src/metrics/call-relay.ts";
 import type { ThreadFigures } from "../src/metrics/state-families.ts";
-import type { FromThread, ToThread } from "./serving-thread.ts";
+import { defaultLimits } from "../src/server/http/http-server.ts";
+import { aliveMs, type FromThread, type ToThread } from "./serving-thread.ts";
 
 type ServingThreadsOptions = {
   /** How many there are, the main one included, which is not started here. */
@@ -22,6 +23,7 @@ type ServingThreadsOptions = {
    */
   onDeath(thread: number): string | null;
   readonly clock: Clock;
+  readonly waits?: Partial<typeof usualWaits>;
 };
 
 export type ServingThreads = {
@@ -38,8 +40,19 @@ const maxDeaths = 5;
 const minuteMs = 60_000;
 /** How long the first replacement waits; each further one of a minute waits twice as long. */
 const replaceMs = 50;
-/** How long a thread may take to end what it has; nobody waits for an answer by then. */
-const closeMs = 3_000;
+/**
+ * Looks at which a thread has said nothing until it counts as hanging, half a minute in all: a commit that waits for a
+ * slow disk does not take as long. They are counted, and not the time, of which a machine that was suspended loses much.
+ */
+const maxSilentLooks = 30;
+const usualWaits = {
+  /** How often is looked whether the threads have said that they are alive. */
+  lookMs: aliveMs,
+  /** How long a drain may take: a thread cuts off by itself what is left, unless it hangs. */
+  drainMs: defaultLimits.drainTimeoutMs + 500,
+  /** How long a thread may take to end what it has; nobody waits for an answer by then. */
+  closeMs: 3_000,
+};
 
 type Thread = {
   readonly worker: Worker;
@@ -47,6 +60,8 @@ type Thread = {
   readonly drained: PromiseWithResolvers<void>;
   readonly closed: PromiseWithResolvers<void>;
   isServing: boolean;
+  /** Looks since it last said something. */
+  silentLooks: number;
   /** Why it ends, by its own words. */
   detail: string | undefined;
 };
@@ -56,6 +71,7 @@ type Thread = {
  * @throws TvsError STORE_UNAVAILABLE with the reason when one of them does not
  */
 export async function startServingThreads(options: ServingThreadsOptions): Promise<ServingThreads> {
+  const waits = { ...usualWaits, ...options.waits };
   const running = new Map<number, Thread>();
   const timers = new Set<ReturnType<typeof setTimeout>>();
   const recentDeaths: number[] = [];
@@ -70,6 +86,7 @@ export async function startServingThreads(options: ServingThreadsOptions): Promi
       drained: Promise.withResolvers(),
       closed: Promise.withResolvers(),
       isServing: false,
+      silentLooks: 0,
       detail: undefined,
     };
     running.set(number, thread);
@@ -115,12 +132,15 @@ export async function startServingThreads(options: ServingThreadsOptions): Promi
   /** Nothing is replaced from now on. */
   function end(): Thread[] {
     isEnding = true;
+    stopLooking();
     for (const timer of timers) clearTimeout(timer);
     return [...running.values()];
   }
 
+  const stopLooking = watchForSilence(running, { everyMs: waits.lookMs, onLost: options.onLost });
+
   async function close(): Promise<void> {
-    await Promise.all(end().map(closeThread));
+    await Promise.all(end().map((thread) => closeThread(thread, waits.closeMs)));
   }
 
   try {
@@ -139,10 +159,31 @@ export async function startServingThreads(options: ServingThreadsOptions): Promi
     async drain() {
       const threads = end();
       for (const { worker } of threads) worker.postMessage("drain" satisfies ToThread);
-      await Promise.all(threads.map(({ drained }) => drained.promise));
+      await within(waits.drainMs, Promise.all(threads.map(({ drained }) => drained.promise)));
     },
     close,
   };
+}
+
+/**
+ * Tells of a thread that hangs. The kernel goes on to give it its share of the connections, which nobody ever answers; and
+ * what it has of the database comes back with the end of the process only.
+ * @returns ends it
+ */
+function watchForSilence(
+  running: ReadonlyMap<number, Thread>,
+  { everyMs, onLost }: { everyMs: number } & Pick<ServingThreadsOptions, "onLost">,
+): () => void {
+  const timer = setInterval(() => {
+    for (const [number, thread] of running) {
+      if (!thread.isServing || ++thread.silentLooks <= maxSilentLooks) continue;
+      clearInterval(timer);
+      log.error("a serving thread hangs", { thread: number });
+      return onLost(new TvsError("STORE_UNAVAILABLE", "a serving thread does not answer any more"));
+    }
+  }, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 function hear(
@@ -150,6 +191,8 @@ function hear(
   message: FromThread,
   { onCalls, onLost }: Pick<ServingThreadsOptions, "onCalls" | "onLost">,
 ): void {
+  thread.silentLooks = 0;
+  if (message.kind === "alive") return;
   if (message.kind === "serving") {
     thread.isServing = true;
     thread.serving.resolve();
@@ -162,13 +205,18 @@ function hear(
 }
 
 /** The worker is ended when it has closed its connection, or has taken too long for it. */
-async function closeThread({ worker, closed }: Thread): Promise<void> {
+async function closeThread({ worker, closed }: Thread, closeMs: number): Promise<void> {
   worker.postMessage("close" satisfies ToThread);
+  await within(closeMs, closed.promise);
+  await worker.terminate();
+}
+
+/** Waits for something, but not for longer. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, closeMs);
+    timer = setTimeout(resolve, ms);
   });
-  await Promise.race([closed.promise, timeUp]);
+  await Promise.race([promise, timeUp]);
   clearTimeout(timer);
-  await worker.terminate();
 }

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /** The real service with the real supervisor, whose further threads die when they are told to. */
-async function openThreads(threads: number) {
+async function openThreads(threads: number, waits: Parameters<typeof startServingThreads>[0]["waits"] = {}) {
   const folder = await makeFolder();
   closers.push(folder.remove);
   await makeRegister(folder.path);
@@ -57,6 +57,7 @@ async function openThreads(threads: number) {
     onDeath: open.forget,
     onLost: lost.resolve,
     clock: open.operator.clock,
+    waits,
   });
   closers.push(supervisor.close);
   closers.push(supervisor.drain);
@@ -65,7 +66,11 @@ async function openThreads(threads: number) {
     supervisor,
     lines,
     lost: lost.promise,
-    doom: (thread: number, what: keyof typeof dooms) => Atomics.store(doom, thread, dooms[what]),
+    doom(thread: number, what: keyof typeof dooms): void {
+      Atomics.store(doom, thread, dooms[what]);
+      Atomics.notify(doom, thread);
+    },
+    isHung: (thread: number) => Atomics.load(doom, thread) === dooms.hung,
     /** The statuses of calls on connections of their own; 0 for one that was lost. */
     call: (count: number) =>
       Promise.all(
@@ -118,6 +123,24 @@ test("threads that keep dying end the process", async () => {
   doom(1, "fails");
   expect(await lost).toMatchObject({ message: "the serving threads keep dying" });
   expect(supervisor.figures()).toMatchObject({ serving: 1, deaths: 6 });
+});
+
+test("a thread that hangs ends the process: what the kernel gives it is never answered", async () => {
+  const { lost, doom, lines } = await openThreads(3, { lookMs: 200 });
+  doom(2, "hangs");
+  expect(await lost).toMatchObject({ message: "a serving thread does not answer any more" });
+  const told = lines.find((line) => line.includes("a serving thread hangs"));
+  expect(JSON.parse(told ?? "{}")).toMatchObject({ level: "ERROR", thread: 2 });
+  doom(2, "lives");
+});
+
+test("a thread that hangs does not keep the others from ending", async () => {
+  const { supervisor, doom, isHung } = await openThreads(3, { drainMs: 500, closeMs: 500 });
+  doom(1, "hangs");
+  await until(() => isHung(1));
+  await supervisor.drain();
+  await supervisor.close();
+  expect(supervisor.figures()).toMatchObject({ serving: 1, deaths: 0 });
 });
 
 test("what one listener may hold is shared out among the threads, rounded up", () => {
