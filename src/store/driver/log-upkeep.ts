@@ -9,6 +9,8 @@ import type { Connection } from "./connection.ts";
 const logKib = 4096;
 /** How long threads may take to leave their snapshots; each does so at its next read, and by a timer when it has none. */
 const patienceMs = 1_000;
+/** How often its size is looked at, which costs as much as a statement; until the next look it grows by little. */
+const lookMs = 10;
 
 /**
  * Settings of a connection whose log is looked after here. SQLite's own checkpoint would come with every commit as long
@@ -35,8 +37,12 @@ export function createLogUpkeep({ connection, realFile, lock }: LogUpkeepOptions
   const { none, wanted, underWay } = checkpointStates;
   const sizeKib = () => (statSync(`${realFile}-wal`, { throwIfNoEntry: false })?.size ?? 0) / 1024;
   let wantedSince = 0;
+  let lookedAt = Number.NEGATIVE_INFINITY;
 
   function look(): void {
+    const now = performance.now();
+    if (now - lookedAt < lookMs) return;
+    lookedAt = now;
     const kib = sizeKib();
     const above = lock.checkpointAbove();
     if (kib <= logKib && above !== logKib) lock.setCheckpointAbove(logKib);

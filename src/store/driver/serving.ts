@@ -46,16 +46,16 @@ type ServingOptions = SharedFile & {
  * While another process writes, nobody waits in place: the thread goes on answering and tries again.
  */
 export function createServing(options: ServingOptions): FileAccess {
-  const { connection, requireSameFile } = options;
+  const { connection } = options;
   const lock = openCommitLock(options.memory, options.thread);
   const tendLog = createLogUpkeep({ ...options, lock });
-  const snapshot = createSnapshotReader({ connection, lock, requireSameFile, tendLog });
+  const snapshot = createSnapshotReader({ ...options, lock, tendLog });
   const inTurn = createSerial();
   let heldMs = 0;
 
   /** @returns null when another process writes */
   function tryCommit(batch: Batch): Row[][] | null {
-    requireSameFile();
+    snapshot.requireSameFile();
     snapshot.end();
     if (!lock.take(defaultLockWaitMs)) throw busy();
     const takenAt = performance.now();
@@ -97,7 +97,7 @@ export function createServing(options: ServingOptions): FileAccess {
     heldMs: () => heldMs,
     isBusy: lock.isTaken,
     copyTo(target) {
-      requireSameFile();
+      snapshot.requireSameFile();
       snapshot.end();
       connection.all("VACUUM INTO ?", [target]);
     },

@@ -5,12 +5,17 @@ import type { Row, Value } from "./driver.ts";
 /** Reads of one thread that share a view of the database. */
 export type SnapshotReader = {
   query(sql: string, args?: readonly Value[]): Row[];
+  /** Looks whether the file is still the same. @throws TvsError STORE_UNAVAILABLE when it is another one by now */
+  requireSameFile(): void;
   /** Leaves the snapshot: the next read begins another one. */
   end(): void;
   close(): void;
 };
 
-/** How old a snapshot becomes, in milliseconds: what others committed is seen that much later at most. */
+/**
+ * How long after a look at the file a snapshot ends, in milliseconds: what others committed, and that the file was
+ * replaced, is seen that much later at most.
+ */
 const snapshotMs = 100;
 
 type SnapshotOptions = {
@@ -27,15 +32,23 @@ type SnapshotOptions = {
  * it is old, also when no read comes any more, or when a checkpoint wants it; then each read is by itself for a moment.
  */
 export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
-  const { connection, lock, requireSameFile, tendLog } = options;
+  const { connection, lock, tendLog } = options;
   let isOpen = false;
-  let beganAt = 0;
+  let lookedAt = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const isOld = () => performance.now() - beganAt >= snapshotMs;
+  const isOld = () => performance.now() - lookedAt >= snapshotMs;
 
+  function requireSameFile(): void {
+    const now = performance.now();
+    lookedAt = Number.NEGATIVE_INFINITY;
+    options.requireSameFile();
+    lookedAt = now;
+  }
+
+  /** A commit has looked a moment ago: no snapshot lasts longer for it. */
   function begin(): void {
-    requireSameFile();
+    if (isOld()) requireSameFile();
     if (!lock.enterSnapshot()) {
       tendLog();
       return;
@@ -47,7 +60,6 @@ export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
       throw error;
     }
     isOpen = true;
-    beganAt = performance.now();
     timer ??= endLater(snapshotMs);
   }
 
@@ -69,7 +81,7 @@ export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
       timer = undefined;
       if (!isOpen) return;
       if (isOld()) end();
-      else timer = endLater(Math.ceil(beganAt + snapshotMs - performance.now()));
+      else timer = endLater(Math.ceil(lookedAt + snapshotMs - performance.now()));
     }, ms).unref();
   }
 
@@ -87,6 +99,7 @@ export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
         throw error;
       }
     },
+    requireSameFile,
     end,
     close() {
       clearTimeout(timer);
