@@ -20,6 +20,8 @@ export type SharedFile = {
   readonly memory: SharedArrayBuffer;
   /** This thread's number, from 0. */
   readonly thread: number;
+  /** How long a commit waits for another process's transaction, from when it was asked for. */
+  readonly lockWaitMs?: number;
 };
 
 /**
@@ -46,7 +48,7 @@ type ServingOptions = SharedFile & {
  * While another process writes, nobody waits in place: the thread goes on answering and tries again.
  */
 export function createServing(options: ServingOptions): FileAccess {
-  const { connection } = options;
+  const { connection, lockWaitMs = defaultLockWaitMs } = options;
   const lock = openCommitLock(options.memory, options.thread);
   const tendLog = createLogUpkeep({ ...options, lock });
   const snapshot = createSnapshotReader({ ...options, lock, tendLog });
@@ -57,7 +59,7 @@ export function createServing(options: ServingOptions): FileAccess {
   function tryCommit(batch: Batch): Row[][] | null {
     snapshot.requireSameFile();
     snapshot.end();
-    if (!lock.take(defaultLockWaitMs)) throw busy();
+    if (!lock.take(lockWaitMs)) throw busy();
     const takenAt = performance.now();
     try {
       const rows = connection.tryTransaction(batch);
@@ -68,9 +70,8 @@ export function createServing(options: ServingOptions): FileAccess {
     }
   }
 
-  async function commit(statements: readonly Statement[]): Promise<Row[][]> {
+  async function commit(statements: readonly Statement[], deadline: number): Promise<Row[][]> {
     const batch = connection.ready(statements);
-    const deadline = performance.now() + defaultLockWaitMs;
     for (;;) {
       const rows = tryCommit(batch);
       if (rows !== null) {
@@ -92,7 +93,11 @@ export function createServing(options: ServingOptions): FileAccess {
 
   return {
     query: snapshot.query,
-    batch: (statements) => inTurn(() => commit(statements).catch(rethrow)),
+    batch(statements) {
+      // From when it was asked for: behind others that wait for the same lock, it would wait as often.
+      const deadline = performance.now() + lockWaitMs;
+      return inTurn(() => commit(statements, deadline).catch(rethrow));
+    },
     renew: snapshot.end,
     heldMs: () => heldMs,
     isBusy: lock.isTaken,

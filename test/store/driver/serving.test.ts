@@ -181,6 +181,29 @@ test("while another process writes, a thread goes on reading, and commits after 
     ).toEqual([9, 0, 0]);
   }));
 
+test("while another process writes for too long, no commit waits for it longer than the one before", () =>
+  withServing(1, async ({ file, memory, foreign, drivers }) => {
+    const lockWaitMs = 300;
+    const [one, two] = [
+      await openEmbedded({ file, shared: { memory, thread: 0, lockWaitMs } }),
+      await openEmbedded({ file, shared: { memory, thread: 0, lockWaitMs } }),
+    ];
+    foreign.exec("BEGIN IMMEDIATE");
+    const order: string[] = [];
+    const refused = async (driver: Driver, name: string) => {
+      expect(await rejection(driver.batch([addRow(0, 1)]))).toMatchObject({ code: "STORE_BUSY" });
+      order.push(name);
+    };
+    const oneAfterTheOther = async () => {
+      for (const name of ["first", "second"]) await refused(two, name);
+    };
+    await Promise.all([oneAfterTheOther(), ...[1, 2, 3, 4].map(() => refused(one, "together"))]);
+    expect(order.at(-1)).toBe("second");
+    foreign.exec("ROLLBACK");
+    await drivers[0]?.batch([addRow(0, 1)]);
+    for (const driver of [one, two]) await driver.close();
+  }));
+
 test("a thread can tell that another one commits, and use the time", () =>
   withServing(2, async (world) => {
     const driver = driverOf(world, 0);
