@@ -28,7 +28,7 @@ import type {
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PeerTest } from "./http/peer.ts";
 import { parseClientCertHeader } from "./http/peer.ts";
-import { isRefusal, problemReply } from "./problem.ts";
+import { isRefusal, isStoreFailure, problemReply } from "./problem.ts";
 import {
   batchCheckSchema,
   check,
@@ -95,9 +95,10 @@ export function forPartners(
         call.trace.replayed = answered.replayed;
         return replyOf(answered);
       } catch (error) {
-        // Every call past its scope costs the minute; that one which failed cannot be charged hides no reason.
-        const paid = payMinute(live, caller);
-        await (isRefusal(error) ? paid : paid.catch(() => {}));
+        // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
+        // its evidence would only keep it waiting once more.
+        if (isRefusal(error)) await payMinute(live, caller);
+        else if (!isStoreFailure(error)) await payMinute(live, caller).catch(() => {});
         throw error;
       } finally {
         opened.end();

@@ -30,6 +30,11 @@ export function isRefusal(error: unknown): boolean {
   return isTvsError(error) && (statuses[error.code] ?? 500) < 500;
 }
 
+/** Whether the database did not do what it was asked. */
+export function isStoreFailure(error: unknown): boolean {
+  return isTvsError(error) && error.code.startsWith("STORE_");
+}
+
 /** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
 const retryAfterSeconds = "1";
 
@@ -57,9 +62,7 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
 /** The words for the caller: what the operator must fix is none of his business. */
 function publicMessage(error: TvsError, status: number): string {
   if (status === 500) return "internal error";
-  return error.code.startsWith("STORE_")
-    ? "the service cannot answer at the moment; try again"
-    : error.message;
+  return isStoreFailure(error) ? "the service cannot answer at the moment; try again" : error.message;
 }
 
 function quotaExceeded({ refusal, message }: QuotaExceeded, headers: Record<string, string>): Reply {

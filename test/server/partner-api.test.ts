@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { statement } from "../../src/store/driver/driver.ts";
 import { aClock } from "../harness/clock.ts";
 import { known, openTestService } from "../harness/service.ts";
 
 const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" };
+const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
 
 test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
@@ -22,7 +24,6 @@ test("a call that is answered after the turn of its minute tells of the minute, 
       body,
       duplex: "half",
     } as RequestInit);
-    const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
     const response = await world.app.fetch(request, connection);
     expect(response.status).toBe(200);
     expect(response.headers.get("X-RateLimit-Remaining")).toBe("4999");
@@ -55,11 +56,32 @@ test("a call whose credential ends while it is answered does not become that of 
     });
     const url = "http://service.test/v1/inter-agency/eligibility-check";
     const request = new Request(url, { method: "POST", headers, body, duplex: "half" } as RequestInit);
-    const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
     const response = await world.app.fetch(request, connection);
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
     const again = await world.call("/v1/inter-agency/eligibility-check", { headers, body: question });
     expect([again.status, again.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
+    expect(await world.operator.stores.quotaStore.windows()).toEqual([]);
+  } finally {
+    await world.close();
+  }
+});
+
+test("a call whose evidence the database refuses costs nothing, and is not kept waiting for a charge", async () => {
+  const world = await openTestService();
+  try {
+    const refuse = "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END";
+    await world.operator.driver.batch([
+      statement(`CREATE TRIGGER refuses BEFORE INSERT ON attestations ${refuse}`),
+    ]);
+    const response = await world.app.fetch(
+      new Request("http://service.test/v1/inter-agency/eligibility-check", {
+        method: "POST",
+        headers: { Authorization: `Bearer ${world.keyOf("full")}` },
+        body: JSON.stringify(question),
+      }),
+      connection,
+    );
+    expect(response.status).toBe(503);
     expect(await world.operator.stores.quotaStore.windows()).toEqual([]);
   } finally {
     await world.close();
