@@ -32,13 +32,13 @@ const ninDigits = 11;
 const maxPhoneDigits = 15;
 const minPlusDigits = 9;
 
-/** Most texts: their digits need no looking up. */
+/** ASCII, which most texts are: it has no digits but ten, and no blanks but one. */
 const plainText = /^[ -~]*$/;
 
 /** The text with what looks like a NIN, a phone number or an e-mail address taken out. */
 export function withoutPersonalData(text: string): string {
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
-  // However they stand, fewer digits than these are nobody's number.
+  // So few digits are no number of anybody's, whatever stands between them.
   if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
   return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
 }

@@ -39,8 +39,8 @@ export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
 /**
- * A phone number in E.164 form, a national number being read as Nigerian. The library is the judge of what a number
- * may look like; of the plain Nigerian forms it says nothing but what is said here, and takes twenty times as long.
+ * A phone number in E.164 form, a national number being read as Nigerian. Plain Nigerian forms are read here, because
+ * the library gives the same for them and takes much longer; it judges all others.
  * @returns null when it is none
  */
 export function canonicalPhone(text: string): string | null {

@@ -68,19 +68,13 @@ export function forPartners(
   return async (call) => {
     const cameAt = clock.now();
     const presented = presentedCredentials(call, forwardsCertificates);
-    const authenticate = createAuthentication(service, call, presented);
-    let authenticated: Authenticated;
-    try {
-      authenticated = authenticate(live.current());
-    } catch (error) {
-      authenticated = await lookAgain(authenticate, service, { presented, error });
-    }
-    const { partner } = authenticated;
+    const identify = createAuthentication(service, call, presented);
+    const { partner } = await identifyFirst(identify, service, presented);
     let state = (): QuotaState => quota.state(partner);
     let resetAt: number | undefined;
 
     function judge(snapshot: Snapshot): Authenticated {
-      const authenticated = authenticate(snapshot);
+      const authenticated = identify(snapshot);
       if (!authenticated.partner.scopes.includes(scope))
         throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
       return authenticated;
@@ -159,20 +153,23 @@ function createAuthentication(
 }
 
 /**
- * Looks again for a credential that memory does not know, because a command may have made it a moment ago. One whose
- * own text says that it is none costs no look.
- * @param error what it was refused with
+ * Finds who calls. A credential that memory does not know is looked for once more, because a command may have made it a
+ * moment ago; one whose own text says that it is none costs no look.
  * @throws TvsError CREDENTIAL_REQUIRED, STORE_*
  */
-async function lookAgain(
-  authenticate: Caller["judge"],
+async function identifyFirst(
+  identify: Caller["judge"],
   { live, keyKind }: Service,
-  { presented, error }: { presented: Presented; error: unknown },
+  presented: Presented,
 ): Promise<Authenticated> {
-  const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
   const { revision } = live.current();
-  if (!mayBeNew || (await live.refresh()).revision === revision) throw error;
-  return authenticate(live.current());
+  try {
+    return identify(live.current());
+  } catch (error) {
+    const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
+    if (!mayBeNew || (await live.refresh()).revision === revision) throw error;
+    return identify(live.current());
+  }
 }
 
 /**
