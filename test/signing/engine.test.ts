@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
+import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
+import { createLoad, type Load } from "../../src/signing/admission.ts";
+import { openSigningBoard } from "../../src/signing/board.ts";
+import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import type { Engine } from "../../src/signing/engine.ts";
+import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { openOpenssl } from "../../src/signing/openssl.ts";
+import { openWebCrypto } from "../../src/signing/webcrypto.ts";
+import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { secrets } from "../harness/samples.ts";
+
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+const noKey = { code: "SIGNER_UNAVAILABLE" };
+
+type Opened = { readonly engine: Engine; readonly load: Load };
+
+const engines = [
+  {
+    name: "OpenSSL",
+    isHere: findLibcrypto() !== undefined,
+    unreadableKey: noKey,
+    async open(unsealing: Secrets): Promise<Opened> {
+      const board = openSigningBoard(newSigningBoards(1), 0);
+      return { engine: await openOpenssl({ secrets: unsealing, board }), load: board };
+    },
+  },
+  {
+    name: "WebCrypto",
+    isHere: true,
+    unreadableKey: { name: "DataError" },
+    async open(unsealing: Secrets): Promise<Opened> {
+      const load = createLoad(1);
+      return { engine: await openWebCrypto({ secrets: unsealing, load }), load };
+    },
+  },
+];
+
+for (const { name, isHere, unreadableKey, open } of engines) {
+  async function withEngine(ring: KeyRing | null, act: (opened: Opened) => Promise<void>): Promise<void> {
+    const opened = await open(secrets);
+    try {
+      if (ring !== null) await opened.engine.load(ring);
+      await act(opened);
+    } finally {
+      await opened.engine.close();
+    }
+  }
+
+  describe.if(isHere)(`signing with ${name}`, () => {
+    test("is by the key that is named: the active one, and the pending one whose turn may come", async () => {
+      const ring = await aRing("active", "pending");
+      await withEngine(ring, async ({ engine }) => {
+        for (const [kid, other] of [
+          [ring.active.kid, ring.pending.kid],
+          [ring.pending.kid, ring.active.kid],
+        ] as const) {
+          const signature = await signOne(engine, kid, "input");
+          expect(signature).toMatch(/^[\w-]{342}$/);
+          expect(verifies(ring, kid, { input: "input", signature })).toBe(true);
+          expect(verifies(ring, other, { input: "input", signature })).toBe(false);
+        }
+      });
+    });
+
+    test("keeps the signatures of many callers apart, single ones and a batch's, each call's in order", async () => {
+      const ring = await aRing("active", "pending");
+      await withEngine(ring, async ({ engine, load }) => {
+        const asked = range(60).map((call) => {
+          const { kid } = call % 3 === 0 ? ring.pending : ring.active;
+          const bulk = call % 2 === 0;
+          return { kid, bulk, inputs: range(bulk ? 1 + (call % 20) : 1).map((i) => `input ${call}.${i}`) };
+        });
+        const signed = await Promise.all(
+          asked.map(({ kid, inputs, bulk }) => engine.sign(kid, inputs, { bulk })),
+        );
+        const wrong = asked.filter(({ kid, inputs }, call) => {
+          return inputs.some(
+            (input, i) => !verifies(ring, kid, { input, signature: signed[call]?.[i] ?? "" }),
+          );
+        });
+        expect(wrong).toEqual([]);
+        expect(signed.map(({ length }) => length)).toEqual(asked.map(({ inputs }) => inputs.length));
+        expect(await engine.sign(ring.active.kid, [])).toEqual([]);
+        expect([load.waiting(false), load.waiting(true)]).toEqual([0, 0]);
+      });
+    });
+
+    test("after a rotation is still by the key that was asked for before it, which is then refused", async () => {
+      const before = await aRing("active", "pending");
+      const after = await aRing("pending", "stranger");
+      await withEngine(before, async ({ engine }) => {
+        const asked = range(200).map((i) => `before ${i}`);
+        const waiting = asked.map((input) => signOne(engine, before.active.kid, input, { bulk: true }));
+        const batch = engine.sign(before.active.kid, asked, { bulk: true });
+        await engine.load(after);
+        expect(await rejection(engine.sign(before.active.kid, ["late"]))).toMatchObject(noKey);
+        const signatures = [...(await Promise.all(waiting)), ...(await batch)];
+        const wrong = [...asked, ...asked].filter((input, i) => {
+          return !verifies(before, before.active.kid, { input, signature: signatures[i] ?? "" });
+        });
+        expect(wrong).toEqual([]);
+        const signature = await signOne(engine, after.active.kid, "after");
+        expect(verifies(after, after.active.kid, { input: "after", signature })).toBe(true);
+      });
+    });
+
+    test("is refused by a key that was not given", async () => {
+      const ring = await aRing("active", "pending");
+      await withEngine(null, async ({ engine }) => {
+        expect(await rejection(signOne(engine, ring.active.kid, "x"))).toMatchObject(noKey);
+        await engine.load(ring);
+        expect(await rejection(signOne(engine, "another", "x"))).toMatchObject(noKey);
+      });
+    });
+
+    test("goes on by the old keys when the new ones cannot be opened", async () => {
+      const before = await aRing("active", "pending");
+      await withEngine(before, async ({ engine }) => {
+        const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
+        const destroyed = keyRing([{ ...before.pending, state: "active" }, broken]);
+        expect(await rejection(engine.load(destroyed))).toMatchObject({ code: "INTERNAL" });
+        const sealed = secrets.seal(new Uint8Array(Buffer.from("no key at all")), broken.kid);
+        const unreadable = keyRing([before.active, { ...broken, sealed }]);
+        expect(await rejection(engine.load(unreadable))).toMatchObject(unreadableKey);
+        expect(await signOne(engine, before.active.kid, "x")).toHaveLength(342);
+      });
+    });
+
+    test("opens nothing under another master key", async () => {
+      const { engine } = await open(deriveSecrets(newMasterKey()));
+      const loading = engine.load(await aRing("active", "pending"));
+      expect(await rejection(loading)).toMatchObject({ code: "MASTER_KEY_WRONG" });
+      await engine.close();
+    });
+
+    test("refuses a call that would wait too long as a whole, and recovers", async () => {
+      const ring = await aRing("active", "pending");
+      await withEngine(ring, async ({ engine, load }) => {
+        const others = Math.ceil(3_000 / engine.signatureMs);
+        load.count(false, others);
+        const asked = engine.sign(ring.active.kid, ["one", "two"]);
+        expect(await rejection(asked)).toMatchObject({ code: "OVERLOADED" });
+        expect(load.waiting(false)).toBe(others);
+        load.count(false, -others);
+        expect(await engine.sign(ring.active.kid, ["one", "two"])).toHaveLength(2);
+        expect(load.waiting(false)).toBe(0);
+      });
+    });
+  });
+}
