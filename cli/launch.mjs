@@ -39,13 +39,24 @@ const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 /** The black-box files in which an envelope's signature matters. */
 const SIGNING = ["eligibility", "batch", "rotation"];
 
+/** Those in which it matters how many threads answer: what one has changed, counted or begun, another must know. */
+const SERVING = [
+  ...SIGNING,
+  ...["calls", "client-certificates", "hostile-http", "idempotency", "import", "keys", "partner-auth"],
+  ...["public-limit", "quota", "serve"],
+];
+
+/** @param {string[]} names */
+const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts`);
+
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
   test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER] }],
   pages: [{ bun: [...BUN_TEST, "./test/pages"] }],
   blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, "./test/blackbox"] }],
-  signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...SIGNING.map((name) => `./test/blackbox/${name}.test.ts`)] }],
+  signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SIGNING)] }],
+  serving: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SERVING)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
   bundle: [{ bun: ["cli/build/page-scripts.ts"] }],
   build: [{ bun: ["cli/build/build.ts"] }],
