@@ -27,7 +27,7 @@ export type Commit = {
 export type CommitOptions = {
   /** The weight of a commit at which it takes no further act. */
   readonly maxWeight?: number;
-  /** Acts waiting before further ones are refused. */
+  /** The weight of the acts that wait, beyond which further ones are refused: they are in memory. */
   readonly maxQueued?: number;
   /** Whether this thread has work in hand that will end in further acts: signatures that it is about to make. */
   readonly isMoreComing?: (() => boolean) | undefined;
@@ -116,12 +116,24 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     return group;
   }
 
+  /** Acts that waited while others could not be committed have waited as long, and are not made to do so again. */
+  function refuseFirst(count: number, error: TvsError): void {
+    const refused = queue.slice(0, count);
+    queue = queue.slice(count);
+    for (const { reject, weight } of refused) {
+      queuedWeight -= weight;
+      reject(error);
+    }
+  }
+
   async function drain(): Promise<void> {
     for (;;) {
       if (isGathering()) await gather();
       const group = takeGroup();
+      const behind = queue.length;
       const startedAt = performance.now();
-      await commitGroup(driver, group);
+      const failure = await commitGroup(driver, group);
+      if (isTvsError(failure, "STORE_BUSY")) refuseFirst(behind, failure);
       tookMs = performance.now() - startedAt;
       onGroup?.(group.length, driver.heldMs() ?? 0);
       if (queue.length === 0) break;
@@ -133,7 +145,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
 
   function inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R> {
     return new Promise<R>((resolve, reject) => {
-      if (queue.length >= maxQueued) {
+      if (queuedWeight >= maxQueued) {
         reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
         return;
       }
@@ -151,7 +163,8 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   return Object.assign((statements: readonly Statement[]) => inBatch(inOrder, statements), { inBatch });
 }
 
-async function commitGroup(driver: Driver, group: readonly Act[]): Promise<void> {
+/** @returns why none of the group was committed */
+async function commitGroup(driver: Driver, group: readonly Act[]): Promise<unknown> {
   try {
     const plans = [...byKind(group)].map(([kind, acts]) => ({
       acts,
@@ -167,10 +180,12 @@ async function commitGroup(driver: Driver, group: readonly Act[]): Promise<void>
   } catch (error) {
     if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
       for (const act of group) await commitGroup(driver, [act]);
-    } else {
-      for (const act of group) act.reject(error);
+      return undefined;
     }
+    for (const act of group) act.reject(error);
+    return error;
   }
+  return undefined;
 }
 
 function byKind(group: readonly Act[]): Map<Act["kind"], Act[]> {

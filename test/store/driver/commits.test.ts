@@ -177,6 +177,29 @@ describe("each act", () => {
     }));
 });
 
+test("acts that waited in vain for another process's lock are refused with those before them", () =>
+  withStores(async ({ driver }) => {
+    const tried: number[] = [];
+    const gate = Promise.withResolvers<void>();
+    const locked: Driver = {
+      ...driver,
+      async batch(statements) {
+        tried.push(statements.length);
+        await gate.promise;
+        throw new TvsError("STORE_BUSY", "locked");
+      },
+    };
+    const commit = createCommits(locked, { maxWeight: 10 });
+    const outcomes = names(100).map((key) => rejection(commit([insert(key)])));
+    await Promise.resolve();
+    const later = rejection(commit([insert("later")]));
+    gate.resolve();
+    const codes = (await Promise.all([...outcomes, later])).map((error) => (error as TvsError).code);
+    expect(new Set(codes)).toEqual(new Set(["STORE_BUSY"]));
+    // Only what came while they waited is tried once more.
+    expect(tried).toEqual([10, 1]);
+  }));
+
 test("who counts is told of each commit: its acts, and how long it kept others from committing", () => {
   const told: [number, number][] = [];
   return withCommits(
@@ -202,6 +225,21 @@ describe("a disk that does not keep up", () => {
         await Promise.all([first, ...waiting]);
         await commit([insert("afterwards")]);
         expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
+      },
+      { maxQueued: 5 },
+    ));
+
+  test("counts what an act weighs in the queue, because that is what the memory holds", () =>
+    withCommits(
+      async ({ commit, gate }) => {
+        gate.close();
+        const first = commit([insert("first")]);
+        await Promise.resolve();
+        const heavy = commit(names(5).map(insert));
+        const beyond = rejection(commit([insert("beyond")]));
+        expect(await beyond).toMatchObject({ code: "OVERLOADED" });
+        gate.open();
+        await Promise.all([first, heavy]);
       },
       { maxQueued: 5 },
     ));
