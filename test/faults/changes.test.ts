@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { changeUnderLoad } from "./changes.ts";
 
-test.each([2, 4])(
+// With two, by itself: bun test/faults/changes.ts 10 2.
+test.each([4])(
   "no answer of %i busy threads is older than a change that a command has made",
   async (threads) => {
     const { after, older, unexpected } = await changeUnderLoad(1, threads);

@@ -3,7 +3,7 @@ import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { ReadTeacher, StoredTeacher, TeacherContent, UniqueKey } from "../../src/domain/teachers.ts";
-import type { Driver } from "../../src/store/driver/driver.ts";
+import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { chunkStatements } from "../../src/store/import-statements.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -100,12 +100,15 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
       ],
     ];
 
-    test.each(changes)("%s moves it on", async (_what, change) => {
-      const judgedBy = await revision();
-      expect(await isStored({ revision: judgedBy })).toBe(true);
-      await change();
-      expect(await isStored({ revision: judgedBy })).toBe(false);
-      expect(await isStored({ revision: await revision() })).toBe(true);
+    // One after the other: a rotation is followed by the compromise of the key that it made active.
+    test(`is moved on by ${changes.map(([what]) => what).join(", ")}`, async () => {
+      for (const [what, change] of changes) {
+        const judgedBy = await revision();
+        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
+        await change();
+        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
+        expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
+      }
     });
   });
 
@@ -187,7 +190,9 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     expect(await kept()).toEqual(["first"]);
     const later = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 1, "third"));
     expect([later !== null, await kept()]).toEqual([true, ["third"]]);
-    await driver.batch([{ sql: "UPDATE idempotency SET kid = 'B'", args: [] }]);
+    const lose = `INSERT INTO signing_keys (kid, state, public_jwk, created_at, published_at)
+      VALUES ('lost', 'compromised', '{}', 1, 1)`;
+    await driver.batch([statement(lose), statement("UPDATE idempotency SET kid = 'lost'")]);
     const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
     expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
   });
