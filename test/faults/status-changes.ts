@@ -86,7 +86,7 @@ export async function changeByCommand(
   return standing.license;
 }
 
-function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
+export function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
   const key = eventKey(n + 1, eventType);
   expected.set(key, (expected.get(key) ?? 0) + 1);
 }

@@ -87,15 +87,17 @@ async function verifyTeachers(url: string, apiKey: string, ids: ReadonlySet<numb
 /**
  * Waits until nothing is pending. Enabling an endpoint that is enabled makes its pending deliveries due, so that
  * nobody waits for the minutes and hours of the later steps.
+ * @param program another one than usual, which knows the database's schema
  */
-export async function settle(register: Register): Promise<void> {
+export async function settle(register: Register, program?: readonly string[]): Promise<void> {
   const deadline = Date.now() + maxSettlingMs;
+  const options = { ...register, ...(program === undefined ? {} : { program }) };
   while (Date.now() < deadline) {
     const list = ["webhooks", "list", "--state", "pending", "--limit", "100000"];
-    const pending = await runJson<{ partnerId: string }[]>(list, register);
+    const pending = await runJson<{ partnerId: string }[]>(list, options);
     if (pending.length === 0) return;
     for (const id of new Set(pending.map(({ partnerId }) => partnerId))) {
-      await runWell(["partners", "webhook", "enable", id], register);
+      await runWell(["partners", "webhook", "enable", id], options);
     }
     await sleep(settlingTurnMs);
   }
