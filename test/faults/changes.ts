@@ -1,7 +1,7 @@
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { runJson, runWell, type Service, startService } from "../harness/program.ts";
-import { addPartner, importTeachers } from "./register.ts";
+import { runJson, runWell, startService } from "../harness/program.ts";
+import { addPartner, importTeachers, type Register } from "./register.ts";
 
 /**
  * Changes what answers rest on while every serving thread is busy answering, and counts the answers that were older
@@ -33,45 +33,61 @@ type Call = {
   readonly kid: string;
 };
 
-type Asked = { service: Service; apiKey: string; calls: Call[]; isOver: boolean };
+type Asked = { readonly apiKey: string; readonly calls: Call[]; isOver: boolean };
 
 export function changeUnderLoad(rounds: number, threads: number): Promise<ChangeFindings> {
   return withTempDir(async (dataDir) => {
-    await importTeachers(dataDir, teachers);
-    const apiKey = await addPartner(dataDir, "asker", 100_000_000);
+    await importTeachers({ dataDir }, teachers);
     const service = await startService({ dataDir, args: ["--threads", String(threads)] });
-    const asked: Asked = { service, apiKey, calls: [], isOver: false };
-    const running = Array.from({ length: callers }, () => askOnAndOn(asked));
-    const after = { revoke: 0, reinstate: 0, rotate: 0, "quota to zero": 0, disable: 0 };
-    const older = { ...after };
-    const unexpected: string[] = [];
-    let answered = 0;
-    for (let round = 0; round < rounds; round++) {
-      for (const { change, command, isOlder, isNew, undo } of changes) {
-        const first = asked.calls.length;
-        await sleep(askOnMs / 4);
-        const told = await runJson<Record<string, unknown>>([...command, "--data", dataDir]);
-        const changedAt = performance.now();
-        await sleep(askOnMs);
-        for (const call of asked.calls.slice(first)) {
-          if (call.status === 200) answered++;
-          if (call.askedAt < changedAt) continue;
-          after[change]++;
-          if (isNew(call, told)) continue;
-          if (isOlder(call)) older[change]++;
-          else unexpected.push(`${change}: ${JSON.stringify(call)}`);
-        }
-        if (undo !== undefined) await runWell([...undo, "--data", dataDir]);
-        // What was undone is honoured within a second, and only what is answered anew counts from here on.
-        while (undo !== undefined && asked.calls.at(-1)?.status !== 200) await sleep(5);
-      }
-    }
-    asked.isOver = true;
-    await Promise.all(running);
+    const findings = await changeWhileAsked({ register: { dataDir }, urls: [service.url], rounds });
     await service.stop();
-    return { rounds, answered, after, older, unexpected };
+    return findings;
   });
 }
+
+/** The same over services that run already, all of them asked, and a register that has the teachers. */
+export async function changeWhileAsked({
+  register,
+  urls,
+  rounds,
+}: {
+  register: Register;
+  urls: readonly string[];
+  rounds: number;
+}): Promise<ChangeFindings> {
+  const apiKey = await addPartner(register, "asker", 100_000_000);
+  const asked: Asked = { apiKey, calls: [], isOver: false };
+  const running = Array.from({ length: callers }, (_, n) => askOnAndOn(asked, urls[n % urls.length] ?? ""));
+  const after = { revoke: 0, reinstate: 0, rotate: 0, "quota to zero": 0, disable: 0 };
+  const older = { ...after };
+  const unexpected: string[] = [];
+  let answered = 0;
+  for (let round = 0; round < rounds; round++) {
+    for (const { change, command, isOlder, isNew, undo } of changes) {
+      const first = asked.calls.length;
+      await sleep(askOnMs / 4);
+      const told = await runJson<Record<string, unknown>>(command, register);
+      const changedAt = performance.now();
+      await sleep(askOnMs);
+      for (const call of asked.calls.slice(first)) {
+        if (call.status === 200) answered++;
+        if (call.askedAt < changedAt) continue;
+        after[change]++;
+        if (isNew(call, told)) continue;
+        if (isOlder(call)) older[change]++;
+        else unexpected.push(`${change}: ${JSON.stringify(call)}`);
+      }
+      if (undo !== undefined) await runWell(undo, register);
+      // What was undone is honoured within a second, and only what is answered anew counts from here on.
+      while (undo !== undefined && !isAnswered(asked.calls.slice(-callers))) await sleep(5);
+    }
+  }
+  asked.isOver = true;
+  await Promise.all(running);
+  return { rounds, answered, after, older, unexpected };
+}
+
+const isAnswered = (calls: readonly Call[]) => calls.every(({ status }) => status === 200);
 
 /** The teacher whom everybody asks about. */
 const reference = "TR/2020/LA/0";
@@ -117,18 +133,18 @@ const changes: readonly {
   },
 ];
 
-async function askOnAndOn(asked: Asked): Promise<void> {
+async function askOnAndOn(asked: Asked, url: string): Promise<void> {
   while (!asked.isOver) {
-    const call = await ask(asked);
+    const call = await ask(url, asked.apiKey);
     asked.calls.push(call);
     // Who is refused at once would otherwise take the whole machine.
     if (call.status !== 200) await sleep(5);
   }
 }
 
-async function ask({ service, apiKey }: Asked): Promise<Call> {
+async function ask(url: string, apiKey: string): Promise<Call> {
   const askedAt = performance.now();
-  const response = await fetch(`${service.url}/v1/inter-agency/eligibility-check`, {
+  const response = await fetch(`${url}/v1/inter-agency/eligibility-check`, {
     method: "POST",
     headers: { Authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ identifier: { tId: 1 }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" }),

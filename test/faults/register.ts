@@ -1,24 +1,38 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runJson, runWell } from "../harness/program.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openRemote } from "../../src/store/driver/remote.ts";
+import { type Environment, runJson, runWell } from "../harness/program.ts";
+
+/** Where a register is: in its data folder, or where the environment says. */
+export type Register = { readonly dataDir: string; readonly env?: Environment };
 
 /** Puts so many teachers into a register, of whom the first has the teacher id 1. */
-export async function importTeachers(dataDir: string, count: number): Promise<void> {
+export async function importTeachers(register: Register, count: number): Promise<void> {
   const rows = Array.from(
     { length: count },
     (_, n) => `TR/2020/LA/${n},${n + 1},Teacher ${n},new_system,VERIFIED,2020-01-01,2099-12-31`,
   );
   const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
-  const file = join(dataDir, "register.csv");
+  const file = join(register.dataDir, "register.csv");
+  await mkdir(register.dataDir, { recursive: true });
   await writeFile(file, `${header}\n${rows.join("\n")}\n`);
-  await runWell(["teachers", "import", file, "--data", dataDir, "--baseline"]);
+  await runWell(["teachers", "import", file, "--baseline"], register);
 }
 
 /** Adds a partner that may do everything, every day. @returns its API key */
-export async function addPartner(dataDir: string, id: string, perMinute: number): Promise<string> {
-  const { apiKey } = await runJson<{ apiKey: string }>([
+export async function addPartner(register: Register, id: string, perMinute: number): Promise<string> {
+  const add = [
     ...["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all"],
-    ...["--per-minute", String(perMinute), "--per-day", "1000000000", "--data", dataDir],
-  ]);
+    ...["--per-minute", String(perMinute), "--per-day", "1000000000"],
+  ];
+  const { apiKey } = await runJson<{ apiKey: string }>(add, register);
   return apiKey;
+}
+
+/** The database itself, to compare what others hold with what it says. */
+export function openDatabase({ dataDir, env = {} }: Register): Promise<Driver> {
+  const url = env.TVS_DATABASE;
+  return url === undefined ? openEmbedded({ file: join(dataDir, "tvs.db") }) : openRemote({ url });
 }

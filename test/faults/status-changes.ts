@@ -1,7 +1,8 @@
 /** A register of made-up teachers, and status changes to it through the command line, each with its known event. */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runWell } from "../harness/program.ts";
+import type { Register } from "./register.ts";
 
 export const teachers = 2_000;
 /** Changes come in rounds: one import, and a few commands on a single teacher each. */
@@ -13,7 +14,7 @@ const changingTeachers = 600;
 type Standing = { license: "VALID" | "EXPIRED" | "REVOKED"; isVerified: boolean };
 
 export type Changes = {
-  readonly dataDir: string;
+  readonly register: Register;
   readonly standings: Standing[];
   /** Events that the changes must cause: how many by teacher and type. */
   readonly expected: Map<string, number>;
@@ -24,12 +25,12 @@ export function eventKey(tId: unknown, eventType: unknown): string {
   return `${tId} ${eventType}`;
 }
 
-export function prepareChanges(dataDir: string): Changes {
+export function prepareChanges(register: Register): Changes {
   const standings = Array.from(
     { length: teachers },
     (): Standing => ({ license: "VALID", isVerified: true }),
   );
-  return { dataDir, standings, expected: new Map(), done: 0 };
+  return { register, standings, expected: new Map(), done: 0 };
 }
 
 /** Imports the whole register as it stands, without events. */
@@ -64,18 +65,28 @@ function changeByImport({ standings, expected }: Changes, n: number): void {
   }
 }
 
-async function changeByCommand(changes: Changes, n: number): Promise<void> {
-  const { standings, expected, dataDir } = changes;
+/**
+ * Revokes the licence of the teacher with id n + 1, or reinstates it.
+ * @param run runs the command to its end
+ * @returns what the licence is now
+ */
+export async function changeByCommand(
+  changes: Changes,
+  n: number,
+  run: (words: readonly string[]) => Promise<unknown> = (words) => runWell(words, changes.register),
+): Promise<Standing["license"]> {
+  const { standings, expected } = changes;
   const standing = standings[n] as Standing;
   const isRevocation = standing.license === "VALID";
   const words = isRevocation ? ["revoke", regNo(n), "--reason", "Found forged"] : ["reinstate", regNo(n)];
-  await runWell(["teachers", ...words, "--data", dataDir]);
+  await run(["teachers", ...words]);
   standing.license = isRevocation ? "REVOKED" : "VALID";
   expectEvent(expected, n, isRevocation ? "license.revoked" : "license.reinstated");
   changes.done++;
+  return standing.license;
 }
 
-function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
+export function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
   const key = eventKey(n + 1, eventType);
   expected.set(key, (expected.get(key) ?? 0) + 1);
 }
@@ -85,15 +96,16 @@ function regNo(n: number): string {
 }
 
 async function importRows(
-  { dataDir, standings }: Changes,
+  { register, standings }: Changes,
   { rows, flags }: { rows: readonly number[]; flags: readonly string[] },
 ): Promise<void> {
-  const file = join(dataDir, "extract.csv");
+  const file = join(register.dataDir, "extract.csv");
   const header =
     "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date,license_revoked_on,license_revoked_reason";
   const lines = rows.map((n) => line(n, standings[n] as Standing));
+  await mkdir(register.dataDir, { recursive: true });
   await writeFile(file, `${header}\n${lines.join("\n")}\n`);
-  await runWell(["teachers", "import", file, "--data", dataDir, ...flags]);
+  await runWell(["teachers", "import", file, ...flags], register);
 }
 
 function line(n: number, { license, isVerified }: Standing): string {

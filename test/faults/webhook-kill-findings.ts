@@ -1,7 +1,7 @@
 /** What partners were told, compared with what they had to be told. */
 import type { Received } from "./faulty-receiver.ts";
 import { eventKey } from "./status-changes.ts";
-import type { Subscriber } from "./webhook-kill.ts";
+import type { Subscriber } from "./subscribers.ts";
 
 export type WebhookFindings = Counts &
   Faults & {

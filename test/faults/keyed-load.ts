@@ -1,0 +1,193 @@
+/** Callers that repeat their keys over a service that fails, and what they hold compared with what its database says. */
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { sleep } from "../harness/eventually.ts";
+
+/** Callers of one partner, who share its quota. */
+export type Callers = {
+  readonly apiKey: string;
+  readonly partnerId: string;
+  readonly count: number;
+  /** Small enough to be reached, so that going over it would show; null where no quota is near. */
+  readonly perMinute: number | null;
+  /** How long each waits between two calls. */
+  readonly pauseMs?: number;
+};
+
+type LoadOptions = {
+  /** Where the service is now. */
+  url(): string;
+  /** The teacher ids that are asked about begin with 1. */
+  readonly teachers: number;
+  readonly callers: readonly Callers[];
+};
+
+/** Times are those of `performance.now()`. */
+export type Answer = {
+  readonly askedAt: number;
+  readonly answeredAt: number;
+  readonly key: string;
+  readonly tId: number;
+  readonly license: string;
+  readonly isReplay: boolean;
+  readonly verificationId: string;
+  readonly signature: string;
+};
+
+/** A call that was neither answered nor refused for its quota. */
+type Failure = { readonly askedAt: number; readonly failedAt: number; readonly reason: string };
+
+export type KeyedLoad = {
+  readonly answers: readonly Answer[];
+  readonly failures: readonly Failure[];
+  /** Lets the calls that are under way end. */
+  stop(): Promise<void>;
+  judge(database: Driver): Promise<LoadFindings>;
+};
+
+/** Everything here must be zero. */
+export type LoadFindings = {
+  readonly answeredWithoutAttestation: number;
+  readonly keysThatRanTwice: number;
+  readonly replaysThatDiffer: number;
+  readonly quotaExceeded: number;
+  readonly answersNotCounted: number;
+};
+
+/** What the callers hold. */
+type Held = {
+  readonly answers: Answer[];
+  readonly failures: Failure[];
+  replaysThatDiffer: number;
+  readonly bodies: Map<string, string>;
+  /** Answered calls under a small quota, by the end of the window that their headers named (seconds). */
+  readonly windows: Map<Callers, Map<number, number>>;
+};
+
+/** A call that takes longer has failed. */
+const maxCallMs = 15_000;
+/** So many verification ids are looked up at once, because a libSQL server's reply has a greatest size. */
+const lookedUp = 500;
+
+export function startLoad({ url, teachers, callers }: LoadOptions): KeyedLoad {
+  const held: Held = {
+    answers: [],
+    failures: [],
+    replaysThatDiffer: 0,
+    bodies: new Map(),
+    windows: new Map(callers.map((some) => [some, new Map()])),
+  };
+  let isOver = false;
+  const running = callers.flatMap((some) =>
+    Array.from({ length: some.count }, async (_, caller) => {
+      for (let n = 0; !isOver; n++) {
+        // Every third call repeats an earlier key of the same caller: it may have been cut off.
+        const key = `${some.partnerId}-${caller}-${n % 3 === 2 ? n - 2 : n}`;
+        const tId = 1 + ((caller * 31 + (n % 3 === 2 ? n - 2 : n)) % teachers);
+        await call(held, { url: url(), callers: some, key, tId });
+        if (some.pauseMs !== undefined) await sleep(some.pauseMs);
+      }
+    }),
+  );
+  return {
+    answers: held.answers,
+    failures: held.failures,
+    async stop() {
+      isOver = true;
+      await Promise.all(running);
+    },
+    judge: (database) => judge(database, held),
+  };
+}
+
+type Call = { readonly url: string; readonly callers: Callers; readonly key: string; readonly tId: number };
+
+async function call(held: Held, { url, callers, key, tId }: Call): Promise<void> {
+  const askedAt = performance.now();
+  try {
+    const response = await fetch(`${url}/v1/inter-agency/eligibility-check`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${callers.apiKey}`, "Idempotency-Key": key },
+      body: JSON.stringify({
+        identifier: { tId },
+        purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+        context: { correlationId: key },
+      }),
+      signal: AbortSignal.timeout(maxCallMs),
+    });
+    const body = await response.text();
+    if (response.status === 429) return await sleep(20);
+    if (response.status !== 200) throw new Error(`status ${response.status}: ${body}`);
+    remember(held, { callers, key, tId, body, headers: response.headers, askedAt });
+  } catch (error) {
+    held.failures.push({ askedAt, failedAt: performance.now(), reason: String(error) });
+    await sleep(5);
+  }
+}
+
+function remember(
+  held: Held,
+  {
+    callers,
+    key,
+    tId,
+    body,
+    headers,
+    askedAt,
+  }: Omit<Call, "url"> & { body: string; headers: Headers; askedAt: number },
+): void {
+  const before = held.bodies.get(key);
+  if (before !== undefined && before !== body) held.replaysThatDiffer++;
+  held.bodies.set(key, body);
+  const { verificationId, signature, result } = JSON.parse(body) as Answer & { result: { status: string } };
+  const isReplay = headers.has("Idempotent-Replayed");
+  const times = { askedAt, answeredAt: performance.now() };
+  held.answers.push({ ...times, key, tId, license: result.status, isReplay, verificationId, signature });
+  const windows = held.windows.get(callers);
+  const window = Number(headers.get("X-RateLimit-Reset"));
+  windows?.set(window, (windows.get(window) ?? 0) + 1);
+}
+
+async function judge(database: Driver, held: Held): Promise<LoadFindings> {
+  const stored = await storedEnvelopes(database, held.answers);
+  const twice = await database.query(
+    "SELECT context FROM attestations WHERE context IS NOT NULL GROUP BY partner_id, context HAVING count(*) > 1",
+  );
+  return {
+    answeredWithoutAttestation: held.answers.filter((one) => stored.get(one.verificationId) !== one.signature)
+      .length,
+    keysThatRanTwice: twice.length,
+    replaysThatDiffer: held.replaysThatDiffer,
+    ...(await judgeQuotas(database, held)),
+  };
+}
+
+async function storedEnvelopes(database: Driver, answers: readonly Answer[]): Promise<Map<string, string>> {
+  const ids = [...new Set(answers.map(({ verificationId }) => verificationId))];
+  const sql = `SELECT verification_id AS id, jws FROM attestations
+    WHERE verification_id IN (SELECT value FROM json_each(?))`;
+  const stored = new Map<string, string>();
+  for (let first = 0; first < ids.length; first += lookedUp) {
+    const rows = await database.query(sql, [JSON.stringify(ids.slice(first, first + lookedUp))]);
+    for (const row of rows) stored.set(String(row.id), String(row.jws));
+  }
+  return stored;
+}
+
+async function judgeQuotas(
+  database: Driver,
+  { windows }: Held,
+): Promise<Pick<LoadFindings, "quotaExceeded" | "answersNotCounted">> {
+  let quotaExceeded = 0;
+  let answersNotCounted = 0;
+  for (const [{ partnerId, perMinute }, answered] of windows) {
+    if (perMinute === null) continue;
+    const sql = "SELECT starts_at, used FROM quota_windows WHERE partner_id = ? AND kind = 'minute'";
+    const rows = await database.query(sql, [partnerId]);
+    const used = new Map(rows.map((row) => [Number(row.starts_at) / 1000 + 60, Number(row.used)]));
+    for (const [end, answers] of answered) {
+      if (answers > perMinute) quotaExceeded++;
+      if ((used.get(end) ?? 0) < answers) answersNotCounted++;
+    }
+  }
+  return { quotaExceeded, answersNotCounted };
+}
