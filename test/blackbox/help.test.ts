@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
+import { databaseOf } from "../harness/databases.ts";
 import { patienceMs, programWords, runTvs } from "../harness/program.ts";
 import { makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
@@ -129,6 +130,7 @@ describe.concurrent("output", () => {
           PATH: process.env.PATH ?? "",
           HOME: process.env.HOME ?? "",
           TERM: "xterm-256color",
+          ...(await databaseOf(["--data", folder.used], {})),
           ...env,
         },
         terminal: {

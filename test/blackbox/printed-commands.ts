@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { databaseOf } from "../harness/databases.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { programWords, type Service, startService } from "../harness/program.ts";
 
@@ -46,9 +47,12 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
   }
 
   async function run(line: string): Promise<Ended> {
+    const data = /--data (\S+)/.exec(line)?.[1] ?? "data";
+    const database = await databaseOf(["--data", join(await cwd(), data)], {});
     const script = [
       `. '${state}/env'`,
       `cd "$(cat '${state}/cwd')"`,
+      ...Object.entries(database).map(([name, value]) => `export ${name}='${value}'`),
       `set -a\n${asRun(line)}\ncode=$?\nset +a`,
       `export -p > '${state}/env'\npwd > '${state}/cwd'\nexit $code`,
     ].join("\n");

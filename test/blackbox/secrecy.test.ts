@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { databaseFile } from "../harness/databases.ts";
 import { patienceMs } from "../harness/program.ts";
 import { teacher, teachers } from "./registry.ts";
 import { api, createWorld, type World } from "./world.ts";
@@ -123,7 +124,7 @@ async function leftBehind(): Promise<Map<string, Buffer>> {
     const path = join(entry.parentPath, entry.name);
     files.set(path, await readFile(path));
   }
-  const database = new Database(join(world.dataDir, "tvs.db"), { readonly: true });
+  const database = new Database(databaseFile(world.dataDir), { readonly: true });
   files.set("the database, read whole", Buffer.from(database.serialize()));
   database.close();
   files.set("the logs", Buffer.from(world.logs()));

@@ -1,7 +1,7 @@
 /** For tests of commands: a folder with a data folder that was used once, and copies of it. */
 import { expect } from "bun:test";
-import { cp } from "node:fs/promises";
 import { join } from "node:path";
+import { copyData } from "../harness/databases.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { type Finished, runJson } from "../harness/program.ts";
 
@@ -19,17 +19,18 @@ export type UsedFolder = {
 
 export async function makeUsedFolder(): Promise<UsedFolder> {
   const { path, remove } = await makeFolder();
-  const used = join(path, "used");
+  const original = join(path, "original");
   const partner = ["partners", "add", "agency", "--name", "Agency", "--scopes", "all", "--purposes", "all"];
-  const limits = ["--per-minute", "1000", "--per-day", "1000", "--data", used];
+  const limits = ["--per-minute", "1000", "--per-day", "1000", "--data", original];
   const { apiKey } = await runJson<{ apiKey: string }>([...partner, ...limits]);
   let copies = 0;
   const freshPath = (name = "data") => join(path, `${name}-${++copies}`);
   async function copyOfUsed(): Promise<string> {
     const copy = freshPath();
-    await cp(used, copy, { recursive: true });
+    await copyData(original, copy);
     return copy;
   }
+  const used = await copyOfUsed();
   return { path, used, apiKey, freshPath, copyOfUsed, remove };
 }
 

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import type { Front } from "./balancer.ts";
 import { until } from "./eventually.ts";
 import { makeFolder } from "./folder.ts";
 import { freePort } from "./sqld.ts";
@@ -11,23 +12,30 @@ import { freePort } from "./sqld.ts";
 export const noCaddy =
   spawnSync("caddy", ["version"]).status === 0 ? undefined : "the Debian package caddy is not installed";
 
-export type Caddy = { readonly url: string; stop(): Promise<void> };
+/** The server certificate of a proxy that ends TLS. */
+export type ProxyTls = { readonly certFile: string; readonly keyFile: string };
 
-/** Starts it before these addresses and waits until it takes connections. It is killed with this process at the latest. */
-export async function startCaddy(nodes: readonly string[]): Promise<Caddy> {
+/**
+ * Starts it before these addresses and waits until it takes connections. It is killed with this process at the latest.
+ * @param tls with it, it listens with TLS too, asks for client certificates, and hands them on in `Client-Cert`
+ */
+export async function startCaddy(nodes: readonly string[], tls?: ProxyTls): Promise<Front> {
   const folder = await makeFolder();
-  const port = await freePort();
+  const [port, tlsPort] = [await freePort(), await freePort()];
   const file = join(folder.path, "Caddyfile");
-  await writeFile(file, caddyfile(port, nodes));
+  const secure =
+    tls === undefined ? "" : site(`https://:${tlsPort}`, { nodes, first: clientCertificates(tls) });
+  await writeFile(file, `${globalOptions}${site(`http://:${port}`, { nodes, first: "" })}${secure}`);
   const child = spawn("caddy", ["run", "--config", file, "--adapter", "caddyfile"], {
     stdio: "ignore",
     env: { PATH: process.env.PATH, HOME: folder.path },
   });
   const killNow = () => child.kill("SIGKILL");
   process.on("exit", killNow);
-  await untilListening(child, port);
+  for (const one of tls === undefined ? [port] : [port, tlsPort]) await untilListening(child, one);
   return {
     url: `http://127.0.0.1:${port}`,
+    tlsUrl: tls === undefined ? "" : `https://127.0.0.1:${tlsPort}`,
     async stop() {
       const ended = new Promise((done) => child.once("exit", done));
       killNow();
@@ -38,18 +46,23 @@ export async function startCaddy(nodes: readonly string[]): Promise<Caddy> {
   };
 }
 
-/**
- * What could not be connected to goes to another node; what a node may have heard goes to no other, except a GET. That
- * is how Caddy 2.6 retries by itself, and `lb_try_duration` is what makes it try at all.
- */
-function caddyfile(port: number, nodes: readonly string[]): string {
-  const upstreams = nodes.map((url) => new URL(url).host).join(" ");
-  return `{
+const globalOptions = `{
 	admin off
 	auto_https off
 }
-http://127.0.0.1:${port} {
+`;
+
+/**
+ * What could not be connected to goes to another node; what a node may have heard goes to no other, except a GET. That
+ * is how Caddy 2.6 retries by itself, and `lb_try_duration` is what makes it try at all. The tests count as a proxy
+ * before it, so that they can come from many addresses.
+ */
+function site(address: string, { nodes, first }: { nodes: readonly string[]; first: string }): string {
+  const upstreams = nodes.map((url) => new URL(url).host).join(" ");
+  return `${address} {
 	bind 127.0.0.1
+	request_header -Client-Cert
+	${first}
 	reverse_proxy ${upstreams} {
 		lb_policy round_robin
 		lb_try_duration 5s
@@ -58,10 +71,22 @@ http://127.0.0.1:${port} {
 		health_uri /v1/inter-agency/health
 		health_interval 500ms
 		health_timeout 2s
-		header_up -Client-Cert
+		trusted_proxies 127.0.0.0/8
 	}
 }
 `;
+}
+
+/** Without the matcher, a caller without a certificate would be said to have an empty one. */
+function clientCertificates({ certFile, keyFile }: ProxyTls): string {
+  const der = "{http.request.tls.client.certificate_der_base64}";
+  return `tls ${certFile} ${keyFile} {
+		client_auth {
+			mode request
+		}
+	}
+	@certified expression \`${der} != ""\`
+	request_header @certified Client-Cert ":${der}:"`;
 }
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {
