@@ -4,8 +4,10 @@ import type { SigningEngine } from "../src/config.ts";
 import { newAddressCounts } from "../src/domain/address-limit.ts";
 import type { CallObserver } from "../src/domain/calls.ts";
 import type { Clock } from "../src/domain/clock.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { createIdempotency } from "../src/domain/idempotency.ts";
 import { createLive } from "../src/domain/live.ts";
+import { type NodeMemory, newNodeMemory, openNodeMemory } from "../src/domain/node-memory.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota } from "../src/domain/quota.ts";
 import { repeat } from "../src/domain/serial.ts";
@@ -37,6 +39,7 @@ export type ProcessMemory = {
   readonly disk: SharedArrayBuffer;
   readonly commitLock: SharedArrayBuffer;
   readonly signingBoards: SharedArrayBuffer;
+  readonly node: SharedArrayBuffer;
 };
 
 export function newProcessMemory(threads: number): ProcessMemory {
@@ -48,6 +51,7 @@ export function newProcessMemory(threads: number): ProcessMemory {
     disk: newEvidenceDisk(),
     commitLock: newCommitLock(threads),
     signingBoards: newSigningBoards(threads),
+    node: newNodeMemory(threads),
   };
 }
 
@@ -66,6 +70,8 @@ type ServerOptions = {
   readonly work: WorkCounters;
   /** Told of each call that was answered, besides the counters. */
   readonly onCall: CallObserver;
+  /** Told, once, that this process may not use the database any more. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
 };
 
 /** The answering part of a service, in one thread. */
@@ -78,14 +84,14 @@ export type OpenServer = {
   close(): Promise<void>;
 };
 
-/** How often a running service looks whether a command has changed something. */
-const refreshMs = 200;
+/** How often a running service looks whether a command has changed something; on a server each look is a request. */
+const refreshMs = { embedded: 200, remote: 500 } as const;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
-  const { engine, memory, thread, work, onCall } = options;
+  const { engine, memory, thread, work, onCall, onLost } = options;
   const shared = { boards: memory.signingBoards, thread };
   const signer = await openSigner({ secrets: basis.secrets, engine, shared });
   try {
@@ -95,8 +101,12 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       requests.observe(call.route, call.method, call.status, call.ms);
       onCall(call);
     };
-    const service = await createService(basis, { signer, disk, work, observe });
-    const stops = [keepFresh(service), watchLag(work)];
+    const node = openNodeMemory(memory.node);
+    const service = await createService(basis, { signer, disk, work, observe, node });
+    const loaded = () => node.loaded(thread, service.live.current().revision);
+    loaded();
+    const everyMs = refreshMs[basis.driver.kind];
+    const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
     return {
       service,
       requests,
@@ -118,12 +128,13 @@ type ServiceParts = {
   readonly disk: ReturnType<typeof createEvidenceDisk>;
   readonly work: WorkCounters;
   readonly observe: CallObserver;
+  readonly node: NodeMemory;
 };
 
 async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
   const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, work, observe } = parts;
+  const { signer, disk, work, observe, node } = parts;
   const live = await createLive({
     settings,
     partners,
@@ -148,7 +159,8 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     secrets,
     keyKind,
     clock,
-    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign()])),
+    isClockWrong: node.isClockWrong,
+    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign(), requireClock(node)])),
     onCall: observe,
   };
 }
@@ -165,17 +177,27 @@ function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<v
   };
 }
 
+async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {
+  if (isClockWrong())
+    throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
+}
+
 /** Re-reads what commands have changed. @returns ends it */
-function keepFresh({ live }: Service): () => Promise<void> {
+function keepFresh(
+  { live }: Service,
+  { everyMs, onFresh, onLost }: { everyMs: number; onFresh: () => void } & Pick<ServerOptions, "onLost">,
+): () => Promise<void> {
   let failure = "";
   async function refresh(): Promise<void> {
     await live.refresh();
+    onFresh();
     failure = "";
   }
   // A failure shows itself in the health probe and in the calls too; the next turn tries again.
   function told(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);
+    if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost?.(error);
   }
-  return repeat(refresh, { everyMs: refreshMs, onError: told });
+  return repeat(refresh, { everyMs, onError: told });
 }

@@ -2,14 +2,11 @@ import { Worker } from "node:worker_threads";
 import packageJson from "../package.json" with { type: "json" };
 import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
-import { type Sender, type SenderDependencies, startSender } from "../src/delivery/sender.ts";
+import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
-import { type IdempotencyStore, keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import { issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
-import { forgottenWindows } from "../src/domain/quota-windows.ts";
-import { retentionSetting, startMaintenance } from "../src/domain/retention.ts";
-import { repeat } from "../src/domain/serial.ts";
-import { startSweeping } from "../src/domain/sweep.ts";
+import { openNodeMemory } from "../src/domain/node-memory.ts";
+import { retentionSetting } from "../src/domain/retention.ts";
 import { log } from "../src/log.ts";
 import type { CallsOfThread } from "../src/metrics/call-relay.ts";
 import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
@@ -20,6 +17,7 @@ import type { ChosenSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { openCommitLock } from "../src/store/driver/commit-lock.ts";
+import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 
@@ -35,6 +33,8 @@ export type OpenService = {
     /** Null when no access log is kept. */
     accessLog(): AccessLogFigures | null;
   };
+  /** This process among those that serve the database. */
+  readonly node: RunningNode;
   /** What further threads share with this one. */
   readonly memory: ProcessMemory;
   /** Takes the calls that another thread has answered, for the refusals and the access log. */
@@ -53,18 +53,18 @@ export type OpenService = {
   close(): Promise<void>;
 };
 
-const pruneMs = 60_000;
-/** Records forgotten in one commit, which keeps the main thread for that long. */
-const pruneRows = 100;
+/** How often a node on a server looks whether there is something to send: each look is a request. */
+const remotePollMs = 500;
 
 /**
  * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
- * The database is locked for this process.
- * @throws TvsError DATABASE_IN_USE besides what {@link openOperator} throws
+ * The process becomes a node: the only one of a database file, one of several on a server.
+ * @param options `url` is where it listens
+ * @throws TvsError DATABASE_IN_USE, REFUSED besides what {@link openOperator} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
-  options: OpenOptions = {},
+  { url = "", ...options }: OpenOptions & { url?: string } = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
@@ -77,12 +77,15 @@ export async function openService(
   });
   let calls: CallLog | undefined;
   let server: OpenServer | undefined;
+  let node: RunningNode | undefined;
   const closeParts = async () => {
-    await Promise.all([calls?.close(), server?.close()]);
+    await Promise.all([calls?.close(), server?.close(), node?.leave()]);
     await operator.driver.close();
   };
   try {
-    await takeOver(operator, config);
+    const nodeId = newNodeId();
+    await admitNode(operator, nodeId);
+    await rememberSettings(operator, config);
     calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
     const refusals = createRefusals(operator.clock);
     const onCall = (call: Call) => {
@@ -90,11 +93,16 @@ export async function openService(
       calls?.observe(call);
     };
     const { signingEngine: engine } = config;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall });
+    const { onLost } = options;
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
     server = opened;
-    const jobs = startJobs(operator, { live: opened.service.live, work });
+    const { live } = opened.service;
+    const running = await runNode(operator, { nodeId, url, live, memory: openNodeMemory(memory.node) });
+    node = running;
+    const stopSending = startSending(operator, { nodeId, live, work });
     return {
       operator,
+      node: running,
       service: opened.service,
       metrics: { requests: opened.requests, work, refusals, accessLog: () => calls?.figures() ?? null },
       memory,
@@ -109,8 +117,8 @@ export async function openService(
         const hadLock = openCommitLock(memory.commitLock, 0).forget(thread);
         return hadLock ? "a serving thread died while it had the database's lock" : null;
       },
-      stopSending: jobs.stopSending,
-      close: () => jobs.stop().then(closeParts),
+      stopSending,
+      close: () => stopSending().then(closeParts),
     };
   } catch (error) {
     await closeParts();
@@ -118,43 +126,11 @@ export async function openService(
   }
 }
 
-/**
- * Makes this process the one that serves the database, and tells the commands how it does.
- * @throws TvsError DATABASE_IN_USE
- */
-async function takeOver(operator: Operator, { keepAttestations }: Config): Promise<void> {
-  const { driver, stores, clock, settingsInForce, issuerTold } = operator;
-  await driver.lockService();
-  // What a killed service had in hand is sent now, and not when its leases would have ended.
-  await stores.outbox.releaseAll(clock.now());
+/** Tells the commands, and the other nodes, what is agreed on. */
+async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
+  const { stores, settingsInForce, issuerTold } = operator;
   await stores.settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
   if (keepAttestations !== undefined) await stores.settings.write({ [retentionSetting]: keepAttestations });
-}
-
-/** What a service does besides answering; each ends when what it has in hand is done. */
-type Jobs = { stopSending(): Promise<void>; stop(): Promise<unknown> };
-
-function startJobs(operator: Operator, { live, work }: { live: Live; work: WorkCounters }): Jobs {
-  const { stores, clock, secrets } = operator;
-  const stops = [
-    startPruning(operator),
-    startSweeping({
-      teachers: stores.teachers,
-      live,
-      clock,
-      onError: (error) => log.error("sweep failed", { detail: String(error) }),
-    }),
-    startMaintenance({
-      maintenance: stores.maintenance,
-      settings: stores.settings,
-      clock,
-      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
-      onError: (error) => log.error("maintenance of the attestations failed", { detail: String(error) }),
-    }),
-  ];
-  const outbox = countedOutbox(stores.outbox, work);
-  const stopSending = startSending({ outbox, secrets, clock }, live);
-  return { stopSending, stop: () => Promise.all([...stops.map((stop) => stop()), stopSending()]) };
 }
 
 /** Opens the access log; a service that has no entry to start a thread from writes it in place. */
@@ -165,17 +141,19 @@ function openCallLog(file: string, entry: URL | undefined): CallLog {
 
 /** Starts the webhook sender. @returns stops it, once */
 function startSending(
-  { outbox, secrets, clock }: Pick<SenderDependencies, "outbox" | "secrets" | "clock">,
-  live: Live,
+  { driver, stores, secrets, clock }: Operator,
+  { nodeId, live, work }: { nodeId: string; live: Live; work: WorkCounters },
 ): () => Promise<void> {
   const exchange = createExchange({ clock });
   const sender: Sender = startSender({
-    outbox,
+    outbox: countedOutbox(stores.outbox, work),
+    nodeId,
     exchange,
     secrets,
     clock,
     allowPrivate: () => live.current().settings.allowPrivateWebhooks,
     version: packageJson.version,
+    ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
   });
   let closing: Promise<void> | undefined;
@@ -183,21 +161,4 @@ function startSending(
     closing ??= sender.close().then(() => exchange.close());
     return closing;
   };
-}
-
-/** Forgets idempotency records and quota windows that are over. @returns ends it */
-function startPruning({ stores: { idempotencyStore, quotaStore }, clock }: Operator): () => Promise<void> {
-  async function prune(): Promise<void> {
-    const now = clock.now();
-    await Promise.all([
-      quotaStore.prune(forgottenWindows(now)),
-      pruneIdempotency(idempotencyStore, now - keepIdempotencyMs),
-    ]);
-  }
-  return repeat(prune, { everyMs: pruneMs, onError: () => {} });
-}
-
-/** A step at a time, so that no commit of a caller waits behind a long one. */
-async function pruneIdempotency(store: IdempotencyStore, before: number): Promise<void> {
-  while ((await store.prune(before, pruneRows)) === pruneRows);
 }

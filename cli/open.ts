@@ -11,6 +11,7 @@ import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
+import { clockAhead, type NodeStore, requireRightClock } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";
@@ -28,6 +29,7 @@ import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
+import { createNodeStore } from "../src/store/nodes.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
@@ -50,6 +52,7 @@ export type Stores = {
   readonly quotaStore: QuotaStore;
   readonly webhooks: WebhookStore;
   readonly outbox: Outbox;
+  readonly nodes: NodeStore;
 };
 
 /** What the operator's commands work with. */
@@ -104,6 +107,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   if (!isThere) prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
+    await checkClock(driver, clock);
     const schema = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
     await migrate(driver, clock.now(), schema);
@@ -133,6 +137,16 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     await driver.close();
     throw error;
   }
+}
+
+/**
+ * Compares this machine's clock with that of a database on a server, before anything is written by it.
+ * @throws TvsError CLOCK_WRONG
+ */
+async function checkClock(driver: Driver, clock: Clock): Promise<void> {
+  const before = clock.now();
+  const databaseNow = await createNodeStore(driver).now();
+  requireRightClock(clockAhead(databaseNow, { before, after: clock.now() }));
 }
 
 /**
@@ -176,7 +190,6 @@ export async function openDriver(
   if (database.kind === "server") {
     return openRemote({
       url: database.url,
-      onLost,
       ...(database.token === undefined ? {} : { token: database.token }),
     });
   }
@@ -200,6 +213,7 @@ export function createStores(driver: Driver, commits?: CommitOptions): Stores {
     quotaStore: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver),
     outbox: createOutbox(driver, commit),
+    nodes: createNodeStore(driver),
   };
 }
 
@@ -208,13 +222,13 @@ export function createStores(driver: Driver, commits?: CommitOptions): Stores {
  * @throws TvsError REFUSED
  */
 async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
-  const stored = (await settings.read()).get("environment");
-  if (stored === undefined) {
-    await settings.write({ environment: sandbox ? "sandbox" : "live" });
-  } else if (sandbox && stored !== "sandbox") {
+  const stored =
+    (await settings.read()).get("environment") ??
+    (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));
+  if (sandbox && stored !== "sandbox") {
     throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
   }
-  return (stored ?? (sandbox ? "sandbox" : "live")) === "sandbox" ? "test" : "live";
+  return stored === "sandbox" ? "test" : "live";
 }
 
 /**

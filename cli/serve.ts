@@ -3,6 +3,7 @@ import { type Environment, type Flags, readServeConfig, type ServeConfig } from 
 import type { TvsError } from "../src/domain/errors.ts";
 import type { Settings } from "../src/domain/live.ts";
 import { isLoopbackHost } from "../src/domain/networks.ts";
+import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type App, createApp } from "../src/server/app.ts";
 import type { FastPath } from "../src/server/http/fast-path.ts";
@@ -62,11 +63,13 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     open = await openService(config, {
       workerEntry: workerEntry(),
       defaultIssuer: isPrivate ? listener.url : null,
+      url: listener.url,
       onLost: lost.resolve,
     });
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
-    openFor(createApp(open.service, { ...config, demo, addressCounts: open.memory.addresses }));
+    const { liveNodes } = openNodeMemory(open.memory.node);
+    openFor(createApp(open.service, { ...config, demo, addressCounts: open.memory.addresses, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     threads = await startThreads(open, { config, ports, demo, isDebug, onLost: lost.resolve });
     adminConsole = await openConsole(open, { config, consolePort, threads });

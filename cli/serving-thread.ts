@@ -5,7 +5,9 @@ import type { ServeConfig, SigningEngine } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
+import type { TvsError } from "../src/domain/errors.ts";
 import type { Settings } from "../src/domain/live.ts";
+import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { configureLog, log } from "../src/log.ts";
 import { type CallsOfThread, createCallRelay } from "../src/metrics/call-relay.ts";
 import { createWorkCounters } from "../src/metrics/work.ts";
@@ -100,10 +102,8 @@ async function openThread(
     send: (batch) => tell({ kind: "calls", batch }),
     wantsAll: config.accessLog,
   });
-  const driver = await openDriver(config, {
-    shared: { memory: memory.commitLock, thread },
-    onLost: (error) => tell({ kind: "lost", message: error.message }),
-  });
+  const onLost = (error: TvsError) => tell({ kind: "lost", message: error.message });
+  const driver = await openDriver(config, { shared: { memory: memory.commitLock, thread }, onLost });
   onDriver(driver);
   const stores = createStores(driver, {
     onGroup: work.committed,
@@ -120,8 +120,15 @@ async function openThread(
     clock: systemClock,
   };
   const { engine } = data;
-  const server = await openServer(basis, { engine, memory, thread, work, onCall: relay.observe });
-  const app = createApp(server.service, { ...config, demo: data.demo, addressCounts: memory.addresses });
+  const onCall = relay.observe;
+  const server = await openServer(basis, { engine, memory, thread, work, onCall, onLost });
+  const { liveNodes } = openNodeMemory(memory.node);
+  const app = createApp(server.service, {
+    ...config,
+    demo: data.demo,
+    addressCounts: memory.addresses,
+    liveNodes,
+  });
   const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, memory.threads);
   return {
     taken: relay.taken,

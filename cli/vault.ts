@@ -26,16 +26,19 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
   const secrets = deriveSecrets(text ?? (await createMasterKey(config.masterKeyFile)));
-  if (stored === undefined) {
-    await settings.write({ [masterKeyCheckName]: secrets.check });
-    return secrets;
-  }
-  if (stored !== secrets.check) {
+  const check = stored ?? (await settings.writeFirst(masterKeyCheckName, secrets.check));
+  if (check === secrets.check) return secrets;
+  if (text === undefined) {
+    rmSync(config.masterKeyFile, { force: true });
+    const message =
+      "another machine has just made this register, with a master key of its own; " +
+      `copy its master.key to ${config.masterKeyFile}`;
+    throw new TvsError("MASTER_KEY_MISSING", message);
+  } else {
     const message =
       "the master key is not the one this database was made with; use the master.key that belongs to it";
     throw new TvsError("MASTER_KEY_WRONG", message);
   }
-  return secrets;
 }
 
 /** The master key's text, from the environment or from its file; undefined when there is none. */

@@ -42,6 +42,8 @@ const errorPauseMs = 2_000;
 
 export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly outbox: Outbox;
+  /** Whose leases they are. */
+  readonly nodeId: string;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly limits?: Partial<SenderLimits>;
@@ -67,10 +69,10 @@ export type Sender = {
  * once and finished once, whatever dies and however many senders there are.
  */
 export function startSender(dependencies: SenderDependencies): Sender {
-  const { outbox, clock, random = Math.random, onError } = dependencies;
+  const { outbox, nodeId, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
-  const intake = createIntake({ outbox, clock, queues, limits });
+  const intake = createIntake({ outbox, nodeId, clock, queues, limits });
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -166,12 +168,13 @@ type Intake = {
 
 type IntakeOptions = {
   readonly outbox: Outbox;
+  readonly nodeId: string;
   readonly clock: Clock;
   readonly queues: EndpointQueues;
   readonly limits: SenderLimits;
 };
 
-function createIntake({ outbox, clock, queues, limits }: IntakeOptions): Intake {
+function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions): Intake {
   let revision = "";
   let isStale = true;
 
@@ -196,7 +199,7 @@ function createIntake({ outbox, clock, queues, limits }: IntakeOptions): Intake 
       if (requests.length === 0) return false;
       const leasedAtMs = performance.now();
       const now = clock.now();
-      const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
+      const lease = { token: `${nodeId}:${randomUUID()}`, now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
       // What an endpoint has left for later is read again at the next turn.
       isStale = true;

@@ -53,25 +53,27 @@ function secretOf(memory: SharedArrayBuffer): Uint8Array {
  * always holds; it is counted too high only when others collide with it in every row, which a million
  * addresses a minute do not bring about at a limit of sixty. The places depend on a random key, so nobody can
  * choose addresses that collide.
- * @param perMinute calls that the narrowest block has in each minute of the clock
+ * @param perMinute calls that the narrowest block has now in each minute of the clock
  * @param memory the counters of all threads, of {@link newAddressCounts}; without them this thread counts alone
  */
 export function createAddressLimit(
-  perMinute: number,
+  perMinute: () => number,
   clock: Clock,
   memory: SharedArrayBuffer = newAddressCounts(),
 ): AddressLimit {
   const take = createSketch(clock, memory);
-  const personalPerMinute = Math.max(1, Math.ceil(perMinute / personalPart));
+  const personalPerMinute = () => Math.max(1, Math.ceil(perMinute() / personalPart));
   const count =
-    (name: string, narrowest: number): Count =>
-    (blocks) =>
-      take(
+    (name: string, limitNow: () => number): Count =>
+    (blocks) => {
+      const narrowest = limitNow();
+      return take(
         blocks.map((block, at) => ({
           key: `${name} ${block}`,
           limit: at === 0 ? narrowest : narrowest * widerFactor,
         })),
       );
+    };
   return { lookup: count("any", perMinute), personalLookup: count("personal", personalPerMinute) };
 }
 

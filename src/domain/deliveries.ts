@@ -105,10 +105,10 @@ export type Outbox = {
   /** Gives leases back, due at once, without an attempt. */
   release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number): Promise<void>;
   /**
-   * Gives every lease back, whoever made it. For the one service that owns the database, before its sender starts:
-   * an older lease's process is dead or has lost the database, and can finish nothing any more.
+   * Gives back what nodes that are gone have leased (decision D12.2): nobody waits until their leases end. Who was only
+   * thought to be gone, and comes back, can finish nothing of it any more.
    */
-  releaseAll(now: number): Promise<void>;
+  releaseGone(now: number): Promise<void>;
 };
 
 export type OpenEndpoint = {
@@ -129,7 +129,7 @@ export type LeaseRequest = {
   readonly except: readonly number[];
 };
 
-/** Who holds deliveries, and until when. */
+/** Who holds deliveries, and until when. The token begins with the node's id: a lease is its node's. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = {

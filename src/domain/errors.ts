@@ -35,6 +35,7 @@ export type ErrorCode =
   | "STORE_READ_ONLY"
   | "STORE_UNAVAILABLE"
   | "SIGNER_UNAVAILABLE"
+  | "CLOCK_WRONG"
   | "OVERLOADED"
   | "INTERNAL";
 

@@ -72,7 +72,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
     limit: createPublicLimit({
       clock: service.clock,
       sourceOf,
-      perMinute: options.publicPerMinute,
+      perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
       counts: options.addressCounts,
     }),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),

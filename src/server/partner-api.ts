@@ -127,10 +127,10 @@ function replyOf({ headers, body, replayed }: Answer): Reply {
 /**
  * Finds who calls, once for each snapshot that the call is judged by. A call stays its partner's: when a credential of
  * another one counts meanwhile, because the first has ended or a stronger one was added, the caller has to ask again.
- * @throws TvsError CREDENTIAL_REQUIRED, STORE_BUSY, STORE_UNAVAILABLE
+ * @throws TvsError CREDENTIAL_REQUIRED, STORE_BUSY, STORE_UNAVAILABLE, CLOCK_WRONG
  */
 function createAuthentication(
-  { live, secrets, keyKind: kind, clock }: Service,
+  { live, secrets, keyKind: kind, clock, isClockWrong }: Service,
   call: HttpCall,
   presented: Presented,
 ): Caller["judge"] {
@@ -140,6 +140,7 @@ function createAuthentication(
     if (snapshot === last?.snapshot) return last.authenticated;
     if (live.isStale())
       throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+    if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
     const found = authenticate(presented, snapshot.credentials, { kind, secrets, now: clock.now() });
     if (found === null)
       throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);

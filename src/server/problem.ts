@@ -17,6 +17,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   QUOTA_EXCEEDED: 429,
   OVERLOADED: 503,
   SIGNER_UNAVAILABLE: 503,
+  CLOCK_WRONG: 503,
   STORE_BUSY: 503,
   STORE_CONSTRAINT: 503,
   STORE_CORRUPT: 503,
@@ -62,7 +63,9 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
 /** The words for the caller: what the operator must fix is none of his business. */
 function publicMessage(error: TvsError, status: number): string {
   if (status === 500) return "internal error";
-  return isStoreFailure(error) ? "the service cannot answer at the moment; try again" : error.message;
+  return isStoreFailure(error) || error.code === "CLOCK_WRONG"
+    ? "the service cannot answer at the moment; try again"
+    : error.message;
 }
 
 function quotaExceeded({ refusal, message }: QuotaExceeded, headers: Record<string, string>): Reply {

@@ -59,7 +59,7 @@ export function createPublicLimit({
 }: {
   clock: Clock;
   sourceOf: SourceOf;
-  perMinute: number;
+  perMinute: () => number;
   counts?: SharedArrayBuffer | undefined;
 }): PublicLimit {
   const limit = createAddressLimit(perMinute, clock, counts);

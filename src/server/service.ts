@@ -17,6 +17,8 @@ export type Service = {
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;
   readonly clock: Clock;
+  /** Whether the clock is so wrong that partners are refused (decision D12.4). */
+  readonly isClockWrong: () => boolean;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
   /** Told of each call that was answered. */
@@ -30,6 +32,8 @@ export type AppOptions = {
   readonly clientCertFrom?: readonly string[];
   /** What addresses have spent, where several threads share it (address-limit.ts). */
   readonly addressCounts?: SharedArrayBuffer;
+  /** How many nodes the public limit is divided among; this one alone where it is left out. */
+  readonly liveNodes?: () => number;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
 };

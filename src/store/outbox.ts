@@ -12,6 +12,7 @@ import { bumpRevision } from "./deliveries.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
+import { liveNodeIds } from "./nodes.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -59,13 +60,17 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
+/** The node that holds a lease stands before its token, and both have this form. */
+const uuidLength = 36;
+
 /**
- * The end of all leases. Whatever has a lease has a time, so a backlog of fresh deliveries is not read; the join
- * makes it one probe of the index for each partner.
+ * The end of the leases of nodes that are gone. Whatever has a lease has a time, so a backlog of fresh deliveries is not
+ * read; the join makes it one probe of the index for each partner.
  */
-const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
+const releaseGone = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
-    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
+    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL
+      AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds}))`;
 
 /** The outbox as the sender works it off. Its writes go through the group commit that all calls share. */
 export function createOutbox(driver: Driver, commit: Commit): Outbox {
@@ -93,8 +98,8 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
         leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
-    async releaseAll(now) {
-      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
+    async releaseGone(now) {
+      await commit([{ sql: releaseGone, args: [now] }, bumpRevision]);
     },
   };
 }

@@ -1,6 +1,13 @@
+import { TvsError } from "../domain/errors.ts";
 import type { SettingsStore } from "../domain/live.ts";
 import type { Driver } from "./driver/driver.ts";
+import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
 import { integer, text } from "./driver/rows.ts";
+
+/** The setting of a database that `tvs migrate` has not finished: what it is being copied from. */
+export const copyOfName = "copy_of";
+/** The setting of a register that `tvs migrate` has moved: to where, and when. */
+export const movedToName = "moved_to";
 
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`;
@@ -10,12 +17,24 @@ export function createSettingsStore(driver: Driver): SettingsStore {
   return {
     async read() {
       const rows = await driver.query("SELECT name, value FROM settings");
-      return new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+      const values = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+      requireUsable(values);
+      return values;
     },
     async write(values) {
       await driver.batch(
         Object.entries(values).map(([name, value]) => ({ sql: upsert, args: [name, value] })),
       );
+    },
+    async writeFirst(name, value) {
+      const [, rows] = await driver.batch([
+        {
+          sql: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
+          args: [name, value],
+        },
+        { sql: "SELECT value FROM settings WHERE name = ?", args: [name] },
+      ]);
+      return rows?.[0] === undefined ? value : text(rows[0], "value");
     },
     async revision() {
       driver.renew();
@@ -23,4 +42,28 @@ export function createSettingsStore(driver: Driver): SettingsStore {
       return row === undefined ? 0 : integer(row, "value");
     },
   };
+}
+
+/**
+ * Refuses a database that this program may not use, whoever asks: every command and every service reads the settings
+ * first, and a service reads them again when they change.
+ * @throws TvsError DATABASE_TOO_NEW, REFUSED
+ */
+function requireUsable(values: ReadonlyMap<string, string>): void {
+  const oldest = Number(values.get(oldestSchemaName) ?? 0);
+  if (oldest > schemaVersion) {
+    const message =
+      `a newer tvs has changed the database to schema ${oldest}, and this one knows ${schemaVersion}: ` +
+      "stop it and start the newer one";
+    throw new TvsError("DATABASE_TOO_NEW", message);
+  }
+  const [source, target] = [values.get(copyOfName), values.get(movedToName)];
+  if (source !== undefined) {
+    const message = `this database is an unfinished copy of ${source}; run the same tvs migrate again to finish it`;
+    throw new TvsError("REFUSED", message);
+  }
+  if (target !== undefined) {
+    const message = `this register was moved to ${target}; use that one (--database, TVS_DATABASE)`;
+    throw new TvsError("REFUSED", message);
+  }
 }

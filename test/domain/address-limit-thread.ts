@@ -15,7 +15,7 @@ const refusals = 100;
 /** @returns how often each address was let in */
 function take({ minute, addresses, perMinute }: Task): number[] {
   const clock = { now: () => minute * 60_000 };
-  const { lookup } = createAddressLimit(perMinute, clock, workerData as SharedArrayBuffer);
+  const { lookup } = createAddressLimit(() => perMinute, clock, workerData as SharedArrayBuffer);
   const allowed = addresses.map(() => 0);
   const refused = addresses.map(() => 0);
   while (refused.some((times) => times < refusals)) {

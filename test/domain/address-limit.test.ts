@@ -9,7 +9,7 @@ const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
 /** Lookups of an address that lies in no wider block. */
 function takeOf(perMinute: number, clock: Clock) {
-  const { lookup } = createAddressLimit(perMinute, clock);
+  const { lookup } = createAddressLimit(() => perMinute, clock);
   return (address: string) => lookup([address]);
 }
 
@@ -59,7 +59,7 @@ describe("an address of IPv6", () => {
   const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
   test("shares sixteen times the limit with its /48, and what is refused there is taken from nobody", () => {
-    const { lookup } = createAddressLimit(3, aClock(start));
+    const { lookup } = createAddressLimit(() => 3, aClock(start));
     const allowed = (network: number) => lookup(blocks(network)).allowed;
     // 24 blocks of two lookups each: 48 in all.
     for (let network = 0; network < 24; network++)
@@ -82,7 +82,7 @@ describe("an address of IPv6", () => {
   });
 
   test("has the limit for its own /64 first", () => {
-    const { lookup } = createAddressLimit(3, aClock(start));
+    const { lookup } = createAddressLimit(() => 3, aClock(start));
     const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
     expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
     expect(decisions[3]).toMatchObject({ limit: 3, remaining: 0 });
@@ -97,7 +97,7 @@ describe("lookups that name a person by NIN, e-mail or phone", () => {
     [2, 1],
     [1, 1],
   ])("have of %p a minute %p, in a budget of their own", (perMinute, personal) => {
-    const limit = createAddressLimit(perMinute, aClock(start));
+    const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
       expect(limit.personalLookup(["192.0.2.1"]).allowed).toBe(true);
     expect(limit.personalLookup(["192.0.2.1"])).toMatchObject({
@@ -110,7 +110,7 @@ describe("lookups that name a person by NIN, e-mail or phone", () => {
   });
 
   test("have of a /48 sixteen times that", () => {
-    const limit = createAddressLimit(6, aClock(start));
+    const limit = createAddressLimit(() => 6, aClock(start));
     const take = (network: number) => limit.personalLookup([`${network}::/64`, "the /48"]).allowed;
     const allowed = Array.from({ length: 40 }, (_, network) => take(network)).filter((one) => one).length;
     expect(allowed).toBe(32);
@@ -161,8 +161,8 @@ describe("the limit of several threads", () => {
 
   test("is not refilled by a thread whose clock turns to the next minute later than another's", () => {
     const memory = newAddressCounts();
-    const late = createAddressLimit(2, aClock("2026-03-01T12:00:59.999Z"), memory);
-    const early = createAddressLimit(2, aClock("2026-03-01T12:01:00.000Z"), memory);
+    const late = createAddressLimit(() => 2, aClock("2026-03-01T12:00:59.999Z"), memory);
+    const early = createAddressLimit(() => 2, aClock("2026-03-01T12:01:00.000Z"), memory);
     const taken = [early, late, early, late].map(({ lookup }) => lookup(["192.0.2.1"]).allowed);
     expect(taken).toEqual([true, true, false, false]);
   });
@@ -170,7 +170,7 @@ describe("the limit of several threads", () => {
 
 describe("addresses without end in a minute", () => {
   test("of IPv6, a quarter of a million, each with its own /48 and all asking for persons, refuse nobody's first lookup", () => {
-    const limit: AddressLimit = createAddressLimit(60, aClock(start));
+    const limit: AddressLimit = createAddressLimit(() => 60, aClock(start));
     let refusedFirst = 0;
     for (let i = 0; i < 250_000; i++) {
       const blocks = [`2001:${i.toString(16)}::/64`, `2001:${i.toString(16)}::/48`];

@@ -68,6 +68,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     secrets,
     keyKind: "live",
     clock,
+    isClockWrong: () => false,
     probe: async () => {},
   };
   const how = { service, forwardsCertificates: () => false };

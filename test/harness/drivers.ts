@@ -75,7 +75,7 @@ const remote: DriverKind = {
   ...(noServer === undefined ? {} : { unavailable: noServer }),
   async create() {
     const { url, stop } = await startServer();
-    return { open: () => openRemote({ url, renewMs: 20 }), destroy: stop };
+    return { open: () => openRemote({ url }), destroy: stop };
   },
 };
 

@@ -4,6 +4,7 @@ import type { UniqueKey } from "../../src/domain/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
+import { createNodeStore } from "../../src/store/nodes.ts";
 import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
@@ -204,7 +205,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await webhooks.markDead("hooked", 4_000)).toBe(2);
   });
 
-  test("a new owner of the database gives back every lease, and no retry comes early by it", async () => {
+  test("the leases of nodes that are gone are given back, no other, and no retry comes early by it", async () => {
     const webhooks = createWebhookStore(driver);
     const outbox = createOutbox(driver, createCommits(driver));
     await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));
@@ -236,17 +237,30 @@ describeDrivers("stores", (_kind, opened) => {
     await outbox.finish({ ...end, delivery: second, next: { dueAt: 1_500 } });
     expect((await leaseFrom(1, "dead", 2_000)).map(({ id }) => id)).toEqual([second.id]);
 
+    const living = "01890000-0000-7000-8000-00000000000a";
     const before = await outbox.revision();
-    await outbox.releaseAll(3_000);
+    await outbox.releaseGone(3_000);
     expect(await outbox.revision()).not.toBe(before);
     expect(await outbox.finish({ ...end, delivery: third, next: "delivered" })).toBe(false);
-    const taken = await leaseFrom(10, "living", 3_000);
+    const nodes = createNodeStore(driver);
+    await nodes.beat({
+      nodeId: living,
+      host: "h",
+      url: "u",
+      version: "1",
+      clockAheadMs: 0,
+      pendingKid: null,
+    });
+    const taken = await leaseFrom(10, `${living}:some-token`, 3_000);
     expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual([
       [second.id, 1],
       [third.id, 0],
       [third.id + 1, 0],
     ]);
-    await outbox.releaseAll(4_000);
+    await outbox.releaseGone(4_000);
+    expect(await leaseFrom(10, "later", 4_000)).toEqual([]);
+    await nodes.leave(living);
+    await outbox.releaseGone(4_000);
     expect(await leaseFrom(10, "later", 4_000)).toHaveLength(3);
     expect(await webhooks.remove("taken")).toBe(true);
     expect(await webhooks.markDead("taken", 4_000)).toBe(4);

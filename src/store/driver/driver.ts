@@ -47,9 +47,13 @@ export type Driver = {
   isBusy(): boolean;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
-  /** Locks the database for one `tvs serve`; released by `close()` or the end of the process. */
-  lockService(): Promise<void>;
-  /** Whether a `tvs serve` holds that lock now, this process included. */
+  /**
+   * Locks a database file for one `tvs serve`; released by `close()` or the end of the process.
+   * @returns whether it keeps every other service out, as only a file does: a server takes any number
+   * @throws TvsError DATABASE_IN_USE
+   */
+  lockService(): Promise<boolean>;
+  /** Whether a `tvs serve` uses the database now, this process included. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };

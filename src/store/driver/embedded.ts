@@ -82,6 +82,7 @@ export async function openEmbedded({
     async lockService() {
       lock = await lockFile(lockPath);
       watchFiles();
+      return true;
     },
     serviceRunning: async () => lock !== undefined || isFileLocked(lockPath),
     async close() {

@@ -8,17 +8,25 @@ import quotaWindows from "./migrations/004_quota_windows.sql" with { type: "text
 import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "text" };
 import revocationOrigin from "./migrations/006_revocation_origin.sql" with { type: "text" };
 import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
+import nodes from "./migrations/008_nodes.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
+type Migration = {
+  readonly sql: string;
+  /** Whether services of the release before may go on beside those of this one: it only adds (decision D12.7). */
+  readonly rolls: boolean;
+};
+
 /** Numbered from 1, forward only; a migration that has been released is never edited again. */
-const migrations: readonly string[] = [
-  initial,
-  webhooks,
-  upkeep,
-  quotaWindows,
-  idempotencyKid,
-  revocationOrigin,
-  fanOut,
+const migrations: readonly Migration[] = [
+  { sql: initial, rolls: false },
+  { sql: webhooks, rolls: false },
+  { sql: upkeep, rolls: false },
+  { sql: quotaWindows, rolls: false },
+  { sql: idempotencyKid, rolls: false },
+  { sql: revocationOrigin, rolls: false },
+  { sql: fanOut, rolls: false },
+  { sql: nodes, rolls: false },
 ];
 
 /** The schema that this program makes. */
@@ -58,11 +66,12 @@ const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_
  */
 export async function migrate(driver: Driver, now: number, found?: number): Promise<void> {
   let version = found ?? (await readSchema(driver));
-  if (version === 0) {
+  const isFresh = version === 0;
+  if (isFresh) {
     await driver.batch([statement(`CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`)]);
     version = await requireOwnSchema(driver);
-  } else if (version < migrations.length) await refuseOlderService(driver);
-  while (version < migrations.length) await apply(driver, ++version, now);
+  } else if (migrations.slice(version).some(({ rolls }) => !rolls)) await refuseOlderService(driver);
+  while (version < migrations.length) await apply(driver, ++version, { now, isFresh });
 }
 
 /** A service of an older program knows nothing of what a migration moves into the program. */
@@ -147,7 +156,7 @@ function objectsAt(version: number): Promise<Row[]> {
     `CREATE ${ownTable}`,
     ...migrations
       .slice(0, version)
-      .flatMap(statements)
+      .flatMap(({ sql }) => statements(sql))
       .map(({ sql }) => sql),
   ];
   const objects = derived.get(version) ?? objectsMadeBy(texts);
@@ -167,7 +176,7 @@ function refuseForeignMigrations(applied: readonly string[]): void {
     throw new TvsError("DATABASE_TOO_NEW", message);
   }
   for (const [index, sha256] of applied.entries()) {
-    if (sha256 !== digest(migrations[index] ?? "")) {
+    if (sha256 !== digest(migrations[index]?.sql ?? "")) {
       throw new TvsError(
         "STORE_CORRUPT",
         `schema ${index + 1} of the database is not the one this program made`,
@@ -176,18 +185,32 @@ function refuseForeignMigrations(applied: readonly string[]): void {
   }
 }
 
-async function apply(driver: Driver, version: number, now: number): Promise<void> {
-  const text = migrations[version - 1] ?? "";
+async function apply(
+  driver: Driver,
+  version: number,
+  { now, isFresh }: { now: number; isFresh: boolean },
+): Promise<void> {
+  const { sql: text = "", rolls = true } = migrations[version - 1] ?? {};
   const record: SqlStatement = {
     sql: "INSERT INTO schema_migrations (version, sha256, applied_at) VALUES (?, ?, ?)",
     args: [version, digest(text), now],
   };
   try {
-    await driver.batch([record, ...statements(text)]);
+    await driver.batch([record, ...statements(text), ...(rolls || isFresh ? [] : [refuseOlder(version)])]);
   } catch (error) {
     // Another process was faster; anything else that is wrong shows itself at the next statement.
     if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
   }
+}
+
+/** The setting with the oldest schema that a program may know and still use the database. */
+export const oldestSchemaName = "oldest_schema";
+
+/** From now on a running program that knows no such schema stops, as soon as it reads its settings again. */
+function refuseOlder(version: number): SqlStatement {
+  const sql = `INSERT INTO settings (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+  return { sql, args: [oldestSchemaName, String(version)] };
 }
 
 /** Splits at semicolons that end a line. */

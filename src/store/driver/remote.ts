@@ -8,21 +8,13 @@ import {
   storeError,
   type Value,
 } from "./driver.ts";
-import { createServiceLock, ownProcessSpace } from "./service-lock.ts";
+import { isServed } from "./served.ts";
 
 type RemoteOptions = {
   /** `libsql://`, `http://` or `https://` address of a libSQL server. */
   readonly url: string;
   readonly token?: string;
   readonly timeoutMs?: number;
-  /** How often a service's lock is renewed. */
-  readonly renewMs?: number;
-  /** How long a lock outlives the last sign of life of the service that holds it. */
-  readonly lockMs?: number;
-  /** Told, once, that another service has taken the lock over: this process never answers from the database again. */
-  readonly onLost?: ((error: TvsError) => void) | undefined;
-  /** Where this process's id means something; found out when it is left out, null where that cannot be said. */
-  readonly processSpace?: string | null;
 };
 
 /**
@@ -32,15 +24,7 @@ type RemoteOptions = {
  * of the store is written to be harmless when it is done twice.
  * @throws TvsError STORE_UNAVAILABLE when the server does not answer
  */
-export async function openRemote({
-  url,
-  token,
-  timeoutMs = 5000,
-  renewMs = 2_000,
-  lockMs,
-  onLost,
-  processSpace = ownProcessSpace(),
-}: RemoteOptions): Promise<Driver> {
+export async function openRemote({ url, token, timeoutMs = 5000 }: RemoteOptions): Promise<Driver> {
   const { createClient } = await import("@libsql/client/http");
   const client = createClient({
     url,
@@ -66,17 +50,10 @@ export async function openRemote({
     }
   }
 
-  const lock = createServiceLock({ batch, query }, { renewMs, lockMs, processSpace, onLost });
   return {
     kind: "remote",
-    async query(sql, args) {
-      lock.requireHeld();
-      return query(sql, args);
-    },
-    async batch(statements) {
-      lock.requireHeld();
-      return batch(statements);
-    },
+    query,
+    batch,
     renew() {},
     heldMs: () => null,
     isBusy: () => false,
@@ -85,12 +62,9 @@ export async function openRemote({
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
       throw new TvsError("REFUSED", message);
     },
-    lockService: lock.take,
-    serviceRunning: lock.isTaken,
-    async close() {
-      await lock.release();
-      client.close();
-    },
+    lockService: async () => false,
+    serviceRunning: () => isServed(query),
+    close: async () => client.close(),
   };
 }
 

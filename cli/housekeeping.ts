@@ -1,0 +1,93 @@
+/** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
+
+import { keepIdempotencyMs } from "../src/domain/idempotency.ts";
+import type { Live } from "../src/domain/live.ts";
+import { nodeTimes } from "../src/domain/nodes.ts";
+import { forgottenWindows } from "../src/domain/quota-windows.ts";
+import { startMaintenance } from "../src/domain/retention.ts";
+import { createSerial, repeat } from "../src/domain/serial.ts";
+import { startSweeping } from "../src/domain/sweep.ts";
+import { log } from "../src/log.ts";
+import { fenced } from "../src/store/driver/fenced.ts";
+import { housekeepingLease } from "../src/store/nodes.ts";
+import { createStores, type Operator, type Stores } from "./open.ts";
+
+const pruneMs = 60_000;
+/** Records forgotten in one commit, which keeps the main thread for that long. */
+const pruneRows = 100;
+
+export type Housekeeping = {
+  /** Begins or ends the work, by whether the lease is held. @param fence under which it is; null while it is not */
+  tend(fence: number | null): void;
+  /** Ends it, when the step that is under way has ended. */
+  stop(): Promise<void>;
+};
+
+/** @param options `onBegin` is told when this node has the lease, before the work begins */
+export function createHousekeeping(
+  operator: Operator,
+  { nodeId, live, onBegin }: { nodeId: string; live: Live; onBegin: () => Promise<void> },
+): Housekeeping {
+  const inTurn = createSerial();
+  let underFence: number | null = null;
+  let stopWork = async () => {};
+
+  async function turn(fence: number | null): Promise<void> {
+    await stopWork();
+    stopWork = async () => {};
+    if (fence === null) return;
+    await onBegin();
+    stopWork = startWork(operator, { live, stores: storesUnder(operator, nodeId, fence) });
+  }
+
+  function tend(fence: number | null): void {
+    if (fence === underFence) return;
+    underFence = fence;
+    void inTurn(() => turn(fence)).catch(onError("the housekeeping could not begin"));
+  }
+
+  return {
+    tend,
+    stop() {
+      underFence = null;
+      return inTurn(() => turn(null));
+    },
+  };
+}
+
+/** Stores whose every act fails once another node has the lease. */
+function storesUnder({ driver }: Operator, nodeId: string, fence: number): Stores {
+  return createStores(fenced(driver, housekeepingLease(nodeId, fence)));
+}
+
+/** @returns ends it all */
+function startWork(
+  { clock }: Pick<Operator, "clock">,
+  { stores, live }: { stores: Stores; live: Live },
+): () => Promise<void> {
+  const stops = [
+    repeat(() => prune(stores, clock.now()), { everyMs: pruneMs, onError: onError("pruning failed") }),
+    startSweeping({ teachers: stores.teachers, live, clock, onError: onError("sweep failed") }),
+    startMaintenance({
+      maintenance: stores.maintenance,
+      settings: stores.settings,
+      clock,
+      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
+      onError: onError("maintenance of the attestations failed"),
+    }),
+  ];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+  };
+}
+
+function onError(message: string): (error: unknown) => void {
+  return (error) => log.error(message, { detail: String(error) });
+}
+
+/** Forgets idempotency records and quota windows that are over, and nodes that have long been gone. */
+async function prune({ idempotencyStore, quotaStore, nodes }: Stores, now: number): Promise<void> {
+  await Promise.all([quotaStore.prune(forgottenWindows(now)), nodes.forget(nodeTimes.forgetMs)]);
+  // A step at a time, so that no commit of a caller waits behind a long one.
+  while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
+}

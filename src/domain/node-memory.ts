@@ -1,0 +1,42 @@
+/** What the threads of a node share about it: who else serves, whether its clock is right, what each has loaded. */
+
+const liveNodesAt = 0;
+const clockWrongAt = 1;
+const firstThreadAt = 2;
+
+export type NodeMemory = {
+  /** How many nodes serve the database, this one included. */
+  liveNodes(): number;
+  /** Whether this node's clock differs from the database's by more than it may (decision D12.4). */
+  isClockWrong(): boolean;
+  /** Notes what a beat has found. */
+  found(beat: { liveNodes: number; isClockWrong: boolean }): void;
+  /** Notes the revision of the snapshot that a thread answers by. */
+  loaded(thread: number, revision: number): void;
+  /** Whether every thread answers by a snapshot of this revision or a later one. */
+  haveAllLoaded(revision: number): boolean;
+};
+
+export function newNodeMemory(threads: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((firstThreadAt + threads) * Int32Array.BYTES_PER_ELEMENT);
+}
+
+/** @param memory of {@link newNodeMemory} */
+export function openNodeMemory(memory: SharedArrayBuffer): NodeMemory {
+  const words = new Int32Array(memory);
+  const threads = words.length - firstThreadAt;
+  return {
+    liveNodes: () => Math.max(1, Atomics.load(words, liveNodesAt)),
+    isClockWrong: () => Atomics.load(words, clockWrongAt) === 1,
+    found({ liveNodes, isClockWrong }) {
+      Atomics.store(words, liveNodesAt, liveNodes);
+      Atomics.store(words, clockWrongAt, isClockWrong ? 1 : 0);
+    },
+    loaded: (thread, revision) => void Atomics.store(words, firstThreadAt + thread, revision),
+    haveAllLoaded(revision) {
+      for (let thread = 0; thread < threads; thread++)
+        if (Atomics.load(words, firstThreadAt + thread) < revision) return false;
+      return true;
+    },
+  };
+}

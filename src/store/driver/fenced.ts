@@ -1,0 +1,43 @@
+import type { Driver, SqlStatement } from "./driver.ts";
+import { databaseNow } from "./served.ts";
+
+/** Who may do what a lease is for. The fence tells its holders apart: it is another number with each of them. */
+export type Lease = { readonly name: string; readonly nodeId: string; readonly fence: number };
+
+const take = `INSERT INTO leases (name, node_id, fence, expires_at) VALUES (?1, ?2, 1, ${databaseNow} + ?3)
+  ON CONFLICT (name) DO UPDATE SET fence = fence + (node_id <> excluded.node_id), node_id = excluded.node_id,
+    expires_at = excluded.expires_at
+  WHERE node_id = excluded.node_id OR expires_at < ${databaseNow} RETURNING fence`;
+
+/** Takes or renews a lease; returns its fence, and nothing while another node holds it. */
+export function takeLease({
+  name,
+  nodeId,
+  forMs,
+}: {
+  name: string;
+  nodeId: string;
+  forMs: number;
+}): SqlStatement {
+  return { sql: take, args: [name, nodeId, forMs] };
+}
+
+/** Fails by a missing name, and the batch with it, unless the lease is still the node's under its fence. */
+const require = `INSERT INTO leases (name, node_id, fence, expires_at) SELECT NULL, '', 0, 0
+  WHERE NOT EXISTS (SELECT 1 FROM leases WHERE name = ? AND node_id = ? AND fence = ?)`;
+
+/**
+ * A driver for the holder of a lease: what it writes is written only while nobody has taken the lease over. A node that
+ * was paused in the middle of its work and wakes up after its successor has begun writes nothing any more
+ * (decision D12.2).
+ */
+export function fenced(driver: Driver, { name, nodeId, fence }: Lease): Driver {
+  const guard: SqlStatement = { sql: require, args: [name, nodeId, fence] };
+  return {
+    ...driver,
+    async batch(statements) {
+      const [, ...rows] = await driver.batch([guard, ...statements]);
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { nodeTimes } from "../../domain/nodes.ts";
+import type { Row } from "./driver.ts";
+
+/** Milliseconds since the epoch by the clock of the database: those of the machines that use it may differ. */
+export const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
+const namesOfTables =
+  "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('nodes', 'service_claim')";
+const liveNode = `SELECT 1 FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs} LIMIT 1`;
+/** Until schema 8 one service at a time had a server, and renewed a claim to it. */
+const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow}`;
+
+/** Whether a service uses a database that lies on a server. One that is not a register is used by none. */
+export async function isServed(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
+  const [table] = await query(namesOfTables);
+  if (table === undefined) return false;
+  return (await query(table.name === "nodes" ? liveNode : liveClaim)).length > 0;
+}

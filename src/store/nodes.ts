@@ -1,0 +1,84 @@
+import { type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { type Lease, takeLease } from "./driver/fenced.ts";
+import { integer, text, textOrNull } from "./driver/rows.ts";
+import { databaseNow } from "./driver/served.ts";
+
+/** The lease of whoever does what one node does for all of them: sweep, upkeep of the evidence log, pruning. */
+const housekeeping = "housekeeping";
+
+const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen_at, clock_ahead_ms, pending_kid)
+  VALUES (?1, ?2, ?3, ?4, ${databaseNow}, ${databaseNow}, ?5, ?6)
+  ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, clock_ahead_ms = excluded.clock_ahead_ms,
+    pending_kid = excluded.pending_kid`;
+
+const select = `SELECT *, ${databaseNow} AS now FROM nodes ORDER BY node_id`;
+
+/** SQL for the ids of the nodes that live. */
+export const liveNodeIds = `SELECT node_id FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs}`;
+
+/** The lease of the housekeeping, as the node of an id holds it under a fence. */
+export function housekeepingLease(nodeId: string, fence: number): Lease {
+  return { name: housekeeping, nodeId, fence };
+}
+
+/** Who serves the database. Over a file nobody does whose lock is not held. */
+export function createNodeStore(driver: Driver): NodeStore {
+  const nowOf = ([row]: readonly Row[] = []) =>
+    driver.kind === "embedded" || row === undefined ? null : integer(row, "now");
+
+  return {
+    async beat({ nodeId, host, url, version, clockAheadMs, pendingKid }) {
+      const [, lease, rows = []] = await driver.batch([
+        { sql: upsert, args: [nodeId, host, url, version, clockAheadMs, pendingKid] },
+        takeLease({ name: housekeeping, nodeId, forMs: nodeTimes.leaseMs }),
+        { sql: select, args: [] },
+      ]);
+      const held = lease?.[0];
+      return {
+        nodes: rows.map((row) => nodeOf(row, true)),
+        fence: held === undefined ? null : integer(held, "fence"),
+        now: nowOf(rows),
+      };
+    },
+    async leave(nodeId) {
+      await driver.batch([
+        { sql: "DELETE FROM nodes WHERE node_id = ?", args: [nodeId] },
+        { sql: "UPDATE leases SET expires_at = 0 WHERE node_id = ?", args: [nodeId] },
+      ]);
+    },
+    async removeOthers(nodeId) {
+      await driver.batch([
+        { sql: "DELETE FROM nodes WHERE node_id <> ?", args: [nodeId] },
+        { sql: "UPDATE leases SET expires_at = 0 WHERE node_id <> ?", args: [nodeId] },
+      ]);
+    },
+    async list() {
+      const mayLive = driver.kind === "remote" || (await driver.serviceRunning());
+      return (await driver.query(select)).map((row) => nodeOf(row, mayLive));
+    },
+    async forget(goneForMs) {
+      const sql = `DELETE FROM nodes WHERE seen_at < ${databaseNow} - ?`;
+      await driver.batch([{ sql, args: [goneForMs] } satisfies Statement]);
+    },
+    async now() {
+      return driver.kind === "embedded" ? null : nowOf(await driver.query(`SELECT ${databaseNow} AS now`));
+    },
+  };
+}
+
+function nodeOf(row: Row, mayLive: boolean): Node {
+  const seenAt = integer(row, "seen_at");
+  const isLive = mayLive && seenAt >= integer(row, "now") - nodeTimes.goneMs;
+  return {
+    nodeId: text(row, "node_id"),
+    host: text(row, "host"),
+    url: text(row, "url"),
+    version: text(row, "version"),
+    startedAt: integer(row, "started_at"),
+    seenAt,
+    state: isLive ? "live" : "gone",
+    clockAheadMs: integer(row, "clock_ahead_ms"),
+    pendingKid: textOrNull(row, "pending_kid"),
+  };
+}
