@@ -250,6 +250,7 @@ describeDrivers("stores", (_kind, opened) => {
       version: "1",
       clockAheadMs: 0,
       pendingKid: null,
+      consolePort: null,
     });
     const taken = await leaseFrom(10, `${living}:some-token`, 3_000);
     expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual([
