@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { openRemote } from "../../src/store/driver/remote.ts";
-import { noServer, startServer } from "../harness/drivers.ts";
 import { withTempDir } from "../harness/folder.ts";
+import { noServer, startServer } from "../harness/sqld.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 /** A namespace of process ids of its own, as a container has; only root may make one. */

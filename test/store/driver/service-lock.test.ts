@@ -4,9 +4,9 @@ import { hostname } from "node:os";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { openRemote } from "../../../src/store/driver/remote.ts";
-import { noServer, startServer } from "../../harness/drivers.ts";
 import { sleep } from "../../harness/eventually.ts";
 import { rejection } from "../../harness/rejection.ts";
+import { noServer, startServer } from "../../harness/sqld.ts";
 
 /** The process id of somebody who has ended. */
 const deadPid = spawnSync("true").pid;
