@@ -1,0 +1,104 @@
+/** Several nodes over one libSQL server, each behind a link that can fail, and a proxy before all of them. */
+import { join } from "node:path";
+import { newMasterKey } from "../../src/domain/secrets.ts";
+import { startCaddy } from "./caddy.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { makeFolder } from "./folder.ts";
+import { type Environment, type ServeOptions, type Service, type Signal, startService } from "./program.ts";
+import { freePort, startServer, type TestServer } from "./sqld.ts";
+
+type ClusterOptions = {
+  readonly nodes: number;
+  /** Whether Caddy stands before them. */
+  readonly isProxied?: boolean;
+  /** More options of every `serve`. */
+  readonly args?: readonly string[];
+  /** As for a service: another program than the one that TVS_COMMAND tells. */
+  readonly program?: readonly string[];
+};
+
+/** A register for commands and services: where it is, and the environment in which it is found. */
+export type Register = { readonly dataDir: string; readonly env: Environment };
+
+export type ClusterNode = {
+  /** The same after each start. */
+  readonly url: string;
+  /** Between the node and the libSQL server. */
+  readonly link: FaultProxy;
+  /** @param program another one than before: the next release */
+  start(program?: readonly string[]): Promise<Service>;
+  /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
+  stop(signal?: Signal): Promise<number>;
+};
+
+export type Cluster = {
+  readonly server: TestServer;
+  readonly nodes: readonly ClusterNode[];
+  /** The proxy's address, or without one the first node's. */
+  readonly url: string;
+  /** For commands, straight to the libSQL server. */
+  readonly register: Register;
+  close(): Promise<void>;
+};
+
+/** Starts everything; the first node makes the register. What it cannot start, it throws, and leaves nothing behind. */
+export async function startCluster({ nodes, isProxied = false, ...more }: ClusterOptions): Promise<Cluster> {
+  const folder = await makeFolder();
+  const closers: (() => Promise<unknown>)[] = [folder.remove];
+  const close = async () => {
+    for (const end of closers.splice(0).reverse()) await end();
+  };
+  try {
+    const server = await startServer();
+    closers.push(server.stop);
+    const secret = { TVS_MASTER_KEY: newMasterKey(), TVS_ISSUER: "https://teachers.example" };
+    const made: ClusterNode[] = [];
+    for (let n = 0; n < nodes; n++) {
+      const node = await makeNode(server, { dataDir: join(folder.path, `node-${n}`), env: secret }, more);
+      closers.push(node.close);
+      made.push(node);
+    }
+    for (const node of made.slice(0, 1)) await node.start();
+    await Promise.all(made.slice(1).map((node) => node.start()));
+    const proxy = isProxied ? await startCaddy(made.map(({ url }) => url)) : null;
+    if (proxy !== null) closers.push(proxy.stop);
+    const url = proxy?.url ?? made[0]?.url ?? "";
+    const env = { ...secret, TVS_DATABASE: server.url };
+    return { server, nodes: made, url, register: { dataDir: join(folder.path, "operator"), env }, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function makeNode(
+  server: TestServer,
+  { dataDir, env }: Register,
+  { args = [], program: first }: Pick<ClusterOptions, "args" | "program">,
+) {
+  const link = await startFaultProxy(server.url);
+  const port = await freePort();
+  const trusted = ["--trusted-proxy", "127.0.0.1", "--port", String(port)];
+  let program = first;
+  let service: Service | null = null;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    link,
+    async start(another = program) {
+      program = another;
+      const options: ServeOptions = {
+        dataDir,
+        env: { ...env, TVS_DATABASE: link.url },
+        args: [...trusted, ...args],
+        ...(program === undefined ? {} : { program }),
+      };
+      service = await startService(options);
+      return service;
+    },
+    stop: async (signal?: Signal) => (await service?.stop(signal)) ?? 0,
+    async close() {
+      await service?.stop("SIGKILL");
+      await link.close();
+    },
+  } satisfies ClusterNode & { close(): Promise<void> };
+}
