@@ -150,7 +150,15 @@ for (const kind of driverKinds) {
     test("says whether a service holds the database", async () => {
       const service = await database.open();
       const nodes = createNodeStore(service);
-      const node = { nodeId: "one", host: "h", url: "u", version: "1", clockAheadMs: 0, pendingKid: null };
+      const node = {
+        nodeId: "one",
+        host: "h",
+        url: "u",
+        version: "1",
+        clockAheadMs: 0,
+        pendingKid: null,
+        consolePort: null,
+      };
       expect(await driver.serviceRunning()).toBe(false);
       await service.lockService();
       await nodes.beat(node);
