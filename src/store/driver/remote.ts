@@ -1,8 +1,8 @@
 import { TvsError } from "../../domain/errors.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
-import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
 import { isServed } from "./served.ts";
+import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
 import { createServerRequests, inWire, type ServerRequests } from "./server-requests.ts";
 
 /**
