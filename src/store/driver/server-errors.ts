@@ -21,6 +21,11 @@ export function isForgotten(error: unknown): boolean {
   return /invalid baton|STREAM_EXPIRED|stream has expired/i.test(factsOf(error).text);
 }
 
+/** The database has answered that it cannot do what one statement says; the connection is as good as before. */
+export function isAnswer(error: unknown): error is Error {
+  return error instanceof Error && error.name === "ResponseError" && !isForgotten(error);
+}
+
 /** The server has passed a write on to another one: it is a replica. */
 export function isPassedOn(error: unknown): boolean {
   return factsOf(error).text.includes("PROXY_ERROR");
