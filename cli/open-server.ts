@@ -203,6 +203,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     keyKind,
     clock,
     isClockWrong: node.isClockWrong,
+    isLeaving: node.isLeaving,
     probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign(), requireClock(node)])),
     onCall: observe,
   };

@@ -35,6 +35,13 @@ export const serveArgs = {
       "A replica of the libSQL server, for public lookups; where it is more than 5 s behind or away, the primary " +
       "answers. Its token, if it is another one, is read from TVS_READ_FROM_TOKEN",
   },
+  "drain-wait": {
+    type: "string",
+    valueHint: "SECONDS",
+    description:
+      "After SIGTERM, go on answering for so long while the health document says 503, so that a proxy sends nothing " +
+      "more before the service ends (default 0, at most 15)",
+  },
   "time-zone": {
     type: "string",
     valueHint: "ZONE",

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
@@ -77,7 +78,9 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (adminConsole !== undefined)
       process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
-    await untilTheEnd(stopped, lost.promise);
+    const signal = await untilTheEnd(stopped, lost.promise);
+    if (signal === "SIGTERM") await letProxiesSee(open, config);
+    if (signal !== null) log.info("draining", { signal });
   } catch (error) {
     refuse(error);
     throw error;
@@ -162,13 +165,26 @@ function startThreads(
 /**
  * Waits for a signal, or for the loss of the database: a service that can no longer answer must not stay and answer 503
  * for ever, because a supervisor restarts only what has ended.
+ * @returns the signal; null when the database was lost
  */
-async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<void> {
+async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
   const end = await Promise.race([stopped, lost]);
-  if (typeof end === "string") return log.info("draining", { signal: end });
+  if (typeof end === "string") return end;
   log.error("stopping, to be restarted", { detail: end.message });
   process.exitCode = exitCodes.refused;
   setTimeout(() => process.exit(exitCodes.refused), lossPatienceMs).unref();
+  return null;
+}
+
+/**
+ * Lets the health document say that this node ends while it answers as before. A proxy that asks for it sends nothing
+ * more by then; at once, the drain would close connections on which a call is already on its way.
+ */
+async function letProxiesSee({ memory }: OpenService, { drainWait }: ServeConfig): Promise<void> {
+  if (drainWait === 0) return;
+  log.info("leaving", { seconds: drainWait });
+  openNodeMemory(memory.node).leave();
+  await sleep(drainWait * 1_000);
 }
 
 /**

@@ -46,6 +46,8 @@ export type ServeConfig = Config & {
   /** How many threads answer, the main one included. */
   readonly threads: number;
   readonly publicPerMinute: number;
+  /** Seconds after SIGTERM in which everything is still answered, and the health says 503. */
+  readonly drainWait: number;
   /** A replica of the database's server, from which the public lookup may read (decision D12.8). */
   readonly readFrom: ServerAddress | undefined;
   /** Whether each call is kept in the access log. */
@@ -125,6 +127,8 @@ const targetSchema = v.object({ to: text, "to-token": v.optional(text) });
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
+/** Together with the nine seconds of the drain less than the thirty after which a supervisor ends the service. */
+const maxDrainWait = 15;
 
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
@@ -134,6 +138,7 @@ const serveSchema = v.object({
   "read-from-token": v.optional(text),
   "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
+  "drain-wait": v.optional(count(maxDrainWait), "0"),
   "trusted-proxy": v.optional(networks, ""),
   "client-cert-from": v.optional(networks, ""),
   "admin-port": v.optional(count(65_535)),
@@ -195,6 +200,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     port: given.port,
     threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
     publicPerMinute: given["public-per-minute"],
+    drainWait: given["drain-wait"],
     trustedProxies: given["trusted-proxy"],
     clientCertFrom: given["client-cert-from"],
     adminPort: given["admin-port"],

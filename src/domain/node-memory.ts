@@ -2,13 +2,17 @@
 
 const liveNodesAt = 0;
 const clockWrongAt = 1;
-const firstThreadAt = 2;
+const leavingAt = 2;
+const firstThreadAt = 3;
 
 export type NodeMemory = {
   /** How many nodes serve the database, this one included. */
   liveNodes(): number;
   /** Whether this node's clock differs from the database's by more than it may (decision D12.4). */
   isClockWrong(): boolean;
+  /** Whether this node still answers, and says that it is about to end (decision D12.7). */
+  isLeaving(): boolean;
+  leave(): void;
   /** Notes what a beat has found. */
   found(beat: { liveNodes: number; isClockWrong: boolean }): void;
   /** Notes the revision of the snapshot that a thread answers by. */
@@ -28,6 +32,8 @@ export function openNodeMemory(memory: SharedArrayBuffer): NodeMemory {
   return {
     liveNodes: () => Math.max(1, Atomics.load(words, liveNodesAt)),
     isClockWrong: () => Atomics.load(words, clockWrongAt) === 1,
+    isLeaving: () => Atomics.load(words, leavingAt) === 1,
+    leave: () => void Atomics.store(words, leavingAt, 1),
     found({ liveNodes, isClockWrong }) {
       Atomics.store(words, liveNodesAt, liveNodes);
       Atomics.store(words, clockWrongAt, isClockWrong ? 1 : 0);

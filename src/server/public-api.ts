@@ -72,6 +72,16 @@ export function createPublicLimit({
   };
 }
 
+function isAvailable({ probe }: Service): Promise<boolean> {
+  return probe().then(
+    () => true,
+    (error) => {
+      log.error("health probe failed", { detail: String(error) });
+      return false;
+    },
+  );
+}
+
 /** The key set, the key history and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service) {
   const jwks: PageHandler = (c) =>
@@ -80,13 +90,7 @@ export function serviceDocuments(service: Service) {
     sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
     const { settings, keys } = service.live.current();
-    const available = await service.probe().then(
-      () => true,
-      (error) => {
-        log.error("health probe failed", { detail: String(error) });
-        return false;
-      },
-    );
+    const available = !service.isLeaving() && (await isAvailable(service));
     c.header("Cache-Control", "no-store");
     if (!available) c.header("Retry-After", "1");
     const status = available ? "ok" : "unavailable";

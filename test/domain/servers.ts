@@ -69,6 +69,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     keyKind: "live",
     clock,
     isClockWrong: () => false,
+    isLeaving: () => false,
     probe: async () => {},
   };
   const how = { service, forwardsCertificates: () => false };
