@@ -117,7 +117,7 @@ const commonSchema = v.object({
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
-const targetSchema = v.object({ to: text, "to-token": v.optional(text) });
+const targetSchema = v.object({ to: v.optional(text), "to-token": v.optional(text) });
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
@@ -171,6 +171,8 @@ export function readConfig(flags: Flags, environment: Environment): Config {
  */
 export function readTarget(flags: Flags, environment: Environment, source: Config): Config {
   const { to, "to-token": token } = read(targetSchema, flags, environment);
+  if (to === undefined)
+    throw new TvsError("CONFIG_INVALID", "--to (TVS_TO) is missing: file:PATH or the URL of a libSQL server");
   const database = databaseAddress(to, token, "--to (TVS_TO)");
   const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
   const told = { data, database: to, "database-token": token, sandbox: source.sandbox };

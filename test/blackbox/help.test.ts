@@ -61,6 +61,7 @@ const leaves = [
   "backup",
   "backup verify",
   "restore",
+  "migrate",
   "status",
   "doctor",
   "policy show",
