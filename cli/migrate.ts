@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, type Flags, readConfig, readTarget } from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { cancelMove } from "../src/store/move/cancel.ts";
@@ -87,7 +87,7 @@ async function migrate(args: MigrateArgs, config: Config, target: Config): Promi
     const movable = await requireMovable(source, { to, missing: noRegister(config) });
     refuseOtherMasterKey(target, movable.register);
     if (!hasDatabase(target)) ensureDataDir(target);
-    return withDriver(target, async (driver) => {
+    return withTarget(target, async (driver) => {
       await requireFree(driver, { ...movable, from, to });
       const progress = createProgress();
       const move = { source, target: driver, from, to, now: systemClock.now(), onProgress: progress.show };
@@ -111,7 +111,7 @@ async function cancel(args: MigrateArgs, config: Config, target: Config | null):
   await withDriver(config, async (source) => {
     const cancelling = { source, from, missing: noRegister(config) };
     if (target === null) return cancelMove({ ...cancelling, target: null });
-    return withDriver(target, (driver) =>
+    return withTarget(target, (driver) =>
       cancelMove({ ...cancelling, target: { driver, to: placeOf(target) } }),
     );
   });
@@ -120,8 +120,23 @@ async function cancel(args: MigrateArgs, config: Config, target: Config | null):
   );
 }
 
+/** As {@link withDriver}, for the database that `--to` names: so must a message about it. */
+async function withTarget<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
+  const driver = await openDriver(config, {}).catch((error: unknown) => {
+    if (!isTvsError(error)) throw error;
+    const named = error.message
+      .replaceAll("--database-token (TVS_DATABASE_TOKEN)", "TVS_TO_TOKEN")
+      .replaceAll("--database (TVS_DATABASE)", "--to (TVS_TO)");
+    throw new TvsError(error.code, named, { cause: error });
+  });
+  return closing(driver, act);
+}
+
 async function withDriver<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
-  const driver = await openDriver(config, {});
+  return closing(await openDriver(config, {}), act);
+}
+
+async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await act(driver);
   } finally {

@@ -123,7 +123,7 @@ const commonSchema = v.object({
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
-const targetSchema = v.object({ to: text, "to-token": v.optional(text) });
+const targetSchema = v.object({ to: v.optional(text), "to-token": v.optional(text) });
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
@@ -182,7 +182,9 @@ export function readConfig(flags: Flags, environment: Environment): Config {
  */
 export function readTarget(flags: Flags, environment: Environment, source: Config): Config {
   const { to, "to-token": token } = read(targetSchema, flags, environment);
-  const database = databaseAddress(to, token, "--to (TVS_TO)");
+  if (to === undefined)
+    throw new TvsError("CONFIG_INVALID", "--to (TVS_TO) is missing: file:PATH or the URL of a libSQL server");
+  const database = databaseAddress(to, token, "to");
   const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
   const told = { data, database: to, "database-token": token, sandbox: source.sandbox };
   return readConfig(told, {});
@@ -238,24 +240,27 @@ function read<Entries extends v.ObjectEntries>(
 function databaseAddress(
   address: string,
   token: string | undefined,
-  named = "--database (TVS_DATABASE)",
+  name: "database" | "to" = "database",
 ): DatabaseAddress {
   if (address.startsWith("file:")) {
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
-  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, named), token };
-  throw new TvsError("CONFIG_INVALID", `${named} must begin with file:, libsql://, http:// or https://`);
+  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, name), token };
+  throw new TvsError(
+    "CONFIG_INVALID",
+    `--${name} (${variableOf(name)}) must begin with file:, libsql://, http:// or https://`,
+  );
 }
 
 const serverScheme = /^(libsql|https?):\/\//;
 
 /** A path would be left out silently, and what is secret belongs into the token's own variable. */
-function serverUrl(address: string, named: string): string {
+function serverUrl(address: string, name: "database" | "to" | "read-from"): string {
   const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
   if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
   const example = "such as http://db.example.gov:8080";
-  const message = `${named} must be the address of a libSQL server without user, path or query, ${example}`;
+  const message = `--${name} (${variableOf(name)}) must be the address of a libSQL server without user, path or query, ${example}`;
   throw new TvsError("CONFIG_INVALID", message);
 }
 
@@ -268,7 +273,7 @@ function readFrom(
     const message = "--read-from (TVS_READ_FROM) is for a database on a libSQL server; a file has no replica";
     throw new TvsError("CONFIG_INVALID", message);
   }
-  return { url: serverUrl(given.url, "--read-from (TVS_READ_FROM)"), token: given.token ?? database.token };
+  return { url: serverUrl(given.url, "read-from"), token: given.token ?? database.token };
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */

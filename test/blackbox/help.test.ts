@@ -62,6 +62,7 @@ const leaves = [
   "backup",
   "backup verify",
   "restore",
+  "migrate",
   "status",
   "doctor",
   "policy show",

@@ -34,6 +34,12 @@ type Move = Sides & {
   onProgress(done: number, total: number): void;
 };
 
+/**
+ * A file into which a register is copied, with nobody else in it: indexes are written all over, and with little memory
+ * each of their pages would be written, and read again, for every page of rows.
+ */
+const bulkSettings = ["cache_size = -64000", "wal_autocheckpoint = 64000"];
+
 const unfinishedImport = "SELECT 1 FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL";
 
 /** The register that is to be moved. */
@@ -96,6 +102,7 @@ export async function moveRegister(move: Move & { register: string }): Promise<T
   const { source, target, now } = move;
   await prepare(source, now);
   await prepare(target, now);
+  if (target.kind === "embedded") for (const setting of bulkSettings) await target.query(`PRAGMA ${setting}`);
   const tables = await readTables(source);
   const stand = await standOf(source, tables);
   await begin(move, tables, stand);
@@ -154,6 +161,8 @@ async function copyAndVerify(move: Move, tables: readonly MovedTable[]): Promise
  */
 async function handOver(move: Move, tables: readonly MovedTable[], stand: string): Promise<void> {
   const { source, target, to, now } = move;
+  // What the log holds goes into the file: whoever finds it first would wait for that.
+  if (target.kind === "embedded") await target.query("PRAGMA wal_checkpoint(TRUNCATE)");
   if ((await readMarks(source)).movedTo === null) {
     // Over a file the lock keeps services out, and a row of one that was killed a moment ago says nothing.
     const nobody = source.kind === "embedded" ? "" : `AND NOT EXISTS (${liveNodeIds})`;
