@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { openRemote } from "../../src/store/driver/remote.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { noServer, startServer } from "../harness/sqld.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 /** A namespace of process ids of its own, as a container has; only root may make one. */
@@ -52,44 +50,6 @@ function serve(dataDir: string, more: readonly string[], within: readonly string
 
 const isHealthy = async ({ url }: Serving) =>
   (await fetch(`${await url}/v1/inter-agency/health`)).status === 200;
-
-describe.skipIf(noServer !== undefined)("tvs serve over a libSQL server", () => {
-  test("ends with 1 and one line when another service has taken its claim over", () =>
-    withTempDir(async (dataDir) => {
-      const server = await startServer();
-      const driver = await openRemote({ url: server.url });
-      try {
-        const service = serve(dataDir, ["--database", server.url]);
-        expect(await isHealthy(service)).toBe(true);
-        const sql = "UPDATE service_claim SET holder = 'elsewhere:1:x:', expires_at = ?";
-        await driver.batch([{ sql, args: [Date.now() + 60_000] }]);
-        const { code, stderr } = await service.ended;
-        expect(code).toBe(1);
-        expect(stderr.split("\n").filter((line) => line.includes("to be restarted"))).toHaveLength(1);
-        expect(await driver.query("SELECT holder FROM service_claim")).toMatchObject([
-          { holder: "elsewhere:1:x:" },
-        ]);
-      } finally {
-        await driver.close();
-        await server.stop();
-      }
-    }));
-
-  test.skipIf(cannotBeApart)(`refuses to start beside a service whose process it cannot see${why}`, () =>
-    withTempDir(async (dataDir) => {
-      const server = await startServer();
-      try {
-        const first = serve(dataDir, ["--database", server.url]);
-        expect(await isHealthy(first)).toBe(true);
-        const second = await serve(dataDir, ["--database", server.url], apart).ended;
-        expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("another `tvs serve`") });
-        expect(await isHealthy(first)).toBe(true);
-      } finally {
-        await server.stop();
-      }
-    }),
-  );
-});
 
 test.skipIf(cannotBeApart)(
   `over a file, a service in a namespace of its own sees the lock of the other${why}`,

@@ -6,6 +6,7 @@ import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
+import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -148,10 +149,14 @@ for (const kind of driverKinds) {
 
     test("says whether a service holds the database", async () => {
       const service = await database.open();
+      const nodes = createNodeStore(service);
+      const node = { nodeId: "one", host: "h", url: "u", version: "1", clockAheadMs: 0, pendingKid: null };
       expect(await driver.serviceRunning()).toBe(false);
       await service.lockService();
+      await nodes.beat(node);
       expect(await driver.serviceRunning()).toBe(true);
       expect(await service.serviceRunning()).toBe(true);
+      await nodes.leave(node.nodeId);
       await service.close();
       expect(await driver.serviceRunning()).toBe(false);
     });

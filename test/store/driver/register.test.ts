@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { holdsRegister, migrate, readSchema, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
+import { createSettingsStore } from "../../../src/store/settings.ts";
 import { driverKinds } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
@@ -48,10 +49,24 @@ for (const kind of driverKinds) {
 
     test("is not moved on to a newer schema under a service that does not know it", () =>
       withEmpty(kind, async (driver) => {
-        await migrateTo(driver, schemaVersion - 1);
+        await migrateTo(driver, 7);
+        const until = Date.now() + 60_000;
+        const claim = "INSERT INTO service_claim (id, holder, expires_at) VALUES (1, 'one:1:x:', ?)";
+        // How a service of that schema has the database: by the file's lock, or by a claim that it renews.
         await driver.lockService();
+        await driver.batch([{ sql: claim, args: [until] }]);
         expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "DATABASE_IN_USE" });
-        expect(await readSchema(driver)).toBe(schemaVersion - 1);
+        expect(await readSchema(driver)).toBe(7);
+      }));
+
+    test("tells programs of before that they may not go on, and those that know the schema that they may", () =>
+      withEmpty(kind, async (driver) => {
+        await migrateTo(driver, 7);
+        await migrate(driver, 1);
+        const settings = createSettingsStore(driver);
+        expect((await settings.read()).get("oldest_schema")).toBe("8");
+        await settings.write({ oldest_schema: String(schemaVersion + 1) });
+        expect(await rejection(settings.read())).toMatchObject({ code: "DATABASE_TOO_NEW" });
       }));
   });
 }
