@@ -63,10 +63,15 @@ export async function admitNode(
     });
 }
 
+type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
+  readonly live: Live;
+  readonly memory: NodeMemory;
+};
+
 /** Joins the nodes and goes on saying that this one lives; the housekeeping follows the lease. */
 export async function runNode(
   operator: Operator,
-  { nodeId, url, live, memory }: { nodeId: string; url: string; live: Live; memory: NodeMemory },
+  { nodeId, url, consolePort, live, memory }: RunOptions,
 ): Promise<RunningNode> {
   const { stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
@@ -91,7 +96,7 @@ export async function runNode(
   const membership = await joinNodes({
     store: stores.nodes,
     clock,
-    self: { nodeId, host: hostname(), url: reachable(url), version: packageJson.version },
+    self: { nodeId, host: hostname(), url: reachable(url), version: packageJson.version, consolePort },
     loadedPendingKid,
     onBeat,
   });

@@ -62,6 +62,7 @@ const leaves = [
   "backup",
   "backup verify",
   "restore",
+  "nodes list",
   "status",
   "doctor",
   "policy show",
