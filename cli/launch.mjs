@@ -42,9 +42,46 @@ const SIGNING = ["eligibility", "batch", "rotation"];
 /** Those in which it matters how many threads answer: what one has changed, counted or begun, another must know. */
 const SERVING = [
   ...SIGNING,
-  ...["calls", "client-certificates", "hostile-http", "idempotency", "import", "keys", "partner-auth"],
+  ...[
+    "calls",
+    "client-certificates",
+    "client-cert-header",
+    "hostile-http",
+    "idempotency",
+    "import",
+    "keys",
+    "partner-auth",
+  ],
   ...["public-limit", "quota", "serve"],
 ];
+
+/** What is left out where the service is not one process over a file, and why. */
+const LEFT_OUT = {
+  server: {
+    "data-folder": "a folder and the file in it",
+    "operators-day": "the README backs up a file, and restores it",
+  },
+  nodes: {
+    calls: "each node keeps an access log of its own, in its own data folder",
+    cli: "starts no service",
+    help: "starts no service",
+    "master-key": "starts no service",
+    "public-limit": "exact in one node; of several, each has its share",
+    sandbox: "a sandbox is one process, whose address is its issuer",
+    serve: "one process: its ports, its output and its end",
+    threads: "one process, its console and its access log",
+  },
+  proxy: {
+    "client-cert-header": "whom a listener believes; the proxy lets no caller say it",
+    "hostile-http": "what reaches a listener is what the proxy has made of it",
+  },
+};
+/** What TVS_CLUSTER may say, and what each leaves out. */
+const CLUSTERS = { 1: ["server"], 3: ["server", "nodes"], proxy: ["server", "nodes", "proxy"] };
+/** Starts three nodes itself, so once is enough: beside the suite with three nodes. */
+const OF_NODES = "nodes";
+/** Needs a libSQL server, and waits until nodes are taken for dead. */
+const NO_NODES = `--path-ignore-patterns=**/blackbox/${OF_NODES}.test.ts`;
 
 /** @param {string[]} names */
 const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts`);
@@ -52,9 +89,12 @@ const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
-  test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER] }],
+  test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER, NO_NODES] }],
   pages: [{ bun: [...BUN_TEST, "./test/pages"] }],
-  blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, "./test/blackbox"] }],
+  blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, NO_NODES, "./test/blackbox"] }],
+  get nodes() {
+    return ofClusters();
+  },
   signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SIGNING)] }],
   serving: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SERVING)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
@@ -67,6 +107,24 @@ const COMMANDS = {
   ],
   format: [{ node: biome("check", "--write") }],
 };
+
+/** The black-box suite in each way of serving that TVS_CLUSTER names, in all of them when it names none. */
+function ofClusters() {
+  const one = process.env.TVS_CLUSTER;
+  if (one && !Object.hasOwn(CLUSTERS, one)) {
+    throw new LaunchError(`TVS_CLUSTER may be ${Object.keys(CLUSTERS).join(", ")}, and is ${one}`);
+  }
+  return Object.entries(CLUSTERS)
+    .filter(([name]) => !one || name === one)
+    .map(([name, leavesOut]) => {
+      const left = leavesOut.flatMap((group) => Object.keys(LEFT_OUT[group]));
+      const files = readdirSync(join(PROJECT, "test/blackbox"))
+        .filter((file) => file.endsWith(".test.ts"))
+        .map((file) => file.slice(0, -".test.ts".length))
+        .filter((file) => !left.includes(file) && (file !== OF_NODES || name === "3"));
+      return { bun: [...BUN_TEST, ...BY_TWO, ...blackBox(files)], env: { TVS_CLUSTER: name } };
+    });
+}
 
 /** A problem to tell in one line, without a stack. */
 class LaunchError extends Error {}
@@ -235,8 +293,8 @@ async function prepare() {
  *
  * @returns {Promise<{code: number | null, signal: string | null}>} how it ended
  */
-function run(command, args) {
-  const child = spawn(command, args, { cwd: PROJECT, stdio: "inherit" });
+function run(command, args, env = {}) {
+  const child = spawn(command, args, { cwd: PROJECT, stdio: "inherit", env: { ...process.env, ...env } });
   const forward = (signal) => {
     if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
   };
@@ -287,7 +345,9 @@ function howFar(done, files) {
 function testFiles(args) {
   const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
   const isMeant = (file) => paths.length === 0 || paths.some((path) => `./test/${file}`.includes(path));
-  const isLeftOut = (file) => args.includes(NO_BROWSER) && file.startsWith("pages/");
+  const isLeftOut = (file) =>
+    (args.includes(NO_BROWSER) && file.startsWith("pages/")) ||
+    (args.includes(NO_NODES) && file === `blackbox/${OF_NODES}.test.ts`);
   return readdirSync(join(PROJECT, "test"), { recursive: true, encoding: "utf8" })
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => file.endsWith(".test.ts") && isMeant(file) && !isLeftOut(file)).length;
@@ -304,7 +364,7 @@ async function main(name, args) {
   for (const step of steps) {
     const last = step === steps.at(-1) ? args : [];
     const all = [...(step.bun ?? step.node), ...last];
-    const act = () => run(step.bun ? bun : process.execPath, all);
+    const act = () => run(step.bun ? bun : process.execPath, all, step.env);
     const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act, all) : act());
     // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
     if (signal) process.kill(process.pid, signal);

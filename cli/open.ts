@@ -170,11 +170,16 @@ function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions): v
  * @throws TvsError REGISTER_MISSING
  */
 export async function requireRegister(config: Config): Promise<void> {
-  if (!hasDatabase(config)) throw noRegister(config);
+  if (!(await hasRegister(config))) throw noRegister(config);
+}
+
+/** Whether there is a register, which a libSQL server may be without. */
+export async function hasRegister(config: Config): Promise<boolean> {
+  if (!hasDatabase(config)) return false;
   const driver = await openDriver(config, {});
   try {
     await readSchema(driver);
-    if (!(await holdsRegister(driver))) throw noRegister(config);
+    return await holdsRegister(driver);
   } finally {
     await driver.close();
   }

@@ -9,9 +9,9 @@ import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
-import { importDependencies, openOperator } from "./open.ts";
+import { hasRegister, importDependencies, openOperator } from "./open.ts";
 import { prepareOutput } from "./output-file.ts";
-import { hasDatabase, noRegister } from "./register.ts";
+import { noRegister } from "./register.ts";
 import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
 import { type Bar, createBar, createRate } from "./terminal/progress.ts";
 
@@ -65,7 +65,7 @@ export const importCommand = command({
     const entry = workerEntry();
     const dryRun = args["dry-run"] === true;
     const progress = createProgress(totalBytes);
-    const isFirst = !hasDatabase(config);
+    const isFirst = !(await hasRegister(config));
     const show = (done: number) => progress.show({ phase: "check", done, total: null });
     if (isFirst && !dryRun) await readToEnd(entry, file, show).finally(progress.stop);
     const operator =

@@ -10,6 +10,7 @@ import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
+import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -18,6 +19,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { masterKeyCheckName } from "../vault.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
+import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -125,6 +127,8 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const keys = await createKeyStore(driver).list();
   const { newestAt } = await status.attestations([]);
   const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
+  const nodes = createNodeStore(driver);
+  const pendingKid = keys.find(({ state }) => state === "pending")?.kid;
   const stored = await createSettingsStore(driver).read();
   const isEmpty = await createTeacherStore(driver).isEmpty();
   const certificates = await createPartnerStore(driver).certificates();
@@ -137,7 +141,10 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       integrity,
       service,
       clock,
+      ...(await checkDatabaseClock(nodes)),
       checkKeys(keys, options.now),
+      // Before schema 8 there were none.
+      ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...checkSettings({ stored, isEmpty }, options.config),
       await checkReceivers(endpoints),
     ],

@@ -1,19 +1,14 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { patienceMs, runTvs } from "../harness/program.ts";
 import type { KeyInfo } from "./contract.ts";
-import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { addPartner, expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
 
 let folder: UsedFolder;
-
-const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
-/** A command that makes a register where there is none. */
-const addPartner = (id: string, ...words: string[]) =>
-  runTvs(["partners", "add", id, "--name", "Board", ...terms, ...words]);
 
 beforeAll(async () => {
   folder = await makeUsedFolder();
@@ -24,7 +19,7 @@ afterAll(() => folder?.remove());
 describe.concurrent("data folder", () => {
   test("is made for its owner alone, with database, master key and two signing keys, and that is said", async () => {
     const data = join(folder.freshPath(), "nested");
-    const { code, stderr } = await addPartner("board", "--json", "--data", data);
+    const { code, stderr } = await addPartner("board", ["--json", "--data", data]);
     expect({ code, said: stderr.split("\n")[0] }).toEqual({
       code: 0,
       said: `created a new register in ${data}`,
@@ -39,21 +34,10 @@ describe.concurrent("data folder", () => {
     expect(again).toEqual(keys);
   });
 
-  test("two first commands at once agree on one", async () => {
-    const data = folder.freshPath();
-    const both = await Promise.all(["one", "other"].map((id) => addPartner(id, "--data", data)));
-    expect(both.map(({ code }) => code)).toEqual([0, 0]);
-    expect(both.filter(({ stderr }) => stderr.includes("created a new register"))).toHaveLength(1);
-    const keys = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
-    expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-    const partners = await runTvs(["partners", "list", "--json", "--data", data]);
-    expect(partners.json<unknown[]>()).toHaveLength(2);
-  });
-
   test("is ./data when nothing else is said", async () => {
     const cwd = folder.freshPath("cwd");
     await mkdir(cwd);
-    const added = await runTvs(["partners", "add", "board", "--name", "Board", ...terms], { cwd });
+    const added = await addPartner("board", [], { cwd });
     expect(added.code).toBe(0);
     expect((await stat(join(cwd, "data", "tvs.db"))).isFile()).toBe(true);
   });
@@ -67,7 +51,7 @@ describe.concurrent("data folder", () => {
     const env = { TVS_DATA: folder.used };
     expect((await runTvs(["keys", "list", "--json"], { env })).json<KeyInfo[]>()).toEqual(kids);
     const other = folder.freshPath();
-    await addPartner("board", "--data", other);
+    await addPartner("board", ["--data", other]);
     const flagged = await runTvs(["keys", "list", "--json", "--data", other], { env });
     expect(flagged.json<KeyInfo[]>()).not.toEqual(kids);
   });
@@ -76,7 +60,7 @@ describe.concurrent("data folder", () => {
     const file = join(folder.freshPath(), "registry.db");
     const [flag, env] = [["--database", `file:${file}`], { TVS_DATABASE: `file:${file}` }];
     const data = folder.freshPath();
-    await addPartner("board", "--data", data, ...flag);
+    await addPartner("board", ["--data", data, ...flag]);
     const keys = (await runTvs(["keys", "list", "--json", "--data", data, ...flag])).json<KeyInfo[]>();
     expect((await stat(file)).isFile()).toBe(true);
     expect((await runTvs(["keys", "list", "--json", "--data", data], { env })).json<KeyInfo[]>()).toEqual(
@@ -87,7 +71,7 @@ describe.concurrent("data folder", () => {
   test("the sandbox keeps to a database of its own", async () => {
     const data = await folder.copyOfUsed();
     const live = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
-    await addPartner("board", "--data", data, "--sandbox");
+    await addPartner("board", ["--data", data, "--sandbox"]);
     const sandbox = (await runTvs(["keys", "list", "--json", "--data", data, "--sandbox"])).json<KeyInfo[]>();
     expect(sandbox.map(({ kid }) => kid)).not.toEqual(live.map(({ kid }) => kid));
     expect((await stat(join(data, "sandbox.db"))).isFile()).toBe(true);
@@ -100,7 +84,7 @@ describe.concurrent("data folder", () => {
     await writeFile(file, "not a folder");
     for (const data of [file, join(file, "data")]) {
       expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
-      expectOneLine(await addPartner("board", "--data", data), 1);
+      expectOneLine(await addPartner("board", ["--data", data]), 1);
     }
   });
 
@@ -133,44 +117,5 @@ describe.concurrent("data folder", () => {
       expectOneLine(refused, 1);
       expect(refused.stderr).toContain("newer");
     }
-  });
-});
-
-describe.concurrent("master key", () => {
-  test("missing beside a database is refused, and no other one is made", async () => {
-    const data = await folder.copyOfUsed();
-    const key = (await readFile(join(data, "master.key"), "utf8")).trim();
-    await rm(join(data, "master.key"));
-    for (const words of [
-      ["partners", "list"],
-      ["keys", "rotate", "--now"],
-      ["serve", "--port", "0"],
-    ]) {
-      const refused = await runTvs([...words, "--data", data]);
-      expectOneLine(refused, 1);
-      expect(refused.stderr).toContain("master.key");
-    }
-    expect(await stat(join(data, "master.key")).catch(() => null)).toBeNull();
-    const given = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
-    expect(given.code).toBe(0);
-  });
-
-  test("of another database is refused, in its file and in TVS_MASTER_KEY", async () => {
-    const data = await folder.copyOfUsed();
-    const other = folder.freshPath();
-    await addPartner("board", "--data", other);
-    const wrong = (await readFile(join(other, "master.key"), "utf8")).trim();
-    const inVariable = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: wrong } });
-    expectOneLine(inVariable, 1);
-    expect(inVariable.stderr).not.toContain(wrong);
-    await cp(join(other, "master.key"), join(data, "master.key"));
-    expectOneLine(await runTvs(["serve", "--port", "0", "--data", data]), 1);
-  });
-
-  test.each(["", "short", "%%%%"])("that is damaged is refused: %p", async (text) => {
-    const data = await folder.copyOfUsed();
-    await writeFile(join(data, "master.key"), text);
-    const refused = await runTvs(["keys", "list", "--data", data]);
-    expectOneLine(refused, 1);
   });
 });

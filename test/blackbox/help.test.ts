@@ -63,6 +63,7 @@ const leaves = [
   "backup verify",
   "restore",
   "migrate",
+  "nodes list",
   "status",
   "doctor",
   "policy show",

@@ -1,9 +1,9 @@
 /** A world that also listens with TLS, and two partners that call it by whatever credential. */
 import { expect } from "bun:test";
-import { makeCertificate } from "../harness/certificates.ts";
+import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import type { Envelope } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { api, createWorld, readJson } from "./world.ts";
+import { api, createWorld, type Partner, readJson } from "./world.ts";
 
 export type TlsWorld = Awaited<ReturnType<typeof createTlsWorld>>;
 
@@ -20,8 +20,25 @@ export async function createTlsWorld() {
   const serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
   await world.restart({ args: serverArgs });
   const call = (headers: Record<string, string>) => world.get(`${api}/lookup/by-tid/${tId}`, headers);
+  function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}) {
+    const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
+    // A connection of its own each time: a kept one would carry another test's certificate.
+    return fetch(`${world.service().tlsUrl}${api}/lookup/by-tid/${tId}`, {
+      headers: { ...headers, Connection: "close" },
+      tls: { ...client, rejectUnauthorized: false },
+      keepalive: false,
+    });
+  }
+  /** @returns the fingerprint under which the partner has it now */
+  async function addCertificate(partner: Partner, certificate: TestCertificate): Promise<string> {
+    const path = await world.file(`${crypto.randomUUID()}.pem`, certificate.certPem);
+    const words = ["partners", "cert", "add", partner.id, path];
+    return (await world.tvsJson<{ fingerprint: string }>(...words)).fingerprint;
+  }
   return {
     world,
+    callTls,
+    addCertificate,
     first: await world.partner(),
     second: await world.partner(),
     /** What `serve` is told of TLS, for a service that is started anew. */

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { join } from "node:path";
 import { copyData } from "../harness/databases.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { type Finished, runJson } from "../harness/program.ts";
+import { type Finished, type RunOptions, runJson, runTvs } from "../harness/program.ts";
 
 export type UsedFolder = {
   readonly path: string;
@@ -32,6 +32,13 @@ export async function makeUsedFolder(): Promise<UsedFolder> {
   }
   const used = await copyOfUsed();
   return { path, used, apiKey, freshPath, copyOfUsed, remove };
+}
+
+const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
+
+/** A command that makes a register where there is none. */
+export function addPartner(id: string, words: readonly string[], options?: RunOptions): Promise<Finished> {
+  return runTvs(["partners", "add", id, "--name", "Board", ...limits, ...words], options);
 }
 
 /** One line on stderr that says what is wrong, and no stack trace anywhere. */
