@@ -123,6 +123,11 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
     ...metrics,
     history,
     threads,
+    node: () => ({
+      nodes: open.node.nodes(),
+      clockAheadMs: open.node.clockAheadMs(),
+      keepsHouse: open.node.keepsHouse(),
+    }),
     readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
     clock,
     startedAt: clock.now(),

@@ -3,7 +3,7 @@ import type { Snapshot } from "../domain/live.ts";
 import type { ReadingsNow } from "../domain/readings.ts";
 import { type CounterSources, counterFamilies, type Family, type Sample } from "./families.ts";
 import type { History } from "./history.ts";
-import { type StateSources, stateFamilies, type ThreadFigures } from "./state-families.ts";
+import { type NodeFigures, type StateSources, stateFamilies, type ThreadFigures } from "./state-families.ts";
 
 type ExpositionSources = CounterSources & {
   readonly history: Pick<History, "points">;
@@ -13,6 +13,7 @@ type ExpositionSources = CounterSources & {
   readonly startedAt: number;
   readonly signingEngine: () => string;
   readonly threads: () => ThreadFigures;
+  readonly node: () => NodeFigures;
   readonly build: StateSources["build"];
 };
 
@@ -58,6 +59,7 @@ async function readState({
   startedAt,
   signingEngine,
   threads,
+  node,
   build,
 }: ExpositionSources): Promise<StateSources> {
   const { readings: read, hasFailed } = await readings();
@@ -73,6 +75,7 @@ async function readState({
     lagMs,
     engine: signingEngine(),
     threads: threads(),
+    node: node(),
     build,
   };
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import type { KeyRing } from "../domain/keys.ts";
+import type { Node } from "../domain/nodes.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import type { Family, Sample } from "./families.ts";
@@ -15,6 +16,14 @@ export type ThreadFigures = {
   readonly lastDeathAt: number | null;
 };
 
+/** This node among the others, as its last beat found them. */
+export type NodeFigures = {
+  readonly nodes: readonly Node[];
+  /** By how many milliseconds this node's clock is ahead of the database's. */
+  readonly clockAheadMs: number;
+  readonly keepsHouse: boolean;
+};
+
 /** Sources that are read when a scrape comes: the process, the keys, and what the database says. */
 export type StateSources = {
   readonly readings: Readings | null;
@@ -24,6 +33,7 @@ export type StateSources = {
   readonly startedAt: number;
   readonly lagMs: number;
   readonly threads: ThreadFigures;
+  readonly node: NodeFigures;
   readonly engine: string;
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
@@ -118,6 +128,28 @@ export const stateFamilies: readonly Family<StateSources>[] = [
     type: "counter",
     help: "Serving threads that ended by themselves and were replaced",
     read: ({ threads }) => [{ value: threads.deaths }],
+  },
+  {
+    name: "tvs_nodes",
+    type: "gauge",
+    help: "Nodes that serve the register, live or gone, as this one last saw them",
+    read: ({ node }) =>
+      (["live", "gone"] as const).map((state) => ({
+        value: node.nodes.filter((one) => one.state === state).length,
+        labels: { state },
+      })),
+  },
+  {
+    name: "tvs_node_clock_ahead_seconds",
+    type: "gauge",
+    help: "How far this node's clock is ahead of the database's; negative when it is behind",
+    read: ({ node }) => [{ value: node.clockAheadMs / 1000 }],
+  },
+  {
+    name: "tvs_node_keeps_house",
+    type: "gauge",
+    help: "1 on the node that does what one does for all: expiry events, deletion of what is old",
+    read: ({ node }) => [{ value: Number(node.keepsHouse) }],
   },
   {
     name: "tvs_signing_engine_info",

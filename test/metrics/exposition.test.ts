@@ -73,6 +73,13 @@ describe("/metrics", () => {
     expect(figureOf("tvs_build_info", { environment: "live" })).toBe(1);
   });
 
+  test("says who serves the register, and what this node is among them", () => {
+    expect(figureOf("tvs_nodes", { state: "live" })).toBe(1);
+    expect(figureOf("tvs_nodes", { state: "gone" })).toBe(0);
+    expect(figureOf("tvs_node_clock_ahead_seconds")).toBe(0);
+    expect(figureOf("tvs_node_keeps_house")).toBe(1);
+  });
+
   test("says what the process uses", () => {
     expect(figureOf("process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);

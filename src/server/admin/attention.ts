@@ -1,5 +1,6 @@
 /** What on the console needs an operator's attention. */
 
+import { clockBoundsMs, describeClock } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
 import type { ConsoleState } from "./console-state.ts";
@@ -26,6 +27,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     ...keyConcerns(state),
     ...trafficConcerns(state),
     ...threadConcerns(state),
+    ...nodeConcerns(state),
     ...accessLogConcerns(state),
   ];
   if (readings !== null) {
@@ -78,6 +80,32 @@ function threadConcerns({ threads, now, commandLine }: ConsoleState): Concern[] 
     `A serving thread ended by itself ${span(now - lastDeathAt)} ago (${times} since the start) and was replaced; ` +
     "its callers lost their connections. The service's log says why.";
   return [{ level: "warn", text, command: commandLine("doctor") }];
+}
+
+function nodeConcerns({ node, now, commandLine }: ConsoleState): Concern[] {
+  const { nodes } = node();
+  const live = nodes.filter(({ state }) => state === "live");
+  const command = commandLine("nodes list");
+  const gone = nodes
+    .filter(({ state }) => state === "gone")
+    .map(({ url, seenAt }): Concern => {
+      const text = `The node at ${url} has not been seen for ${span(now - seenAt)}; its machine's log says why.`;
+      return { level: "warn", text, command };
+    });
+  const clocks = live
+    .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > clockBoundsMs.warned)
+    .map(({ url, clockAheadMs }) => clockConcern(url, clockAheadMs, commandLine("doctor")));
+  const versions = [...new Set(live.map(({ version }) => version))];
+  if (versions.length < 2) return [...clocks, ...gone];
+  const text = `The nodes run different versions, ${versions.join(" and ")}: a rolling upgrade is not finished.`;
+  return [...clocks, ...gone, { level: "warn", text, command }];
+}
+
+function clockConcern(url: string, aheadMs: number, command: string): Concern {
+  const isRefused = Math.abs(aheadMs) > clockBoundsMs.refused;
+  const effect = isRefused ? " Partners are refused there." : "";
+  const text = `The clock of the node at ${url} is ${describeClock(aheadMs)} the database's.${effect}`;
+  return { level: isRefused ? "bad" : "warn", text, command };
 }
 
 function accessLogConcerns({ accessLog, commandLine }: ConsoleState): Concern[] {

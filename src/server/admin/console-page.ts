@@ -8,6 +8,7 @@ import {
   attentionSection,
   importsSection,
   keysSection,
+  nodesSection,
   quotaSection,
   webhooksSection,
 } from "./state-sections.ts";
@@ -26,6 +27,7 @@ const sections = {
   webhooks: { id: "webhooks", title: "Webhooks", render: webhooksSection },
   quotas: { id: "quotas", title: "Quotas", render: quotaSection },
   keys: { id: "keys", title: "Signing keys", render: keysSection },
+  nodes: { id: "nodes", title: "Nodes", render: nodesSection },
   imports: { id: "imports", title: "Imports", render: importsSection },
   refusals: { id: "refusals", title: "Refused calls", render: refusalsSection },
   answers: { id: "answers", title: "Answers since the start", render: answersSection },
@@ -60,6 +62,7 @@ ${panel(sections.attention, state)}
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
 ${panel(sections.webhooks, state)}
 <div class="pair">${panel(sections.quotas, state)}${panel(sections.keys, state)}</div>
+${panel(sections.nodes, state)}
 ${panel(sections.refusals, state)}
 ${panel(sections.imports, state)}
 <div class="pair">${panel(sections.answers, state)}${panel(sections.statuses, state)}</div>

@@ -5,7 +5,7 @@ import type { Readings, ReadingsNow } from "../../domain/readings.ts";
 import type { History } from "../../metrics/history.ts";
 import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
-import type { ThreadFigures } from "../../metrics/state-families.ts";
+import type { NodeFigures, ThreadFigures } from "../../metrics/state-families.ts";
 import type { WorkCounters } from "../../metrics/work.ts";
 
 /** Writes a command that can be pasted into any shell, whatever folder it is in. */
@@ -26,6 +26,8 @@ export type ConsoleSources = {
   /** What signs just now, in words. */
   readonly signingEngine: () => string;
   readonly threads: () => ThreadFigures;
+  /** All nodes, as this one last saw them. */
+  readonly node: () => NodeFigures;
   /** Whether the disk refused the evidence of the last answer. */
   readonly isDiskRefusing: () => boolean;
   readonly build: { readonly version: string; readonly runtime: string; readonly environment: string };

@@ -1,9 +1,10 @@
-/** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports. */
+/** The console's sections on what the service knows: concerns, quotas, keys, nodes, webhooks, imports. */
 
 import { html } from "hono/html";
 import type { PartnerBacklog } from "../../domain/deliveries.ts";
 import type { ImportRecord } from "../../domain/import/store.ts";
 import type { SigningKey } from "../../domain/keys.ts";
+import { clockBoundsMs, type Node } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
 import { concernsOf } from "./attention.ts";
@@ -90,6 +91,31 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], numbersFrom: 5, rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+}
+
+/** Who serves the register, as this node's last beat found it. */
+export function nodesSection({ node, snapshot, commandLine }: ConsoleState): Markup {
+  const at = (time: number) => moment(time, snapshot.settings.timeZone);
+  const rows = node().nodes.map((one) => [
+    one.host,
+    html`${nodeBadge(one)}${one.keepsHouse ? html` ${badge("quiet", "keeps house")}` : ""}`,
+    one.url,
+    one.version,
+    at(one.startedAt),
+    at(one.seenAt),
+  ]);
+  return html`${tableOf("Nodes that serve this register", {
+    head: ["Machine", "State", "Address", "Version", "Since", "Last seen"],
+    numbersFrom: 6,
+    rows,
+  })}${commandBox(commandLine("nodes list"))}`;
+}
+
+function nodeBadge({ state, clockAheadMs }: Node): Markup {
+  if (state === "gone") return badge("bad", "gone");
+  const off = Math.abs(clockAheadMs);
+  if (off <= clockBoundsMs.warned) return badge("good", "live");
+  return badge(off > clockBoundsMs.refused ? "bad" : "warn", "live, clock wrong");
 }
 
 function keyBadge({ state }: SigningKey): Markup {

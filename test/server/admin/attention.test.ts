@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
+import type { Node } from "../../../src/domain/nodes.ts";
 import type { ThreadFigures } from "../../../src/metrics/state-families.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
 import { type ConsoleState, createCommandLine } from "../../../src/server/admin/console-state.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
-import { aPartner } from "../../harness/samples.ts";
+import { aNode, aPartner } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
@@ -29,6 +30,7 @@ type Change = {
   isDiskRefusing?: boolean;
   accessLog?: AccessLogFigures | null;
   threads?: ThreadFigures;
+  nodes?: readonly Node[];
 };
 
 function stateWith(change: Change) {
@@ -40,6 +42,7 @@ function stateWith(change: Change) {
     isDiskRefusing = false,
     accessLog = null,
     threads = { serving: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 },
+    nodes = [aNode(), aNode()],
   } = change;
   const key = { createdAt: activatedAt, activatedAt, publishedAt: activatedAt };
   const state = {
@@ -54,6 +57,7 @@ function stateWith(change: Change) {
     history: { points: () => [{ failedRate }] },
     accessLog: () => accessLog,
     threads: () => threads,
+    node: () => ({ nodes, clockAheadMs: 0, keepsHouse: true }),
     commandLine: createCommandLine(["--data", "/srv/the data"]),
     explainError: () => "It says why.",
   };
@@ -67,6 +71,11 @@ const everything: Change = {
   activatedAt: now - 91 * dayMs,
   accessLog: { written: 5, dropped: 1_200, failure: "the disk is full" },
   threads: { serving: 2, deaths: 3, lastDeathAt: now - 120_000 },
+  nodes: [
+    aNode({ url: "http://one:1", clockAheadMs: 31_000 }),
+    aNode({ url: "http://two:2", version: "1.1.0", clockAheadMs: -3_000 }),
+    aNode({ url: "http://three:3", state: "gone", seenAt: now - 300_000, version: "0.9.0" }),
+  ],
   readings: {
     quotas: [
       { partner: aPartner("nearly"), use: { minute: use(0, 10), day: use(95, 100) } },
@@ -105,10 +114,14 @@ describe("what needs attention", () => {
       "bad: The database does not answer; the figures below are 0 s old.",
       "bad: The disk refused the evidence of an answer. Partners are answered 503 until it takes some again.",
       "bad: Requests were answered with 5xx in the last minute; the log says why.",
+      "bad: The clock of the node at http://one:1 is 31 s ahead of the database's. Partners are refused there.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
       "warn: The signing key has been due for rotation since 2026-02-28 10:30.",
       "warn: A serving thread ended by itself 2 min ago (3 times since the start) and was replaced; its callers lost their connections. The service's log says why.",
+      "warn: The clock of the node at http://two:2 is 3 s behind the database's.",
+      "warn: The node at http://three:3 has not been seen for 5 min; its machine's log says why.",
+      "warn: The nodes run different versions, 1.0.0 and 1.1.0: a rolling upgrade is not finished.",
       "warn: The access log cannot be written; 1,200 calls are missing from it. The service's log says why.",
       "warn: failing's endpoint has failed for 3 h. Last error: TIMEOUT. It says why.",
       "warn: All webhooks are held, because the database was restored with --hold-webhooks.",

@@ -4,7 +4,7 @@ import { createImportStore } from "../../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../../harness/console.ts";
 import { untilAnswer } from "../../harness/eventually.ts";
 import { useQuota } from "../../harness/evidence.ts";
-import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { aNode, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
 let world: TestConsole;
 beforeAll(async () => {
@@ -44,6 +44,20 @@ describe("the console", () => {
     expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
     const { issuer } = world.service.live.current().settings;
     expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
+  });
+
+  test("shows the nodes: this one, which keeps house, and one that is gone", async () => {
+    const { driver, stores } = world.operator;
+    await stores.nodes.beat(aNode({ host: "<two>", url: "http://two.example:8080", version: "0.9.0" }));
+    await driver.batch([
+      { sql: "UPDATE nodes SET seen_at = seen_at - 600000 WHERE version = '0.9.0'", args: [] },
+    ]);
+    const page = await pageWith("http://two.example:8080");
+    const row = /<tr><th scope="row">&lt;two&gt;<.*?<\/tr>/.exec(page)?.[0];
+    expect(row).toMatch(/class="badge bad">gone<.*>0\.9\.0<.*>\d{4}-\d\d-\d\d \d\d:\d\d</);
+    expect(page).toMatch(/class="badge good">live<\/span> <span class="badge quiet">keeps house</);
+    expect(page).toContain(`tvs nodes list --data ${world.folder}`);
+    await stores.nodes.leave(aNode().nodeId);
   });
 
   test("shows a file's name without its folder, as text whatever is in it", async () => {
@@ -163,6 +177,7 @@ describe("the console", () => {
       "figures",
       "imports",
       "keys",
+      "nodes",
       "quotas",
       "refusals",
       "statuses",
