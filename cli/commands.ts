@@ -34,6 +34,7 @@ const sections: Readonly<Record<string, Commands>> = {
   "KEEP IT SAFE": {
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
+    migrate: () => import("./migrate.ts").then((file) => file.migrateCommand),
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),

@@ -117,6 +117,8 @@ const commonSchema = v.object({
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
+const targetSchema = v.object({ to: text, "to-token": v.optional(text) });
+
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
 
@@ -160,6 +162,19 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],
   });
+}
+
+/**
+ * Reads where a register is moved to, as what every command over the new place needs.
+ * @param source the place that it is moved from: of a server's register only the database is there
+ * @throws TvsError CONFIG_INVALID
+ */
+export function readTarget(flags: Flags, environment: Environment, source: Config): Config {
+  const { to, "to-token": token } = read(targetSchema, flags, environment);
+  const database = databaseAddress(to, token, "--to (TVS_TO)");
+  const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
+  const told = { data, database: to, "database-token": token, sandbox: source.sandbox };
+  return readConfig(told, {});
 }
 
 /** @throws TvsError CONFIG_INVALID */
@@ -207,16 +222,17 @@ function read<Entries extends v.ObjectEntries>(
   throw new TvsError("CONFIG_INVALID", `--${name} (${variableOf(name)}) ${issue.message}`);
 }
 
-function databaseAddress(address: string, token: string | undefined): DatabaseAddress {
+function databaseAddress(
+  address: string,
+  token: string | undefined,
+  named = "--database (TVS_DATABASE)",
+): DatabaseAddress {
   if (address.startsWith("file:")) {
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
   if (/^(libsql|https?):\/\//.test(address)) return { kind: "server", url: address, token };
-  throw new TvsError(
-    "CONFIG_INVALID",
-    "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
-  );
+  throw new TvsError("CONFIG_INVALID", `${named} must begin with file:, libsql://, http:// or https://`);
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */
