@@ -63,7 +63,7 @@ const remotePollMs = 500;
  * @throws TvsError DATABASE_IN_USE, REFUSED besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads">>,
   { url = "", ...options }: OpenOptions & { url?: string } = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
@@ -72,6 +72,7 @@ export async function openService(
   const operator = await openOperator(config, {
     whenMade,
     shared: { memory: memory.commitLock, thread: 0 },
+    onRequest: work.requested,
     ...options,
     commits: { onGroup: work.committed, isMoreComing: work.isSigning },
   });
@@ -94,7 +95,8 @@ export async function openService(
     };
     const { signingEngine: engine } = config;
     const { onLost } = options;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
+    const { readFrom } = config;
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
     server = opened;
     const { live } = opened.service;
     const running = await runNode(operator, { nodeId, url, live, memory: openNodeMemory(memory.node) });

@@ -95,7 +95,8 @@ export function createTeacherStore(driver: Driver): TeacherStore {
   };
 }
 
-function createTeacherReader(driver: Driver): TeacherReader {
+/** Lookups by a key, over whatever answers queries. */
+export function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null> {
     return only(await driver.query(lookups[by], [value]), teacherOf);
   }

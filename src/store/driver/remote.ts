@@ -18,7 +18,7 @@ type RemoteOptions = {
   readonly url: string;
   readonly token?: string | undefined;
   /** For how long a request is waited for; as a command does where it is left out. */
-  readonly timeoutMs?: number;
+  readonly waitMs?: number;
   /** Told of each request. */
   readonly onRequest?: ((kind: RequestKind) => void) | undefined;
 };
@@ -35,18 +35,18 @@ export type RequestKind = "read" | "commit";
 export async function openRemote({
   url,
   token,
-  timeoutMs = serverWaitMs.command,
+  waitMs = serverWaitMs.command,
   onRequest = () => {},
 }: RemoteOptions): Promise<Driver> {
   const requests = await createServerRequests({ url, token });
   await requirePrimary(requests, { url, hasToken: token !== undefined });
-  const read = createReader(requests, { timeoutMs, onRequest });
+  const read = createReader(requests, { waitMs, onRequest });
 
-  async function batch(statements: readonly Statement[], waitMs = timeoutMs): Promise<Row[][]> {
+  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
     const wired = statements.map(inWire);
     onRequest("commit");
     try {
-      return await requests.together(wired, waitMs);
+      return await requests.together(wired, atMostMs);
     } catch (error) {
       throw storeError(error);
     }
@@ -70,19 +70,19 @@ export async function openRemote({
   };
 }
 
-type ReaderOptions = { readonly timeoutMs: number; onRequest(kind: RequestKind): void };
+type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
 
 /** Reads of a server, gathered. */
 export function createReader(
   requests: Pick<ServerRequests, "each">,
-  { timeoutMs, onRequest }: ReaderOptions,
+  { waitMs, onRequest }: ReaderOptions,
 ): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
   const read = gatherReads<ReturnType<typeof inWire>>(
     (statements, waitMs) => {
       onRequest("read");
       return requests.each(statements, waitMs);
     },
-    { waitMs: timeoutMs },
+    { waitMs },
   );
   return async (sql, args = []) => {
     const wired = inWire({ sql, args });
@@ -108,7 +108,7 @@ async function requirePrimary(
   try {
     [said] = await requests.each([writeToNowhere], firstWaitMs);
   } catch (error) {
-    throw addressError(error, { url, hasToken });
+    throw addressError(error, { url, hasToken, option: "database" });
   }
   if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
 }
