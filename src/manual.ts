@@ -44,7 +44,11 @@ export const topics: readonly Topic[] = [
   { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
   { name: "service", summary: "Run it with systemd or in a container; issuer and settings", text: service },
   { name: "backup", summary: "Back up while serving, and restore", text: backup },
-  { name: "nodes", summary: "Run several nodes behind a proxy, and what to do when a part dies", text: nodes },
+  {
+    name: "nodes",
+    summary: "Run several nodes behind a proxy, and what to do when a part dies",
+    text: nodes,
+  },
   { name: "libsql", summary: "Look after the server that nodes share: tokens, TLS, backup", text: libsql },
   { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
