@@ -12,6 +12,7 @@ const sections: Readonly<Record<string, Commands>> = {
     serve: () => import("./serve.ts").then((file) => file.serveCommand),
     service: () => import("./service.ts").then((file) => file.serviceCommand),
     console: () => import("./console.ts").then((file) => file.consoleCommand),
+    nodes: () => import("./nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
     calls: () => import("./calls.ts").then((file) => file.callsCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),

@@ -1,11 +1,11 @@
 /** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
 
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../src/config.ts";
 import { deliveryErrors } from "../src/delivery/outcome.ts";
 import { isoTime } from "../src/domain/clock.ts";
-import { findConsole, mintLink, newRun, rememberConsole } from "../src/domain/console-link.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import { findConsole, mintLink } from "../src/domain/console-link.ts";
 import { createReadings } from "../src/domain/readings.ts";
 import { log } from "../src/log.ts";
 import { createExposition } from "../src/metrics/exposition.ts";
@@ -19,23 +19,27 @@ import { command, configOf, version } from "./command.ts";
 import { withOperator } from "./open.ts";
 import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
-import { note, print } from "./terminal/output.ts";
+import { note, parseCount, print } from "./terminal/output.ts";
 
 export const consoleCommand = command({
   name: "console",
   description:
-    "Print a link to the running service's console. The link works once, within five minutes, in a browser on the " +
-    "same machine; `tvs serve --admin-port` turns the console on",
+    "Print a link to the console of the service on this machine. The link works once, within five minutes, in a " +
+    "browser on the same machine; `tvs serve --admin-port` turns the console on",
   example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
+  args: {
+    port: {
+      type: "string",
+      valueHint: "PORT",
+      description: "The console's port, where several nodes on this machine have one",
+    },
+  },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { settings }, driver, secrets, clock }) => {
-      if (!(await driver.serviceRunning())) {
-        throw new TvsError(
-          "REFUSED",
-          "no service is running on this data; start `tvs serve --admin-port 9464`",
-        );
-      }
-      const place = await findConsole(settings);
+    const port = args.port === undefined ? undefined : parseCount("--port", args.port);
+    await withOperator(configOf(args), async ({ stores: { nodes }, driver, secrets, clock }) => {
+      // Who can open the file reaches the console, whatever the machine is called meanwhile.
+      const host = driver.kind === "remote" ? hostname() : null;
+      const place = findConsole(await nodes.list(), { host, port });
       const { url, expiresAt } = mintLink(secrets, place, clock.now());
       print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
       if (args.json !== true) note("the link works once, within five minutes, on this machine");
@@ -89,35 +93,26 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
   };
 }
 
-/** Opens the operator's console and the metrics on their port, and remembers where, for `tvs console`. */
-export async function openAdminConsole(
+/** Opens the operator's console and the metrics on the port of which the node has told the others. */
+export function openAdminConsole(
   open: OpenService,
   { config, threads }: { config: Config; threads: Pick<ServingThreads, "figures"> },
   { port, serve }: ConsolePort,
-): Promise<AdminConsole> {
-  const { operator } = open;
-  const { stores, secrets, clock } = operator;
-  const run = newRun();
+): AdminConsole {
+  const { secrets, clock } = open.operator;
+  const { nodeId } = open.node;
   const history = startHistory({ ...open.metrics, clock });
-  serve(createAdmin(open, config, { run, history, port, threads: threads.figures }));
-  const place = { port, run };
-  await rememberConsole(stores.settings, place);
-  return { link: mintLink(secrets, place, clock.now()).url, stop: () => history.stop() };
-}
-
-/** Forgets the console of an earlier service, where this one has none. */
-export function forgetAdminConsole({ operator }: OpenService): Promise<void> {
-  return rememberConsole(operator.stores.settings, null);
+  serve(createAdmin(open, config, { history, port, threads: threads.figures }));
+  return { link: mintLink(secrets, { port, nodeId }, clock.now()).url, stop: () => history.stop() };
 }
 
 type Parts = {
-  run: string;
   history: ReturnType<typeof startHistory>;
   port: number;
   threads: ServingThreads["figures"];
 };
 
-function createAdmin(open: OpenService, config: Config, { run, history, port, threads }: Parts) {
+function createAdmin(open: OpenService, config: Config, { history, port, threads }: Parts) {
   const { operator, service, metrics } = open;
   const { live } = service;
   const { secrets, clock } = operator;
@@ -143,7 +138,7 @@ function createAdmin(open: OpenService, config: Config, { run, history, port, th
   return createAdminApp({
     sources: { ...shared, live, commandLine, explainError },
     exposition: createExposition({ ...shared, snapshot: live.current }),
-    sessions: createSessions({ secrets, run, clock }),
+    sessions: createSessions({ secrets, nodeId: open.node.nodeId, clock }),
     port,
   });
 }

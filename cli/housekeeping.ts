@@ -43,7 +43,11 @@ export function createHousekeeping(
   function tend(fence: number | null): void {
     if (fence === underFence) return;
     underFence = fence;
-    void inTurn(() => turn(fence)).catch(onError("the housekeeping could not begin"));
+    void inTurn(() => turn(fence)).catch((error) => {
+      // The next beat tries again.
+      underFence = null;
+      onError("the housekeeping could not begin")(error);
+    });
   }
 
   return {

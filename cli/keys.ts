@@ -5,11 +5,11 @@ import {
   importKey,
   jwks,
   keyRing,
-  requireRotatable,
-  rotateKeys,
   type SigningKey,
   signKeyHistory,
 } from "../src/domain/keys.ts";
+import type { Node } from "../src/domain/nodes.ts";
+import { rotateKeys, untilRotatable } from "../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf, group } from "./command.ts";
 import { readSmallFile } from "./input-file.ts";
@@ -62,15 +62,15 @@ const rotateCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { keys }, secrets, clock }) => {
-      const options = { bits: bitsOf(args), immediately: args.now === true, now: clock.now() };
-      const { active, pending } = keyRing(await keys.list());
-      requireRotatable(pending, options);
+    const bits = bitsOf(args);
+    await withOperator(configOf(args), async ({ stores, secrets, clock }) => {
+      const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
+      const { active, pending } = await untilRotatable(stores, options);
       await confirm(
         args,
         `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
       );
-      const { early, ...kids } = await rotateKeys(keys, secrets, options);
+      const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits });
       if (early)
         note(
           "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
@@ -85,6 +85,9 @@ const rotateCommand = command({
     });
   },
 });
+
+const noteWaiting = (nodes: readonly Node[]) =>
+  note(`waiting for the pending key to be loaded by ${nodes.map(({ url }) => url).join(", ")}`);
 
 const compromiseCommand = command({
   name: "compromise",

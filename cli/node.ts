@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../package.json" with { type: "json" };
 import { TvsError } from "../src/domain/errors.ts";
-import type { Live } from "../src/domain/live.ts";
+import { type Live, storedSettings } from "../src/domain/live.ts";
 import { isWildcard } from "../src/domain/networks.ts";
 import type { NodeMemory } from "../src/domain/node-memory.ts";
 import { type Beat, clockBoundsMs, describeClock, joinNodes, type Node } from "../src/domain/nodes.ts";
@@ -57,12 +57,21 @@ export async function admitNode(
       `start it with ${option} ${theirs}, or stop all nodes before it is changed`;
     throw new TvsError("REFUSED", message);
   }
+  if (stored.get("policy") !== storedSettings(settingsInForce).policy)
+    log.warn("this node changes the policy by which all nodes answer", {
+      policy: settingsInForce.policy.version,
+    });
 }
+
+type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
+  readonly live: Live;
+  readonly memory: NodeMemory;
+};
 
 /** Joins the nodes and goes on saying that this one lives; the housekeeping follows the lease. */
 export async function runNode(
   operator: Operator,
-  { nodeId, url, live, memory }: { nodeId: string; url: string; live: Live; memory: NodeMemory },
+  { nodeId, url, consolePort, live, memory }: RunOptions,
 ): Promise<RunningNode> {
   const { stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
@@ -87,7 +96,7 @@ export async function runNode(
   const membership = await joinNodes({
     store: stores.nodes,
     clock,
-    self: { nodeId, host: hostname(), url: reachable(url), version: packageJson.version },
+    self: { nodeId, host: hostname(), url: reachable(url), version: packageJson.version, consolePort },
     loadedPendingKid,
     onBeat,
   });

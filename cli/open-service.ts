@@ -56,15 +56,17 @@ export type OpenService = {
 /** How often a node on a server looks whether there is something to send: each look is a request. */
 const remotePollMs = 500;
 
+/** Where a service listens, and where its console. */
+type Place = { readonly url?: string; readonly consolePort?: number | null };
+
 /**
  * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
  * The process becomes a node: the only one of a database file, one of several on a server.
- * @param options `url` is where it listens
  * @throws TvsError DATABASE_IN_USE, REFUSED besides what {@link openOperator} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads">>,
-  { url = "", ...options }: OpenOptions & { url?: string } = {},
+  { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
@@ -99,7 +101,8 @@ export async function openService(
     const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
     server = opened;
     const { live } = opened.service;
-    const running = await runNode(operator, { nodeId, url, live, memory: openNodeMemory(memory.node) });
+    const nodeMemory = openNodeMemory(memory.node);
+    const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory });
     node = running;
     const stopSending = startSending(operator, { nodeId, live, work });
     return {

@@ -116,6 +116,8 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const stores = createStores(driver, commits);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
+    // A further machine over a server: what is its own lies in a folder of its own.
+    if (whenMade !== undefined && config.database.kind === "server") ensureDataDir(config);
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
     const stored = await stores.settings.read();

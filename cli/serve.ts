@@ -64,6 +64,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
       workerEntry: workerEntry(),
       defaultIssuer: isPrivate ? listener.url : null,
       url: listener.url,
+      consolePort: consolePort?.port ?? null,
       onLost: lost.resolve,
     });
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
@@ -187,7 +188,7 @@ async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort 
   return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
 }
 
-/** Opens the console on its port; without one, the console of an earlier service is forgotten. */
+/** Opens the console on its port, if there is one. */
 async function openConsole(
   open: OpenService,
   {
@@ -196,10 +197,8 @@ async function openConsole(
     threads,
   }: { config: ServeConfig; consolePort: ConsolePort | undefined; threads: ServingThreads },
 ): Promise<AdminConsole | undefined> {
-  const { forgetAdminConsole, openAdminConsole } = await import("./console.ts");
-  if (consolePort !== undefined) return openAdminConsole(open, { config, threads }, consolePort);
-  await forgetAdminConsole(open);
-  return undefined;
+  if (consolePort === undefined) return undefined;
+  return (await import("./console.ts")).openAdminConsole(open, { config, threads }, consolePort);
 }
 
 /** Fills a sandbox before its first answer, so that its demo key works before anybody is told to paste it. */

@@ -5,6 +5,7 @@ import { TvsError } from "../src/domain/errors.ts";
 import { readFigures, readWebhookFigures } from "../src/domain/status.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
+import { describeNode } from "./nodes.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { exitCodes, print, record } from "./terminal/output.ts";
 
@@ -42,7 +43,7 @@ export const statusCommand = command({
 
 async function readStatus(operator: Operator) {
   const {
-    stores: { keys, webhooks },
+    stores: { keys, webhooks, nodes },
     driver,
     keyKind,
     settingsInForce,
@@ -55,6 +56,7 @@ async function readStatus(operator: Operator) {
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
+    nodes: (await nodes.list()).map(describeNode),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
     timeZone,
@@ -86,6 +88,7 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
   return record({
     ...more,
     service: status.serviceRunning ? "running" : "not running",
+    nodes: nodesText(status.nodes),
     environment: status.environment,
     issuer: status.issuer,
     "time zone": status.timeZone,
@@ -105,6 +108,15 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
     "last import": lastImport === null ? null : importText(lastImport),
     database: `${database.kind}, schema ${database.schemaVersion}, ${sizeText(database.sizeBytes)}`,
   });
+}
+
+/** Such as `2 live (1.4.0), 1 gone (1.3.2)`: several versions are a rolling upgrade, under way or forgotten. */
+function nodesText(nodes: Status["nodes"]): string | null {
+  const parts = [...Map.groupBy(nodes, ({ state }) => state)].map(([state, those]) => {
+    const versions = [...new Set(those.map(({ version }) => version))].join(" and ");
+    return `${those.length} ${state} (${versions})`;
+  });
+  return parts.length === 0 ? null : parts.sort().reverse().join(", ");
 }
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {

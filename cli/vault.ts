@@ -22,7 +22,9 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
   if (text === undefined && stored !== undefined) {
     const message =
       `${config.masterKeyFile} is missing, and this database was made with a master key; ` +
-      "put the file back, or set TVS_MASTER_KEY";
+      (config.database.kind === "server"
+        ? "copy it from a machine that has it, or set TVS_MASTER_KEY"
+        : "put the file back, or set TVS_MASTER_KEY");
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
   const secrets = deriveSecrets(text ?? (await createMasterKey(config.masterKeyFile)));

@@ -2,13 +2,15 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { publishAheadMs, type SigningKey } from "../../src/domain/keys.ts";
+import type { SigningKey } from "../../src/domain/keys.ts";
+import { publishAheadMs } from "../../src/domain/rotation.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
+import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -17,6 +19,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { masterKeyCheckName } from "../vault.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
+import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -124,6 +127,8 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const keys = await createKeyStore(driver).list();
   const { newestAt } = await status.attestations([]);
   const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
+  const nodes = createNodeStore(driver);
+  const pendingKid = keys.find(({ state }) => state === "pending")?.kid;
   const stored = await createSettingsStore(driver).read();
   const isEmpty = await createTeacherStore(driver).isEmpty();
   const certificates = await createPartnerStore(driver).certificates();
@@ -136,7 +141,10 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       integrity,
       service,
       clock,
+      ...(await checkDatabaseClock(nodes)),
       checkKeys(keys, options.now),
+      // Before schema 8 there were none.
+      ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...checkSettings({ stored, isEmpty }, options.config),
       await checkReceivers(endpoints),
     ],

@@ -1,44 +1,53 @@
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { TvsError } from "./errors.ts";
-import type { SettingsStore } from "./live.ts";
+import type { Node } from "./nodes.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 /** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
 
-/** The setting by which a service tells the commands where its console is. */
-const consoleSetting = "console";
-
-/**
- * Where a running service has its console. `run` is made anew at each start and is part of every link, so that a link
- * which was used before a restart is not good again after it.
- */
-type ConsolePlace = { readonly port: number; readonly run: string };
+/** Where a running node has its console. Its id, another one at each start, is part of every link, which ends with it. */
+type ConsolePlace = { readonly port: number; readonly nodeId: string };
 
 export type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Remembers where the console is, or that there is none. */
-export async function rememberConsole(settings: SettingsStore, place: ConsolePlace | null): Promise<void> {
-  const value = place === null ? "" : JSON.stringify(place);
-  if (((await settings.read()).get(consoleSetting) ?? "") !== value) {
-    await settings.write({ [consoleSetting]: value });
-  }
+/**
+ * Finds the console that can be opened from here: each is reached from its node's own machine alone.
+ * @param nodes of which those that live count
+ * @param options `host` is this machine's name, null where every node runs on it; `port` chooses among several consoles
+ * @throws TvsError REFUSED when there is none here, USAGE when there are several and none was chosen
+ */
+export function findConsole(nodes: readonly Node[], options: Whereabouts): ConsolePlace {
+  const live = nodes.filter(({ state }) => state === "live");
+  const here = live.filter((node) => options.host === null || node.host === options.host);
+  const places = here.flatMap(({ nodeId, consolePort: port }) => (port === null ? [] : [{ nodeId, port }]));
+  const [place, ...others] = places.filter(({ port }) => (options.port ?? port) === port);
+  const ports = places.map(({ port }) => port);
+  if (place === undefined) throw noConsole({ live, here, ports });
+  if (others.length === 0) return place;
+  const message = `several nodes on this machine have a console; say which: --port ${ports.join(" or ")}`;
+  throw new TvsError("USAGE", message);
 }
 
-/** @throws TvsError REFUSED when the service that ran last has no console */
-export async function findConsole(settings: SettingsStore): Promise<ConsolePlace> {
-  const stored = (await settings.read()).get(consoleSetting) ?? "";
-  if (stored !== "") return JSON.parse(stored) as ConsolePlace;
-  throw new TvsError(
-    "REFUSED",
-    "the running service has no console; restart it with `tvs serve --admin-port 9464`",
-  );
+type Whereabouts = { readonly host: string | null; readonly port?: number | undefined };
+
+function noConsole({ live, here, ports }: Found): TvsError {
+  const refused = (message: string) => new TvsError("REFUSED", message);
+  if (live.length === 0)
+    return refused("no service is running on this data; start `tvs serve --admin-port 9464`");
+  if (ports.length > 0) return refused(`no console has this port; --port may be ${ports.join(" or ")}`);
+  if (here.length > 0)
+    return refused("the running service has no console; restart it with `tvs serve --admin-port 9464`");
+  const hosts = [...new Set(live.map(({ host }) => host))].join(", ");
+  return refused(`no node runs on this machine, and a console opens on its node's own: ${hosts}`);
 }
 
-export function newRun(): string {
-  return randomBytes(9).toString("base64url");
-}
+type Found = {
+  readonly live: readonly Node[];
+  readonly here: readonly Node[];
+  readonly ports: readonly number[];
+};
 
 /**
  * Makes a link that opens the console once. Its token is a message authentication code under a key derived from the
@@ -52,7 +61,7 @@ export function mintLink(
 ): { url: string; expiresAt: number } {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${content}.${base64url(macOf(secrets, place.run, content))}`;
+  const token = `${content}.${base64url(macOf(secrets, place.nodeId, content))}`;
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
@@ -60,20 +69,20 @@ export function mintLink(
  * Judges a token. Whether it was used before is not known here.
  * @returns `expired` only for a token that was good once
  */
-export function checkToken(token: string, { secrets, run, now }: CheckOptions): LinkVerdict {
+export function checkToken(token: string, { secrets, nodeId, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
-  const expected = base64url(macOf(secrets, run, `${expiry}.${nonce}`));
+  const expected = base64url(macOf(secrets, nodeId, `${expiry}.${nonce}`));
   // As text: the same bytes have four spellings in base64url, and a link that was used would be good in the others.
   if (!equalBytes(asciiBytes(expected), asciiBytes(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-type CheckOptions = { readonly secrets: Secrets; readonly run: string; readonly now: number };
+type CheckOptions = { readonly secrets: Secrets; readonly nodeId: string; readonly now: number };
 
-function macOf(secrets: Secrets, run: string, content: string): Uint8Array {
-  return secrets.mac("console-link", `${run}.${content}`);
+function macOf(secrets: Secrets, nodeId: string, content: string): Uint8Array {
+  return secrets.mac("console-link", `${nodeId}.${content}`);
 }
 
 function asciiBytes(text: string): Uint8Array {

@@ -38,9 +38,6 @@ export type KeyStore = {
   compromise(change: { kid: string; since: number; at: number; next: SigningKey | null }): Promise<void>;
 };
 
-/** How long a pending key must have been public before it may sign: partners cache the JWKS. */
-export const publishAheadMs = 24 * 3_600_000;
-
 const publicExponent = new Uint8Array([1, 0, 1]);
 const allowedBits = [2048, 3072, 4096];
 
@@ -155,43 +152,6 @@ export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
 }
 
 /**
- * Whether partners can know the pending key already; asked before an operator is, who need not confirm in vain.
- * @returns whether it is early, which only `immediately` allows
- * @throws TvsError REFUSED while partners may not have seen the pending key yet
- */
-export function requireRotatable(
-  pending: SigningKey,
-  { immediately, now }: { immediately: boolean; now: number },
-): boolean {
-  const early = now - pending.publishedAt < publishAheadMs;
-  if (early && !immediately) {
-    const from = isoTime(pending.publishedAt + publishAheadMs);
-    const message =
-      `the pending key has been public for less than 24 h, and partners may still hold an older key set; ` +
-      `rotate after ${from}, or with --now`;
-    throw new TvsError("REFUSED", message);
-  }
-  return early;
-}
-
-/**
- * Promotes the pending key (decision D5.2).
- * @param options `now` without waiting for the pending key to have been public for a day
- * @throws TvsError REFUSED while partners may not have seen the pending key yet
- */
-export async function rotateKeys(
-  store: KeyStore,
-  secrets: Secrets,
-  options: { bits: number; immediately: boolean; now: number },
-): Promise<{ activeKid: string; previousKid: string; pendingKid: string; early: boolean }> {
-  const { active, pending } = keyRing(await store.list());
-  const early = requireRotatable(pending, options);
-  const next = await generateKey(secrets, options.bits, options.now);
-  await store.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
-  return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
-}
-
-/**
  * Flags a key as compromised since a time. An active one is replaced by the pending one at once.
  * @throws TvsError NOT_KNOWN for a kid that is not in the ring, REFUSED for a time in the future
  */
@@ -262,24 +222,4 @@ export function describeKey(key: SigningKey) {
     retiredAt: time(key.retiredAt),
     compromisedSince: time(key.compromisedSince),
   };
-}
-
-/**
- * How long a signing key serves before the console and the metrics say that a rotation is due. Nothing breaks when it
- * serves longer; a habit that is practised four times a year is one that works when a key must go at once.
- */
-const rotateAfterMs = 90 * 24 * 3_600_000;
-
-/** When the next rotation is due and from when it is possible without `--now`. Milliseconds since the epoch. */
-type Rotation = {
-  readonly dueAt: number;
-  readonly possibleAt: number;
-  readonly isDue: boolean;
-  readonly isPossible: boolean;
-};
-
-export function rotationOf({ active, pending }: KeyRing, now: number): Rotation {
-  const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
-  const possibleAt = pending.publishedAt + publishAheadMs;
-  return { dueAt, possibleAt, isDue: now >= dueAt, isPossible: now >= possibleAt };
 }

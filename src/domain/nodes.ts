@@ -17,10 +17,17 @@ export type Node = {
   readonly clockAheadMs: number;
   /** The pending signing key that all of its threads have loaded. */
   readonly pendingKid: string | null;
+  /** Where on its own machine it has the console; null without one. */
+  readonly consolePort: number | null;
+  /** Whether it does what one node does for all of them (decision D12.2). */
+  readonly keepsHouse: boolean;
 };
 
 /** What a node says of itself. */
-export type NodeReport = Pick<Node, "nodeId" | "host" | "url" | "version" | "clockAheadMs" | "pendingKid">;
+export type NodeReport = Self & Pick<Node, "clockAheadMs" | "pendingKid">;
+
+/** What of it stays the same while it runs. */
+type Self = Pick<Node, "nodeId" | "host" | "url" | "version" | "consolePort">;
 
 export type Beat = {
   /** All that stand in the database, the oldest first. */
@@ -104,7 +111,7 @@ export type Membership = {
 type MembershipDependencies = {
   readonly store: NodeStore;
   readonly clock: Clock;
-  readonly self: Pick<Node, "nodeId" | "host" | "url" | "version">;
+  readonly self: Self;
   /** The pending key that all threads have loaded, as far as this thread knows. */
   loadedPendingKid(): string | null;
   /** Told what each beat has found, before it counts as made. */

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
-import { type KeyRing, rotationOf } from "../domain/keys.ts";
+import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
+import { rotationOf } from "../domain/rotation.ts";
 import type { Family, Sample } from "./families.ts";
 
 /** How the serving threads of the process are doing. */

@@ -10,8 +10,8 @@ import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./d
 
 const columns = attestationColumns.join(", ");
 
-/** How far apart the order of committing and the order of `issued_at` may be. */
-const disorderSeconds = 60;
+/** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
+const disorderSeconds = 120;
 
 /**
  * How long after a call's arrival its attestations may be made: a body may take half a minute to arrive, and the work

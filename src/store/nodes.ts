@@ -1,18 +1,21 @@
 import { type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { type Lease, takeLease } from "./driver/fenced.ts";
-import { integer, text, textOrNull } from "./driver/rows.ts";
+import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { databaseNow } from "./driver/served.ts";
 
 /** The lease of whoever does what one node does for all of them: sweep, upkeep of the evidence log, pruning. */
 const housekeeping = "housekeeping";
 
-const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen_at, clock_ahead_ms, pending_kid)
-  VALUES (?1, ?2, ?3, ?4, ${databaseNow}, ${databaseNow}, ?5, ?6)
+const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen_at, clock_ahead_ms, pending_kid,
+    console_port)
+  VALUES (?1, ?2, ?3, ?4, ${databaseNow}, ${databaseNow}, ?5, ?6, ?7)
   ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, clock_ahead_ms = excluded.clock_ahead_ms,
     pending_kid = excluded.pending_kid`;
 
-const select = `SELECT *, ${databaseNow} AS now FROM nodes ORDER BY node_id`;
+const keepsHouse = `EXISTS (SELECT 1 FROM leases WHERE name = '${housekeeping}' AND leases.node_id = nodes.node_id
+  AND expires_at >= ${databaseNow})`;
+const select = `SELECT *, ${keepsHouse} AS keeps_house, ${databaseNow} AS now FROM nodes ORDER BY node_id`;
 
 /** SQL for the ids of the nodes that live. */
 export const liveNodeIds = `SELECT node_id FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs}`;
@@ -28,9 +31,9 @@ export function createNodeStore(driver: Driver): NodeStore {
     driver.kind === "embedded" || row === undefined ? null : integer(row, "now");
 
   return {
-    async beat({ nodeId, host, url, version, clockAheadMs, pendingKid }) {
+    async beat({ nodeId, host, url, version, clockAheadMs, pendingKid, consolePort }) {
       const [, lease, rows = []] = await driver.batch([
-        { sql: upsert, args: [nodeId, host, url, version, clockAheadMs, pendingKid] },
+        { sql: upsert, args: [nodeId, host, url, version, clockAheadMs, pendingKid, consolePort] },
         takeLease({ name: housekeeping, nodeId, forMs: nodeTimes.leaseMs }),
         { sql: select, args: [] },
       ]);
@@ -80,5 +83,7 @@ function nodeOf(row: Row, mayLive: boolean): Node {
     state: isLive ? "live" : "gone",
     clockAheadMs: integer(row, "clock_ahead_ms"),
     pendingKid: textOrNull(row, "pending_kid"),
+    consolePort: integerOrNull(row, "console_port"),
+    keepsHouse: isLive && flag(row, "keeps_house"),
   };
 }

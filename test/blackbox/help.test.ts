@@ -61,6 +61,7 @@ const leaves = [
   "backup",
   "backup verify",
   "restore",
+  "nodes list",
   "status",
   "doctor",
   "policy show",

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { checkToken, linkLifeMs, mintLink } from "../../src/domain/console-link.ts";
+import { checkToken, findConsole, linkLifeMs, mintLink } from "../../src/domain/console-link.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { aNode } from "../harness/samples.ts";
 
 const secrets = deriveSecrets(newMasterKey());
-const place = { port: 9090, run: "this-run" };
+const place = { port: 9090, nodeId: "this-node" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = (url: string) => new URL(url).searchParams.get("token") ?? "";
 const judge = (token: string, change: Partial<Parameters<typeof checkToken>[1]> = {}) =>
-  checkToken(token, { secrets, run: place.run, now, ...change });
+  checkToken(token, { secrets, nodeId: place.nodeId, now, ...change });
 
 describe("a link to the console", () => {
   test("leads to this machine, and is good for five minutes", () => {
@@ -29,8 +30,8 @@ describe("a link to the console", () => {
     expect(judge(tokenOf(foreign.url))).toBe("unknown");
   });
 
-  test("dies with the run of the service that it was made for", () => {
-    expect(judge(tokenOf(mintLink(secrets, place, now).url), { run: "the-next-run" })).toBe("unknown");
+  test("dies with the node that it was made for", () => {
+    expect(judge(tokenOf(mintLink(secrets, place, now).url), { nodeId: "the-next-one" })).toBe("unknown");
   });
 
   test("has one spelling: another one of the same bytes would open a second time", () => {
@@ -52,5 +53,33 @@ describe("a link to the console", () => {
       "..",
     ];
     expect(others.map((one) => judge(one))).toEqual(others.map(() => "unknown"));
+  });
+});
+
+describe("the console that can be opened from here", () => {
+  const here = aNode({ nodeId: "here", host: "one", consolePort: 9464 });
+  const bare = aNode({ nodeId: "bare", host: "one", consolePort: null });
+  const elsewhere = aNode({ nodeId: "elsewhere", host: "two", consolePort: 9464 });
+  const find = (nodes: Parameters<typeof findConsole>[0], port?: number) =>
+    findConsole(nodes, { host: "one", port });
+
+  test("is that of the node on this machine, whoever started after it", () => {
+    expect(find([here, bare, elsewhere])).toEqual({ nodeId: "here", port: 9464 });
+    const gone = aNode({ nodeId: "gone", host: "one", consolePort: 9465, state: "gone" });
+    expect(find([gone, here])).toMatchObject({ nodeId: "here" });
+    expect(findConsole([elsewhere], { host: null })).toMatchObject({ nodeId: "elsewhere" });
+  });
+
+  test("is chosen by its port where there are several", () => {
+    const second = { ...here, nodeId: "second", consolePort: 9465 };
+    expect(find([here, second], 9465)).toMatchObject({ nodeId: "second" });
+    expect(() => find([here, second])).toThrow("say which: --port 9464 or 9465");
+    expect(() => find([here, second], 80)).toThrow("no console has this port; --port may be 9464 or 9465");
+  });
+
+  test("is refused with what to do where there is none", () => {
+    expect(() => find([])).toThrow("no service is running on this data");
+    expect(() => find([bare, elsewhere])).toThrow("restart it with `tvs serve --admin-port 9464`");
+    expect(() => find([elsewhere])).toThrow("a console opens on its node's own: two");
   });
 });

@@ -45,7 +45,7 @@ test("a node says at once that it has loaded another pending key, and nothing mo
     const node = await joinNodes({
       store,
       clock,
-      self: { nodeId: "one", host: "h", url: "u", version: "1" },
+      self: { nodeId: "one", host: "h", url: "u", version: "1", consolePort: null },
       loadedPendingKid: () => pendingKid,
       onBeat: () => void beats++,
     });

@@ -15,16 +15,21 @@ export async function openTestConsole() {
   const folder = await makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
-  const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
   const consolePort = await takeConsolePort(0);
+  const opened = await openService(config, {
+    clock,
+    defaultIssuer: "https://teachers.example",
+    consolePort: consolePort.port,
+  });
   const threads = { figures: () => ({ serving: 1, deaths: 0, lastDeathAt: null }) };
-  const admin = await openAdminConsole(opened, { config, threads }, consolePort);
+  const admin = openAdminConsole(opened, { config, threads }, consolePort);
   const { port } = new URL(admin.link);
   const { operator } = opened;
 
   /** What `tvs console` prints. */
   async function newLink(): Promise<string> {
-    return mintLink(operator.secrets, await findConsole(operator.stores.settings), clock.now()).url;
+    const place = findConsole(await operator.stores.nodes.list(), { host: null });
+    return mintLink(operator.secrets, place, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
 

@@ -14,7 +14,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { useQuota } from "../harness/evidence.ts";
 import { rejection } from "../harness/rejection.ts";
-import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { aNode, anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 /** What the stores must do over every driver. */
 describeDrivers("stores", (_kind, opened) => {
@@ -243,14 +243,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await outbox.revision()).not.toBe(before);
     expect(await outbox.finish({ ...end, delivery: third, next: "delivered" })).toBe(false);
     const nodes = createNodeStore(driver);
-    await nodes.beat({
-      nodeId: living,
-      host: "h",
-      url: "u",
-      version: "1",
-      clockAheadMs: 0,
-      pendingKid: null,
-    });
+    await nodes.beat(aNode({ nodeId: living }));
     const taken = await leaseFrom(10, `${living}:some-token`, 3_000);
     expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual([
       [second.id, 1],

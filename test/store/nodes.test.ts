@@ -14,6 +14,7 @@ const report = (nodeId: string) => ({
   version: "1.0.0",
   clockAheadMs: -3,
   pendingKid: "a-kid",
+  consolePort: 9464,
 });
 
 describeDrivers("the nodes", (kind, database) => {
@@ -75,6 +76,17 @@ describeDrivers("the nodes", (kind, database) => {
     expect((await nodes.beat(report(one))).fence).toBeNull();
     await nodes.leave(other);
     expect((await nodes.beat(report(one))).fence).toBe(3);
+    const keepers = async () =>
+      (await nodes.beat(report(other))).nodes.map(({ nodeId, keepsHouse }) => [nodeId, keepsHouse]);
+    expect(await keepers()).toEqual([
+      [one, true],
+      [other, false],
+    ]);
+    await age(nodeTimes.leaseMs + 1_000);
+    expect(await keepers()).toEqual([
+      [one, false],
+      [other, true],
+    ]);
   });
 
   test("let the old housekeeper write nothing any more once there is another", async () => {

@@ -12,7 +12,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
-import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { aNode, anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
 const calendar = createCalendar("Africa/Lagos");
@@ -150,7 +150,7 @@ for (const kind of driverKinds) {
     test("says whether a service holds the database", async () => {
       const service = await database.open();
       const nodes = createNodeStore(service);
-      const node = { nodeId: "one", host: "h", url: "u", version: "1", clockAheadMs: 0, pendingKid: null };
+      const node = aNode();
       expect(await driver.serviceRunning()).toBe(false);
       await service.lockService();
       await nodes.beat(node);

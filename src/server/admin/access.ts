@@ -56,9 +56,9 @@ export type Sessions = {
   has(session: string | undefined): boolean;
 };
 
-/** Everything is in memory: a restart signs everybody out, and its new run makes every earlier link unknown. */
-export function createSessions(dependencies: { secrets: Secrets; run: string; clock: Clock }): Sessions {
-  const { secrets, run, clock } = dependencies;
+/** Everything is in memory: a restart signs everybody out, and its new node id makes every earlier link unknown. */
+export function createSessions(dependencies: { secrets: Secrets; nodeId: string; clock: Clock }): Sessions {
+  const { secrets, nodeId, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */
   const used = new Map<string, number>();
   const sessions = new Map<string, number>();
@@ -73,7 +73,7 @@ export function createSessions(dependencies: { secrets: Secrets; run: string; cl
     open(token) {
       const now = clock.now();
       forgetWhatEnded(now);
-      const verdict = checkToken(token, { secrets, run, now });
+      const verdict = checkToken(token, { secrets, nodeId, now });
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));

@@ -1,7 +1,7 @@
 /** What on the console needs an operator's attention. */
 
-import { rotationOf } from "../../domain/keys.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
+import { rotationOf } from "../../domain/rotation.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { count, moment, percent, span } from "./markup.ts";
 

@@ -3,8 +3,9 @@
 import { html } from "hono/html";
 import type { PartnerBacklog } from "../../domain/deliveries.ts";
 import type { ImportRecord } from "../../domain/import/store.ts";
-import { rotationOf, type SigningKey } from "../../domain/keys.ts";
+import type { SigningKey } from "../../domain/keys.ts";
 import type { EndpointReading, QuotaReading } from "../../domain/readings.ts";
+import { rotationOf } from "../../domain/rotation.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
 import {
