@@ -23,7 +23,7 @@ export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(
     "REFUSED",
-    "backup and restore work on a database file; back up a libSQL server with its own tools",
+    "backup and restore work on a database file; tvs help libsql says how a libSQL server is backed up",
   );
 }
 

@@ -4,8 +4,10 @@ import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
 import keys from "../data/help/keys.md" with { type: "text" };
+import libsql from "../data/help/libsql.md" with { type: "text" };
 import limits from "../data/help/limits.md" with { type: "text" };
 import metrics from "../data/help/metrics.md" with { type: "text" };
+import nodes from "../data/help/nodes.md" with { type: "text" };
 import partners from "../data/help/partners.md" with { type: "text" };
 import privacy from "../data/help/privacy.md" with { type: "text" };
 import proxy from "../data/help/proxy.md" with { type: "text" };
@@ -42,6 +44,12 @@ export const topics: readonly Topic[] = [
   { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
   { name: "service", summary: "Run it with systemd or in a container; issuer and settings", text: service },
   { name: "backup", summary: "Back up while serving, and restore", text: backup },
+  {
+    name: "nodes",
+    summary: "Run several nodes behind a proxy, and what to do when a part dies",
+    text: nodes,
+  },
+  { name: "libsql", summary: "Look after the server that nodes share: tokens, TLS, backup", text: libsql },
   { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
