@@ -3,6 +3,7 @@
 import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
+import growth from "../data/help/growth.md" with { type: "text" };
 import keys from "../data/help/keys.md" with { type: "text" };
 import limits from "../data/help/limits.md" with { type: "text" };
 import metrics from "../data/help/metrics.md" with { type: "text" };
@@ -44,6 +45,7 @@ export const topics: readonly Topic[] = [
   { name: "backup", summary: "Back up while serving, and restore", text: backup },
   { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
+  { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
 ];
 
