@@ -15,7 +15,7 @@ import { cpuSeconds } from "../machine.ts";
 import type { Cost } from "./costs.ts";
 
 /** The least and the most of the rounds stand beside the middle. */
-export type Spread = { readonly median: number; readonly least: number; readonly most: number };
+type Spread = { readonly median: number; readonly least: number; readonly most: number };
 
 /** What one request took, in seconds and bytes. */
 type Taken = {
@@ -37,6 +37,8 @@ export type ServerCosts = {
   /** Commits of several clients at once: the wall time of each is that for which it keeps the others out. */
   readonly held: Measured;
   readonly beat: Measured;
+  /** What an attestation takes in the database. */
+  readonly attestationBytes: number;
 };
 
 const sizes = [1, 8, 32, 128];
@@ -57,7 +59,7 @@ const insertTeachers = `INSERT INTO teachers (id, reg_no, t_id, name, nin_index,
   SELECT n, printf('TR/2020/LA/%06d', n), n, 'Teacher Number ' || n, randomblob(16), randomblob(16), randomblob(16), 'Lagos',
     'Secondary', 'new_system', 'VERIFIED', '2020-03-01', '2024-01-01', '2099-12-31', 'VALID', 1, 0 FROM made`;
 
-export const open = (url: string) => openRemote({ url, timeoutMs: patienceMs });
+const open = (url: string) => openRemote({ url, timeoutMs: patienceMs });
 
 /** Fills the register from `from` to `to` teachers. @returns bytes that the database has grown by for each */
 export async function fill(url: string, { from, to }: { from: number; to: number }): Promise<number> {
@@ -74,6 +76,10 @@ async function databaseBytes(driver: Driver): Promise<number> {
   const sql =
     "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) AS bytes";
   return Number((await driver.query(sql))[0]?.bytes);
+}
+
+async function attestations(driver: Driver): Promise<number> {
+  return Number((await driver.query("SELECT count(*) AS n FROM attestations"))[0]?.n);
 }
 
 /** Bytes that a process has handed to the kernel to be written. */
@@ -100,7 +106,7 @@ async function takenBy(pid: number, asks: readonly (() => Promise<unknown>)[]): 
   };
 }
 
-export function spreadOf(values: readonly number[]): Spread {
+function spreadOf(values: readonly number[]): Spread {
   return { median: quantile(values, 0.5), least: quantile(values, 0), most: quantile(values, 1) };
 }
 
@@ -146,6 +152,7 @@ export async function measureServer(
     const stored = await Promise.all(Array.from({ length: rows }, () => record(call())));
     if (stored.includes(null)) throw new Error("a commit was refused");
   };
+  const before = { bytes: await databaseBytes(driver), rows: await attestations(driver) };
   const costs = {
     teachers,
     read: await bySize(pid, (rows) => [readSome(rows)]),
@@ -153,8 +160,10 @@ export async function measureServer(
     held: await bySize(pid, (rows) => recorders.map((record) => commitSome(record, rows))),
     beat: await bySize(pid, () => [() => settings.write({ beat: String(n++) })], [1]),
   };
+  const rows = (await attestations(driver)) - before.rows;
+  const attestationBytes = ((await databaseBytes(driver)) - before.bytes) / rows;
   for (const one of drivers) await one.close();
-  return costs;
+  return { ...costs, attestationBytes };
 }
 
 function aCall(
