@@ -13,13 +13,18 @@ export type Table = {
   add(name: string, terms: FigureTerms, value: number, limit?: number): void;
   /** A sentence below the table, said once. */
   note(sentence: string): void;
+  /** What has a shape of its own, below the sentences. */
+  show(text: (form: Form) => string): void;
 };
+
+/** Markdown, or padded for a terminal. */
+export type Form = "markdown" | "text";
 
 export type Figures = {
   /** The table that answers a question; the same one each time. */
   about(question: string): Table;
-  /** The tables in the order in which they were first asked for: Markdown, or padded for a terminal. */
-  text(form: "markdown" | "text"): string;
+  /** The tables in the order in which they were first asked for. */
+  text(form: Form): string;
 };
 
 type Figure = {
@@ -31,25 +36,29 @@ type Figure = {
   readonly earlier: number[];
 };
 
-type Answers = { readonly figures: Map<string, Figure>; readonly notes: Set<string> };
+type Answers = {
+  readonly figures: Map<string, Figure>;
+  readonly notes: Set<string>;
+  readonly shown: ((form: Form) => string)[];
+};
 
 export function createFigures(): Figures {
   const tables = new Map<string, Answers>();
   return {
     about(question) {
-      const answers = tables.get(question) ?? { figures: new Map(), notes: new Set() };
+      const answers = tables.get(question) ?? { figures: new Map(), notes: new Set(), shown: [] };
       tables.set(question, answers);
       return tableOver(answers);
     },
     text: (form) =>
       [...tables]
-        .filter(([, { figures, notes }]) => figures.size + notes.size > 0)
+        .filter(([, { figures, notes, shown }]) => figures.size + notes.size + shown.length > 0)
         .map(([question, answers]) => sectionOf(question, answers, form))
         .join("\n\n"),
   };
 }
 
-function tableOver({ figures, notes }: Answers): Table {
+function tableOver({ figures, notes, shown }: Answers): Table {
   return {
     add(name, { unit, isEarlier = false, limit: limitUnit = "" }, value, limit) {
       const figure = figures.get(name) ?? {
@@ -65,10 +74,11 @@ function tableOver({ figures, notes }: Answers): Table {
       if (limit !== undefined && !isEarlier) figure.limits.push(limit);
     },
     note: (sentence) => notes.add(sentence),
+    show: (text) => void shown.push(text),
   };
 }
 
-function sectionOf(question: string, { figures, notes }: Answers, form: "markdown" | "text"): string {
+function sectionOf(question: string, { figures, notes, shown }: Answers, form: Form): string {
   const rows = [...figures.values()];
   const hasEarlier = rows.some(({ earlier }) => earlier.length > 0);
   const hasLimits = rows.some(({ limits }) => limits.length > 0);
@@ -81,8 +91,15 @@ function sectionOf(question: string, { figures, notes }: Answers, form: "markdow
     ...(hasEarlier ? [...middleAndSpread(figure.earlier), ratioOf(figure)] : []),
   ]);
   const title = form === "markdown" ? `### ${question}` : question;
-  const table = form === "markdown" ? markdown(head, cells) : padded([head, ...cells]);
-  return [title, ...(rows.length === 0 ? [] : [table]), ...notes].join("\n\n");
+  const table = tableOf([head, ...cells], form);
+  const texts = shown.map((text) => text(form));
+  return [title, ...(rows.length === 0 ? [] : [table]), ...notes, ...texts].join("\n\n");
+}
+
+/** @param rows the head first */
+export function tableOf(rows: readonly string[][], form: Form): string {
+  const [head = [], ...cells] = rows;
+  return form === "markdown" ? markdown(head, cells) : padded(rows);
 }
 
 /** @returns the value below which this part of them lies; NaN when there are none */
