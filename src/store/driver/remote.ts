@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
@@ -44,12 +45,10 @@ export async function openRemote({
 
   async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
     const wired = statements.map(inWire);
-    onRequest("commit");
-    try {
-      return await requests.together(wired, atMostMs);
-    } catch (error) {
-      throw storeError(error);
-    }
+    return whenFree(atMostMs, (leftMs) => {
+      onRequest("commit");
+      return requests.together(wired, leftMs);
+    });
   }
 
   return {
@@ -86,12 +85,28 @@ function createReader(
   );
   return async (sql, args = []) => {
     const wired = inWire({ sql, args });
-    try {
-      return await read(wired);
-    } catch (error) {
-      throw storeError(error);
-    }
+    return whenFree(waitMs, () => read(wired));
   };
+}
+
+const firstPauseMs = 10;
+
+/**
+ * Asks again, until the time is up, what the server refused because the database was locked: it does so while it moves
+ * its log into the database, some hundred milliseconds on a busy disk, and nothing was done then.
+ * @throws TvsError
+ */
+async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
+  const end = performance.now() + waitMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    try {
+      return await ask(end - performance.now());
+    } catch (error) {
+      const failure = storeError(error);
+      if (failure.code !== "STORE_BUSY" || performance.now() + pauseMs >= end) throw failure;
+    }
+    await sleep(pauseMs);
+  }
 }
 
 /** No table has this name: a primary says so, and a replica passes the write on. */
