@@ -95,9 +95,9 @@ const refreshMs = { embedded: 200, remote: 500 } as const;
 /** How often is looked how far a replica is behind. */
 const replicaLookMs = 1_000;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
-const probeMs = 1_000;
-/** A load balancer hears within two seconds that this node cannot answer. */
-const probeDeadlineMs = 1_800;
+const probeMs = 500;
+/** Together they are less than the two seconds in which a load balancer hears that this node cannot answer. */
+const probeDeadlineMs = 1_300;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
