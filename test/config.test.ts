@@ -260,6 +260,36 @@ describe("what is wrong is named by flag and variable, in one line", () => {
       );
     }
   });
+
+  test("a server's address with a path, a query or a user, which would be left out in silence", () => {
+    for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
+      expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
+        "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +
+          "such as http://db.example.gov:8080",
+      );
+    }
+    const withUser = refusalOf(() => readConfig({ database: "https://me:s3cret@db.example" }, nothing));
+    expect(withUser).not.toContain("s3cret");
+    expect(readConfig({ database: "https://db.example/" }, nothing).database).toMatchObject({
+      url: "https://db.example",
+    });
+  });
+
+  test("a replica of a file, and one that is no server", () => {
+    const read = (database: string, readFrom: string) =>
+      readServeConfig({ database, "read-from": readFrom }, { TVS_DATABASE_TOKEN: "t" });
+    expect(refusalOf(() => read("file:x.db", "http://replica"))).toMatch(
+      /^--read-from .*a file has no replica$/,
+    );
+    expect(refusalOf(() => read("http://db", "file:x.db"))).toMatch(/^--read-from \(TVS_READ_FROM\) must be/);
+    expect(read("http://db", "http://replica").readFrom).toEqual({ url: "http://replica", token: "t" });
+    const own = { TVS_READ_FROM: "http://replica", TVS_READ_FROM_TOKEN: "r" };
+    expect(readServeConfig({ database: "http://db" }, own).readFrom).toEqual({
+      url: "http://replica",
+      token: "r",
+    });
+    expect(readServeConfig({ database: "http://db" }, nothing).readFrom).toBeUndefined();
+  });
 });
 
 describe("where a register is moved to", () => {

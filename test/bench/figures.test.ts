@@ -58,9 +58,9 @@ describe("what the benchmark reads", () => {
     expect(() => answerIn(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"))).toThrow("without Content-Length");
   });
 
-  test("are the service's counters without labels", () => {
+  test("are the service's counters, by name and labels", () => {
     const text = '# HELP a_total What\na_total 12\nb_seconds_total 0.5e-3\nc_bucket{le="1"} 7\n';
-    expect(readCounters(text)).toEqual({ a_total: 12, b_seconds_total: 0.0005 });
+    expect(readCounters(text)).toEqual({ a_total: 12, b_seconds_total: 0.0005, 'c_bucket{le="1"}': 7 });
   });
 
   test("are OpenSSL's rates, whichever way it writes them, and nothing from a process that was starved", () => {
