@@ -1,6 +1,6 @@
 /** What each serving thread opens for itself over the database, and the memory that all of them share. */
 
-import type { SigningEngine } from "../src/config.ts";
+import type { ServerAddress, SigningEngine } from "../src/config.ts";
 import { newAddressCounts } from "../src/domain/address-limit.ts";
 import type { CallObserver } from "../src/domain/calls.ts";
 import type { Clock } from "../src/domain/clock.ts";
@@ -11,6 +11,7 @@ import { type NodeMemory, newNodeMemory, openNodeMemory } from "../src/domain/no
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota } from "../src/domain/quota.ts";
 import { repeat } from "../src/domain/serial.ts";
+import type { TeacherReader } from "../src/domain/teachers.ts";
 import { createVerification } from "../src/domain/verification.ts";
 import { log } from "../src/log.ts";
 import { createRequestCounters, newRequestCounts, type RequestCounters } from "../src/metrics/requests.ts";
@@ -27,8 +28,11 @@ import type { Service } from "../src/server/service.ts";
 import { newSigningBoards } from "../src/signing/board-memory.ts";
 import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { newCommitLock } from "../src/store/driver/commit-lock.ts";
+import { openReplica } from "../src/store/driver/replica.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
+import { createTeacherReader } from "../src/store/teachers.ts";
 import type { Operator } from "./open.ts";
+import { masterKeyCheckName } from "./vault.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
 export type ProcessMemory = {
@@ -70,6 +74,8 @@ type ServerOptions = {
   readonly work: WorkCounters;
   /** Told of each call that was answered, besides the counters. */
   readonly onCall: CallObserver;
+  /** A replica that the public lookup may read from. */
+  readonly readFrom?: ServerAddress | undefined;
   /** Told, once, that this process may not use the database any more. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
 };
@@ -86,12 +92,16 @@ export type OpenServer = {
 
 /** How often a running service looks whether a command has changed something; on a server each look is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
+/** How often is looked how far a replica is behind. */
+const replicaLookMs = 1_000;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 1_000;
+/** A load balancer hears within two seconds that this node cannot answer. */
+const probeDeadlineMs = 1_800;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
-  const { engine, memory, thread, work, onCall, onLost } = options;
+  const { engine, memory, thread, work, onCall, readFrom, onLost } = options;
   const shared = { boards: memory.signingBoards, thread };
   const signer = await openSigner({ secrets: basis.secrets, engine, shared });
   try {
@@ -102,7 +112,8 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       onCall(call);
     };
     const node = openNodeMemory(memory.node);
-    const service = await createService(basis, { signer, disk, work, observe, node });
+    const replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
+    const service = await createService(basis, { signer, disk, work, observe, node, replica });
     const loaded = () => node.loaded(thread, service.live.current().revision);
     loaded();
     const everyMs = refreshMs[basis.driver.kind];
@@ -113,7 +124,7 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       signer,
       isDiskRefusing: disk.isRefusing,
       async close() {
-        await Promise.all(stops.map((stop) => stop()));
+        await Promise.all([...stops, ...(replica ? [replica.close] : [])].map((stop) => stop()));
         await signer.close();
       },
     };
@@ -123,18 +134,47 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
   }
 }
 
+/** Teachers as a replica has them, and its end. */
+type OpenReplica = { readonly teachers: TeacherReader; close(): Promise<void> };
+
+/** @throws TvsError CONFIG_INVALID */
+async function openPublicReplica(
+  address: ServerAddress,
+  { basis, thread, work }: { basis: ServerBasis; thread: number; work: WorkCounters },
+): Promise<OpenReplica> {
+  const replica = await openReplica({
+    ...address,
+    primary: basis.driver,
+    mark: { name: masterKeyCheckName, value: basis.secrets.check },
+    onRequest: () => work.requested("replica"),
+    onChange(answers) {
+      const words = answers ? "the replica answers public lookups" : "the primary answers public lookups";
+      if (thread === 0) log.info(words, { replica: address.url });
+    },
+  });
+  const stop = repeat(replica.look, { everyMs: replicaLookMs, onError: () => {} });
+  return {
+    teachers: createTeacherReader(replica),
+    async close() {
+      await stop();
+      replica.close();
+    },
+  };
+}
+
 type ServiceParts = {
   readonly signer: ChosenSigner;
   readonly disk: ReturnType<typeof createEvidenceDisk>;
   readonly work: WorkCounters;
   readonly observe: CallObserver;
   readonly node: NodeMemory;
+  readonly replica: OpenReplica | undefined;
 };
 
 async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
   const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, work, observe, node } = parts;
+  const { signer, disk, work, observe, node, replica } = parts;
   const live = await createLive({
     settings,
     partners,
@@ -154,7 +194,10 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
       signer: countedSigner(signer, work),
     }),
-    publicLookup: countedPublicLookup(createPublicLookup(shared), work),
+    publicLookup: countedPublicLookup(
+      createPublicLookup({ ...shared, teachers: replica?.teachers ?? teachers }),
+      work,
+    ),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,
@@ -167,8 +210,12 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
 
 function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
-  const ask = async () => {
-    await use();
+  const ask = () => {
+    const late = new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+    const deadline = Promise.withResolvers<void>();
+    const timer = setTimeout(() => deadline.reject(late), probeDeadlineMs);
+    const used = use().then(() => {});
+    return Promise.race([used, deadline.promise]).finally(() => clearTimeout(timer));
   };
   return () => {
     const now = clock.now();

@@ -65,7 +65,7 @@ type Place = { readonly url?: string; readonly consolePort?: number | null };
  * @throws TvsError DATABASE_IN_USE, REFUSED besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads">>,
   { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
@@ -74,6 +74,7 @@ export async function openService(
   const operator = await openOperator(config, {
     whenMade,
     shared: { memory: memory.commitLock, thread: 0 },
+    onRequest: work.requested,
     ...options,
     commits: { onGroup: work.committed, isMoreComing: work.isSigning },
   });
@@ -96,7 +97,8 @@ export async function openService(
     };
     const { signingEngine: engine } = config;
     const { onLost } = options;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
+    const { readFrom } = config;
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
     server = opened;
     const { live } = opened.service;
     const nodeMemory = openNodeMemory(memory.node);

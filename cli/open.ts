@@ -24,7 +24,7 @@ import { type CommitOptions, createCommits } from "../src/store/driver/commits.t
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
 import { holdsRegister, migrate, readSchema } from "../src/store/driver/migrations.ts";
-import { openRemote } from "../src/store/driver/remote.ts";
+import { openRemote, type RequestKind, serverWaitMs } from "../src/store/driver/remote.ts";
 import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
@@ -87,6 +87,8 @@ export type OpenOptions = {
   readonly whenMade?: (words: string) => void;
   /** How acts share commits. */
   readonly commits?: CommitOptions;
+  /** Told of each request to a server. */
+  readonly onRequest?: (kind: RequestKind) => void;
   /** Told, once, that this process cannot work with the database any more until it is started anew. */
   readonly onLost?: (error: TvsError) => void;
 };
@@ -186,14 +188,12 @@ function userName(): string {
 
 export async function openDriver(
   config: Config,
-  { workerEntry, shared, onLost }: OpenOptions,
+  { workerEntry, shared, onRequest, onLost }: OpenOptions,
 ): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
-    return openRemote({
-      url: database.url,
-      ...(database.token === undefined ? {} : { token: database.token }),
-    });
+    const waitMs = serverWaitMs[shared === undefined ? "command" : "serving"];
+    return openRemote({ ...database, waitMs, onRequest });
   }
   const { file } = database;
   if (shared !== undefined) return openEmbedded({ file, shared, onLost });

@@ -103,7 +103,8 @@ async function openThread(
     wantsAll: config.accessLog,
   });
   const onLost = (error: TvsError) => tell({ kind: "lost", message: error.message });
-  const driver = await openDriver(config, { shared: { memory: memory.commitLock, thread }, onLost });
+  const shared = { memory: memory.commitLock, thread };
+  const driver = await openDriver(config, { shared, onRequest: work.requested, onLost });
   onDriver(driver);
   const stores = createStores(driver, {
     onGroup: work.committed,
@@ -121,7 +122,8 @@ async function openThread(
   };
   const { engine } = data;
   const onCall = relay.observe;
-  const server = await openServer(basis, { engine, memory, thread, work, onCall, onLost });
+  const { readFrom } = config;
+  const server = await openServer(basis, { engine, memory, thread, work, onCall, readFrom, onLost });
   const { liveNodes } = openNodeMemory(memory.node);
   const app = createApp(server.service, {
     ...config,

@@ -10,9 +10,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Flags as the command line gave them, by their long name; one that was not given is absent or undefined. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
+/** Where a libSQL server is, and what it asks for. */
+export type ServerAddress = { readonly url: string; readonly token: string | undefined };
 type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
-  | { readonly kind: "server"; readonly url: string; readonly token: string | undefined };
+  | (ServerAddress & { readonly kind: "server" });
 
 const signingEngines = ["auto", "openssl", "webcrypto"] as const;
 /** Which engine signs; `auto` is decided at start by a test and a measurement. */
@@ -44,6 +46,8 @@ export type ServeConfig = Config & {
   /** How many threads answer, the main one included. */
   readonly threads: number;
   readonly publicPerMinute: number;
+  /** A replica of the database's server, from which the public lookup may read (decision D12.8). */
+  readonly readFrom: ServerAddress | undefined;
   /** Whether each call is kept in the access log. */
   readonly accessLog: boolean;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
@@ -124,6 +128,8 @@ const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
+  "read-from": v.optional(text),
+  "read-from-token": v.optional(text),
   "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "trusted-proxy": v.optional(networks, ""),
@@ -168,6 +174,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
   const config = readConfig(flags, environment);
   return Object.freeze({
     ...config,
+    readFrom: readFrom(config, { url: given["read-from"], token: given["read-from-token"] }),
     accessLog: given["access-log"] ?? config.sandbox,
     host: given.host,
     port: given.port,
@@ -212,11 +219,34 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
-  if (/^(libsql|https?):\/\//.test(address)) return { kind: "server", url: address, token };
+  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, "database"), token };
   throw new TvsError(
     "CONFIG_INVALID",
     "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
   );
+}
+
+const serverScheme = /^(libsql|https?):\/\//;
+
+/** A path would be left out silently, and what is secret belongs into the token's own variable. */
+function serverUrl(address: string, name: "database" | "read-from"): string {
+  const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
+  if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
+  const example = "such as http://db.example.gov:8080";
+  const message = `--${name} (${variableOf(name)}) must be the address of a libSQL server without user, path or query, ${example}`;
+  throw new TvsError("CONFIG_INVALID", message);
+}
+
+function readFrom(
+  { database }: Config,
+  given: { url: string | undefined; token: string | undefined },
+): ServerAddress | undefined {
+  if (given.url === undefined) return undefined;
+  if (database.kind === "file") {
+    const message = "--read-from (TVS_READ_FROM) is for a database on a libSQL server; a file has no replica";
+    throw new TvsError("CONFIG_INVALID", message);
+  }
+  return { url: serverUrl(given.url, "read-from"), token: given.token ?? database.token };
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */

@@ -3,7 +3,13 @@ import { licenseStatuses } from "../partner/contract.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import type { Refusals } from "./refusals.ts";
 import { methods, type RequestCounters } from "./requests.ts";
-import { answerOperations, deliveryOutcomes, groupBounds, type WorkCounters } from "./work.ts";
+import {
+  answerOperations,
+  databaseRequests,
+  deliveryOutcomes,
+  groupBounds,
+  type WorkCounters,
+} from "./work.ts";
 
 /** One number under its labels. `suffix` is `_bucket`, `_sum` or `_count` of a histogram. */
 export type Sample = {
@@ -110,6 +116,12 @@ export const counterFamilies: readonly Family<CounterSources>[] = [
     type: "counter",
     help: "Time for which a commit kept the other threads from committing",
     read: ({ work }) => [{ value: work.commits().heldMs / 1000 }],
+  },
+  {
+    name: "tvs_database_requests_total",
+    type: "counter",
+    help: "Requests to the server of the database, by kind; none where it is a file",
+    read: ({ work }) => databaseRequests.map((kind) => ({ value: work.requests(kind), labels: { kind } })),
   },
   {
     name: "tvs_webhook_deliveries_total",

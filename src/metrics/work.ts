@@ -17,6 +17,10 @@ export const answerOperations: readonly AnswerOperation[] = [
 export const deliveryOutcomes = ["delivered", "failed", "dead"] as const;
 type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
+/** What a request to the server of a database was for; `replica` is a read of another server than the primary. */
+export const databaseRequests = ["read", "commit", "replica"] as const;
+type DatabaseRequest = (typeof databaseRequests)[number];
+
 /** Upper bounds of the sizes of a group commit, in acts. */
 export const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
@@ -41,6 +45,9 @@ export type WorkCounters = {
    */
   committed(acts: number, heldMs: number): void;
   commits(): { groups: number; acts: number; heldMs: number; buckets: readonly number[] };
+  /** A request to the server that the database lies on: a round trip. A file has none. */
+  requested(kind: DatabaseRequest): void;
+  requests(kind: DatabaseRequest): number;
   attempted(outcome: DeliveryOutcome): void;
   deliveries(outcome: DeliveryOutcome): number;
 };
@@ -48,7 +55,7 @@ export type WorkCounters = {
 /** `signingQueue`: signatures that were waited for at once; `lagMs`: how long a timer waited for the event loop. */
 type Peaks = { readonly signingQueue: number; readonly lagMs: number };
 
-/** Places in a thread's block. Behind them stand the group sizes, the attempts and the answers. */
+/** Places in a thread's block. Behind them stand the group sizes, the attempts, the requests and the answers. */
 const at = {
   made: 0,
   failed: 1,
@@ -64,7 +71,8 @@ const at = {
   heldMs: 9,
   sizes: 10,
   attempts: 10 + groupBounds.length,
-  answers: 10 + groupBounds.length + deliveryOutcomes.length,
+  requests: 10 + groupBounds.length + deliveryOutcomes.length,
+  answers: 10 + groupBounds.length + deliveryOutcomes.length + databaseRequests.length,
 } as const;
 const blockLength = at.answers + answerOperations.length * licenseStatuses.length;
 
@@ -138,6 +146,8 @@ export function createWorkCounters(shared?: SharedBlocks): WorkCounters {
       heldMs: sum(at.heldMs),
       buckets: groupBounds.map((_, bucket) => sum(at.sizes + bucket)),
     }),
+    requested: (kind) => grow(at.requests + databaseRequests.indexOf(kind), 1),
+    requests: (kind) => sum(at.requests + databaseRequests.indexOf(kind)),
     attempted: (outcome) => grow(at.attempts + deliveryOutcomes.indexOf(outcome), 1),
     deliveries: (outcome) => sum(at.attempts + deliveryOutcomes.indexOf(outcome)),
   };

@@ -1,33 +1,14 @@
-import type {
-  AnsweredCall,
-  Attestation,
-  AttestationStore,
-  AttestedOperation,
-} from "../domain/attestations.ts";
+import type { Attestation, AttestationStore, AttestedOperation } from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
-import type { WindowsUsed } from "../domain/quota-windows.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
+import { answeredCalls, attestationColumns } from "./answered-calls.ts";
 import type { SoughtBy } from "./attestation-index.ts";
 import { conditionOf, segmentsOf } from "./attestation-index.ts";
-import { allOf, type Condition, isAttested, isRevision } from "./conditions.ts";
-import type { ActKind, Commit } from "./driver/commits.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import type { Commit } from "./driver/commits.ts";
+import type { Driver, Row, Value } from "./driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { idempotencyStatement, keyUnused } from "./idempotency.ts";
-import { chargeStatement, roomFor } from "./quota.ts";
-import { stillAsRead } from "./teacher-columns.ts";
 
-/** The columns of an attestation, in the order of {@link attestationValues}. */
-const columns = `verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
-  reference, nin_index, status, eligible, context, credential, request_id, jws`;
-
-const values = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?";
-const insert = `INSERT INTO attestations (${columns}) SELECT ${values}`;
-/** Rows in one statement: more of them are no quicker. */
-const blockRows = 10;
-const block = new Array<string>(blockRows).fill(`(${values})`).join(", ");
-const insertBlock = `INSERT INTO attestations (${columns}) SELECT * FROM (VALUES ${block}) WHERE ${isAttested}`;
-const insertFurther = `${insert} WHERE ${isAttested}`;
+const columns = attestationColumns.join(", ");
 
 /** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
 const disorderSeconds = 120;
@@ -59,93 +40,6 @@ export function lastIdBefore(seconds: string): string {
     SELECT iif(${isBefore}, (low + high + 1) / 2, low), iif(${isBefore}, high, (low + high + 1) / 2 - 1)
     FROM search WHERE low < high)
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
-}
-
-/**
- * Which of some calls were stored, as one JSON text: their places, and what their windows have used. It is read once
- * for all of a commit, because a row that comes out of the native driver costs as much as two that go in.
- */
-const selectStored = `SELECT json_group_array(json_array(call.key,
-    (SELECT used FROM quota_windows
-      WHERE partner_id = call.value ->> 1 AND kind = 'minute' AND starts_at = call.value ->> 2),
-    (SELECT used FROM quota_windows
-      WHERE partner_id = call.value ->> 1 AND kind = 'day' AND starts_at = call.value ->> 3))) AS stored
-  FROM json_each(?) AS call WHERE EXISTS (SELECT 1 FROM attestations WHERE verification_id = call.value ->> 0)`;
-
-/**
- * Answered calls, each whole or nothing of it: the first attestation is inserted only while all holds that the call
- * rests on, and every further statement hangs on that row, because one transaction holds the calls of many partners and
- * none may undo another's. Each sees what the calls before it have charged. The result is what the call's windows have
- * used at the end of the commit; null for a call that was not stored.
- */
-const answeredCalls: ActKind<AnsweredCall, WindowsUsed | null> = {
-  weigh: ({ attestations }) => attestations.length,
-  plan(calls) {
-    const asked = calls.map(({ attestations, charge: { partnerId, starts } }) => {
-      return [attestations[0]?.verificationId, partnerId, starts.minute, starts.day];
-    });
-    const read = { sql: selectStored, args: [JSON.stringify(asked)] };
-    const statements = [...calls.flatMap(callStatements), read];
-    return {
-      statements,
-      results(rows) {
-        const used = new Array<WindowsUsed | null>(calls.length).fill(null);
-        const stored = JSON.parse(text(rows.at(-1)?.[0] ?? {}, "stored")) as [number, number, number][];
-        for (const [place, minute, day] of stored) used[place] = { minute, day };
-        return used;
-      },
-    };
-  },
-};
-
-function callStatements(call: AnsweredCall): Statement[] {
-  const { attestations, charge, idempotency } = call;
-  const [first, ...further] = attestations;
-  if (first === undefined) throw new TypeError("an answered call has an attestation");
-  const { verificationId } = first;
-  const { sql, args } = groundsOf(call);
-  return [
-    { sql: guardedInsert(sql), args: [...attestationValues(first), ...args] },
-    ...furtherStatements(further, verificationId),
-    chargeStatement(charge, verificationId),
-    ...(idempotency === null ? [] : [idempotencyStatement(idempotency, first)]),
-  ];
-}
-
-/** The other attestations of a batch, a block at a time. */
-function furtherStatements(further: readonly Attestation[], first: string): Statement[] {
-  const statements: Statement[] = [];
-  for (let at = 0; at < further.length; ) {
-    const isBlock = further.length - at >= blockRows;
-    const rows = further.slice(at, at + (isBlock ? blockRows : 1));
-    statements.push({
-      sql: isBlock ? insertBlock : insertFurther,
-      args: [...rows.flatMap(attestationValues), first],
-    });
-    at += rows.length;
-  }
-  return statements;
-}
-
-/** What an answer's truth rests on (decision D4.8). */
-function groundsOf({ revision, read, charge, idempotency }: AnsweredCall): Condition {
-  return allOf([
-    { sql: isRevision, args: [revision] },
-    stillAsRead(read),
-    roomFor(charge),
-    ...(idempotency === null ? [] : [keyUnused(idempotency)]),
-  ]);
-}
-
-/** By their conditions, of which there are few: a statement is looked for by its text, and the same one is found faster. */
-const guardedInserts = new Map<string, string>();
-
-function guardedInsert(condition: string): string {
-  const known = guardedInserts.get(condition);
-  if (known !== undefined) return known;
-  const made = `${insert} WHERE ${condition}`;
-  guardedInserts.set(condition, made);
-  return made;
 }
 
 /** Reads of the evidence log, by its index where it has one. */
@@ -208,9 +102,10 @@ function createEvidenceReader(driver: Driver): EvidenceReader {
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
   const { select, selectAll, figures, newestOf } = createEvidenceReader(driver);
+  const answers = answeredCalls[driver.kind];
 
   return {
-    record: (call) => commit.inBatch(answeredCalls, call),
+    record: (call) => commit.inBatch(answers, call),
     async find(verificationId) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
@@ -261,15 +156,6 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       return [...told.values()].sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
     },
   };
-}
-
-function attestationValues(one: Attestation): Value[] {
-  // biome-ignore format: the order of the columns
-  return [
-    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
-    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
-    one.requestId, one.jws,
-  ];
 }
 
 function attestation(row: Row): Attestation {

@@ -4,10 +4,20 @@ import type { SqlStatement } from "./driver/driver.ts";
 export type Condition = SqlStatement;
 
 /** What a service keeps in memory is still what it was judged by; the value is that revision. */
-export const isRevision = "(SELECT value FROM revision WHERE id = 1) = ?";
+export const isRevision = isRevisionAs("?");
+
+/** {@link isRevision} with SQL for its value. */
+export function isRevisionAs(value: string): string {
+  return `(SELECT value FROM revision WHERE id = 1) = ${value}`;
+}
 
 /** An attestation stands in the log; the value is its verification id. */
-export const isAttested = "EXISTS (SELECT 1 FROM attestations WHERE verification_id = ?)";
+export const isAttested = isAttestedAs("?");
+
+/** {@link isAttested} with SQL for its value. */
+export function isAttestedAs(value: string): string {
+  return `EXISTS (SELECT 1 FROM attestations WHERE verification_id = ${value})`;
+}
 
 /** All of them hold. */
 export function allOf(conditions: readonly Condition[]): Condition {

@@ -1,5 +1,5 @@
 import type { QuotaCharge, QuotaStore, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
-import { type Condition, isAttested, isRevision } from "./conditions.ts";
+import { type Condition, isAttested, isAttestedAs, isRevision } from "./conditions.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver, SqlStatement, Value } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -9,13 +9,22 @@ const selectUsed = `SELECT
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'minute' AND starts_at = ?2), 0) AS minute,
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'day' AND starts_at = ?3), 0) AS day`;
 
-const hasRoom = (kind: WindowKind) => `coalesce((SELECT used FROM quota_windows
-  WHERE partner_id = ? AND kind = '${kind}' AND starts_at = ?), 0) <= ?`;
-const minuteHasRoom = hasRoom("minute");
-const bothHaveRoom = `${minuteHasRoom} AND ${hasRoom("day")}`;
+/** A window has room: SQL for the partner, the window's start and what may be used of it before. */
+export function hasRoom(kind: WindowKind, [partner, start, most]: readonly [string, string, string]): string {
+  return `coalesce((SELECT used FROM quota_windows
+  WHERE partner_id = ${partner} AND kind = '${kind}' AND starts_at = ${start}), 0) <= ${most}`;
+}
+const minuteHasRoom = hasRoom("minute", ["?", "?", "?"]);
+const bothHaveRoom = `${minuteHasRoom} AND ${hasRoom("day", ["?", "?", "?"])}`;
 
 const addToBoth = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
   SELECT ?, column1, column2, ? FROM (VALUES ('minute', ?), ('day', ?)) WHERE ${isAttested}
+  ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
+/** {@link addToBoth} for many calls, `[verificationId, partnerId, minute, day, calls]` each. */
+const addForEach = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
+  SELECT call.value ->> 1, column1, iif(column1 = 'minute', call.value ->> 2, call.value ->> 3), sum(call.value ->> 4)
+  FROM json_each(?) AS call CROSS JOIN (VALUES ('minute'), ('day'))
+  WHERE ${isAttestedAs("call.value ->> 0")} GROUP BY 1, 2, 3
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
 const addToMinute = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
   SELECT ?, 'minute', ?, ? WHERE ${isRevision} AND ${minuteHasRoom}
@@ -36,6 +45,11 @@ export function chargeStatement(
   verificationId: string,
 ): SqlStatement {
   return { sql: addToBoth, args: [partnerId, calls, starts.minute, starts.day, verificationId] };
+}
+
+/** Charges both windows of each call whose attestation is stored. @param calls as {@link addForEach} has them */
+export function chargesStatement(calls: string): SqlStatement {
+  return { sql: addForEach, args: [calls] };
 }
 
 /** What partners have used of their windows. */

@@ -73,13 +73,17 @@ export function unpackStoredTeacher(json: string): StoredTeacher {
   return record as StoredTeacher;
 }
 
-const isAtVersion = "EXISTS (SELECT 1 FROM teachers WHERE id = ? AND version = ?)";
+const isAtVersionIn = (id: string, version: string) =>
+  `EXISTS (SELECT 1 FROM teachers WHERE id = ${id} AND version = ${version})`;
+const isAtVersion = isAtVersionIn("?", "?");
 const areAtVersions = `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
   LEFT JOIN teachers ON teachers.id = read.value ->> 0 WHERE teachers.version IS NOT read.value ->> 1)`;
 
 type KeyKind = UniqueKey["by"];
 const keyColumns = { regNo: columnOf("regNo"), tId: columnOf("tId"), nin: columnOf("ninIndex") };
-const nobodyHas = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ?)`;
+const nobodyHasIn = (by: KeyKind, value: string) =>
+  `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ${value})`;
+const nobodyHas = (by: KeyKind) => nobodyHasIn(by, "?");
 const nobodyHasAny = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
   CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"})`;
 
@@ -98,6 +102,25 @@ export function stillAsRead(read: readonly ReadTeacher[]): Condition {
     if (keys.length > 0) conditions.push({ sql: nobodyHasAny(by), args: [JSON.stringify(keys)] });
   }
   return allOf(conditions);
+}
+
+/** How one lookup was answered, as a row of JSON has it: by its id and version, or by the key that nobody had. */
+export const readColumns = ["id", "version", "regNo", "tId", "nin"] as const;
+
+/** The values of {@link readColumns}. */
+export function readInJson(read: ReadTeacher): (string | number | null)[] {
+  if (!("by" in read)) return [read.id, read.version, null, null, null];
+  return readColumns.map((name) => (name === read.by ? keyInJson(read) : null));
+}
+
+/** {@link stillAsRead} of one lookup that stands in a row of JSON. @param at SQL for a value in the row */
+export function isAsReadIn(at: (name: (typeof readColumns)[number]) => string): string {
+  const absent = [
+    nobodyHasIn("regNo", at("regNo")),
+    nobodyHasIn("tId", at("tId")),
+    nobodyHasIn("nin", `unhex(${at("nin")})`),
+  ];
+  return `iif(${at("id")} IS NULL, ${absent.join(" AND ")}, ${isAtVersionIn(at("id"), at("version"))})`;
 }
 
 /** A key as JSON has it; an index of bytes, which it does not have, as hex. */

@@ -95,21 +95,24 @@ export function createTeacherStore(driver: Driver): TeacherStore {
   };
 }
 
-function createTeacherReader(driver: Driver): TeacherReader {
+/** Lookups by a key, over whatever answers queries. */
+export function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null> {
     return only(await driver.query(lookups[by], [value]), teacherOf);
   }
 
   async function findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
     const teachers = new Array<Teacher | null>(keys.length).fill(null);
-    for (const by of uniqueKinds) {
+    // All kinds at once: over a server they share a request.
+    const answers = uniqueKinds.map(async (by) => {
       const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
-      if (asked.length === 0) continue;
+      if (asked.length === 0) return;
       const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
       if (row === undefined) throw new TypeError("an aggregate has a row");
       const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
       for (const [place, teacher] of found) teachers[place] = teacher;
-    }
+    });
+    await Promise.all(answers);
     return teachers;
   }
 

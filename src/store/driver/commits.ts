@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import type { Driver, Row, Statement } from "./driver.ts";
+import type { Driver, Row, SqlStatement, Statement } from "./driver.ts";
+import { serverWaitMs } from "./remote.ts";
 
 /** The statements of some acts, and how to read each act's result from the rows that they return. */
 type Plan<R> = {
@@ -14,6 +15,14 @@ export type ActKind<T, R> = {
   plan(items: readonly T[]): Plan<R>;
   /** How many usual acts one is worth, by what it writes; 1 where it is left out. */
   weigh?(item: T): number;
+  /** By what is found out which acts were stored, when the reply to their commit was lost (decision D12.3). */
+  findOut?(items: readonly T[]): Inquiry<R>;
+};
+
+/** A read, and how its rows tell each act's result; undefined for one of which nothing is stored. */
+export type Inquiry<R> = {
+  readonly read: SqlStatement;
+  results(rows: readonly Row[]): readonly (R | undefined)[];
 };
 
 /** One act of the service is committed whole, or not at all. */
@@ -39,6 +48,7 @@ type Act = {
   readonly kind: ActKind<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
+  readonly queuedAtMs: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 };
@@ -133,7 +143,8 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
       const behind = queue.length;
       const startedAt = performance.now();
       const failure = await commitGroup(driver, group);
-      if (isTvsError(failure, "STORE_BUSY")) refuseFirst(behind, failure);
+      if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
+        refuseFirst(behind, failure);
       tookMs = performance.now() - startedAt;
       onGroup?.(group.length, driver.heldMs() ?? 0);
       if (queue.length === 0) break;
@@ -150,7 +161,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
         return;
       }
       const weight = kind.weigh?.(item) ?? 1;
-      queue.push({ kind, item, weight, resolve, reject } as Act);
+      queue.push({ kind, item, weight, queuedAtMs: performance.now(), resolve, reject } as Act);
       queuedWeight += weight;
       // A microtask later, so that acts made in the same turn of the event loop already share a commit.
       if (!running) {
@@ -163,29 +174,82 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   return Object.assign((statements: readonly Statement[]) => inBatch(inOrder, statements), { inBatch });
 }
 
-/** @returns why none of the group was committed */
+/** Some acts of one kind, and the statements of them all. */
+type Planned = { readonly acts: readonly Act[]; readonly plan: Plan<unknown> };
+
+/** @returns why none of the group is known to be committed */
 async function commitGroup(driver: Driver, group: readonly Act[]): Promise<unknown> {
   try {
-    const plans = [...byKind(group)].map(([kind, acts]) => ({
-      acts,
-      plan: kind.plan(acts.map(({ item }) => item)),
-    }));
-    const rows = await driver.batch(plans.flatMap(({ plan }) => plan.statements));
-    let offset = 0;
-    for (const { acts, plan } of plans) {
-      const results = plan.results(rows.slice(offset, offset + plan.statements.length));
-      offset += plan.statements.length;
-      for (const [index, act] of acts.entries()) act.resolve(results[index]);
-    }
+    const planned = [...byKind(group)].map(([kind, acts]): Planned => {
+      return { acts, plan: kind.plan(acts.map(({ item }) => item)) };
+    });
+    const statements = planned.flatMap(({ plan }) => plan.statements);
+    resolveAll(planned, await driver.batch(statements, waitMsOf(driver, group)));
   } catch (error) {
     if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
       for (const act of group) await commitGroup(driver, [act]);
       return undefined;
     }
+    const isLost = driver.kind === "remote" && isTvsError(error, "STORE_UNAVAILABLE");
+    const stored = isLost && (await findOut(driver, group));
+    // Whoever was not found: a promise that is settled stays as it is.
     for (const act of group) act.reject(error);
-    return error;
+    return stored ? undefined : error;
   }
   return undefined;
+}
+
+function resolveAll(planned: readonly Planned[], rows: readonly Row[][]): void {
+  let offset = 0;
+  for (const { acts, plan } of planned) {
+    const results = plan.results(rows.slice(offset, offset + plan.statements.length));
+    offset += plan.statements.length;
+    for (const [index, act] of acts.entries()) act.resolve(results[index]);
+  }
+}
+
+/**
+ * For how long a server is waited for: an act's time counts from when it was asked for, behind other commits too.
+ * @throws TvsError STORE_UNAVAILABLE when that time is over, and then nothing was sent
+ */
+function waitMsOf(driver: Driver, group: readonly Act[]): number | undefined {
+  if (driver.kind !== "remote") return undefined;
+  const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);
+  if (waitedMs < serverWaitMs.serving) return serverWaitMs.serving - waitedMs;
+  throw new TvsError("STORE_UNAVAILABLE", "the database is too slow; try again");
+}
+
+/**
+ * Looks for acts whose commit failed with nobody knowing whether it stands, and resolves those that are stored. Of the
+ * others nothing is assumed (decision D12.3): not that they were refused, and not that they will never be stored, for
+ * what is on its way to the server may still be committed. Such a call was answered 503. If it comes again with its
+ * idempotency key, it finds the record and is replayed; or its own commit comes first, uses the key, and the late one is
+ * refused by it. Without a key it is done again, as any repeated call is: there is then evidence of both, and the
+ * partner's quota was charged for both, but never beyond its limit.
+ * @returns whether any was stored, and so the group
+ */
+async function findOut(driver: Driver, group: readonly Act[]): Promise<boolean> {
+  let isStored = false;
+  const asked = [...byKind(group)].map(async ([kind, acts]) => {
+    if (kind.findOut === undefined) return;
+    const { read, results } = kind.findOut(acts.map(({ item }) => item));
+    const rows = await inTime(driver.query(read.sql, read.args), serverWaitMs.findingOut);
+    for (const [index, result] of results(rows).entries()) {
+      if (result === undefined) continue;
+      isStored = true;
+      acts[index]?.resolve(result);
+    }
+  });
+  await Promise.allSettled(asked);
+  return isStored;
+}
+
+/** @throws Error when a promise is not settled within so many milliseconds */
+function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("no answer in time")), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 function byKind(group: readonly Act[]): Map<Act["kind"], Act[]> {

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
 /** What may be bound to a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
@@ -36,9 +37,10 @@ export type Driver = {
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
    * Runs writing statements atomically, durable when the promise resolves.
+   * @param waitMs for how long a server is waited for, where that is longer than usual
    * @returns the rows of each statement's RETURNING clause, in order
    */
-  batch(statements: readonly Statement[]): Promise<Row[][]>;
+  batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
   /** What is read from now on shows whatever was committed before. */
   renew(): void;
   /** For how many milliseconds the last batch kept everybody else from writing; null where nobody can tell. */
@@ -81,6 +83,20 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   throw new TypeError("only null, numbers, text, booleans and bytes can be stored");
 }
 
+/**
+ * Rows as one JSON text, an array of arrays: for SQL that takes many at once apart (`json_each`). Bytes are hex.
+ * @throws TypeError for a value that no column can hold unchanged
+ */
+export function rowsInJson(rows: readonly (readonly Value[])[]): string {
+  return JSON.stringify(rows.map((row) => row.map(inJson)));
+}
+
+function inJson(value: Value): Value {
+  const bound = bindable(value);
+  if (bound instanceof Uint8Array) return Buffer.from(bound).toString("hex");
+  return typeof bound === "bigint" ? Number(bound) : bound;
+}
+
 const explanations = {
   STORE_BUSY: "the database is locked by another process; try again, or end the process that holds it",
   STORE_CONSTRAINT: "the change conflicts with what is stored",
@@ -97,7 +113,7 @@ const patterns: readonly [RegExp, StoreCode][] = [
   [/SQLITE_CONSTRAINT|constraint failed|cannot store .* value|PROXY_ERROR.*constraint/i, "STORE_CONSTRAINT"],
   [/SQLITE_FULL|database or disk is full|disk I\/O error|SQLITE_IOERR|ENOSPC/i, "STORE_FULL"],
   [/SQLITE_READONLY|readonly database|SQLITE_PERM|EACCES|EROFS/i, "STORE_READ_ONLY"],
-  [/SQLITE_NOTADB|SQLITE_CORRUPT|not a database|malformed/i, "STORE_CORRUPT"],
+  [/SQLITE_NOTADB|SQLITE_CORRUPT|not a database|image is malformed/i, "STORE_CORRUPT"],
 ];
 
 /** Translates a database's error, once, into one of ours; anything unrecognised means "unavailable". */

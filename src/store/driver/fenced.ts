@@ -35,8 +35,8 @@ export function fenced(driver: Driver, { name, nodeId, fence }: Lease): Driver {
   const guard: SqlStatement = { sql: require, args: [name, nodeId, fence] };
   return {
     ...driver,
-    async batch(statements) {
-      const [, ...rows] = await driver.batch([guard, ...statements]);
+    async batch(statements, waitMs) {
+      const [, ...rows] = await driver.batch([guard, ...statements], waitMs);
       return rows;
     },
   };

@@ -10,6 +10,7 @@ import revocationOrigin from "./migrations/006_revocation_origin.sql" with { typ
 import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
 import nodes from "./migrations/008_nodes.sql" with { type: "text" };
 import { openNative } from "./native.ts";
+import { serverWaitMs } from "./remote.ts";
 
 type Migration = {
   readonly sql: string;
@@ -196,7 +197,8 @@ async function apply(
     args: [version, digest(text), now],
   };
   try {
-    await driver.batch([record, ...statements(text), ...(rolls || isFresh ? [] : [refuseOlder(version)])]);
+    const acts = [record, ...statements(text), ...(rolls || isFresh ? [] : [refuseOlder(version)])];
+    await driver.batch(acts, serverWaitMs.command);
   } catch (error) {
     // Another process was faster; anything else that is wrong shows itself at the next statement.
     if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;

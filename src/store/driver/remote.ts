@@ -1,50 +1,52 @@
 import { TvsError } from "../../domain/errors.ts";
-import {
-  bindable,
-  type Driver,
-  type Row,
-  type RowsTarget,
-  type Statement,
-  storeError,
-  type Value,
-} from "./driver.ts";
+import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
+import { gatherReads } from "./gathered-reads.ts";
 import { isServed } from "./served.ts";
+import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
+import { createServerRequests, inWire, type ServerRequests } from "./server-requests.ts";
+
+/**
+ * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
+ * call reads for 2 s at most and commits for 2 s at most, each counted from when it was asked, its place behind others
+ * included; what became of a commit whose reply was lost is asked for 0.7 s. So a caller hears within 5 s, even if the
+ * server is lost at the very end of each (decision D12.3). Commands, and what a start makes anew, are in no such hurry.
+ */
+export const serverWaitMs = { serving: 2_000, findingOut: 700, command: 60_000 } as const;
 
 type RemoteOptions = {
   /** `libsql://`, `http://` or `https://` address of a libSQL server. */
   readonly url: string;
-  readonly token?: string;
-  readonly timeoutMs?: number;
+  readonly token?: string | undefined;
+  /** For how long a request is waited for; as a command does where it is left out. */
+  readonly waitMs?: number;
+  /** Told of each request. */
+  readonly onRequest?: ((kind: RequestKind) => void) | undefined;
 };
 
+/** What a request to the server was for. */
+export type RequestKind = "read" | "commit";
+
 /**
- * Reaches a libSQL server with @libsql/client.
- *
- * The client has no time-out of its own. A call that failed may still have been committed, so every act
- * of the store is written to be harmless when it is done twice.
- * @throws TvsError STORE_UNAVAILABLE when the server does not answer
+ * Reaches a libSQL server. A request that failed may still have been committed: `commits.ts` finds out, and every other
+ * act of the store is written to be harmless when it is done twice.
+ * @throws TvsError CONFIG_INVALID when there is no primary to write to at the address, STORE_UNAVAILABLE when nobody
+ *   answers
  */
-export async function openRemote({ url, token, timeoutMs = 5000 }: RemoteOptions): Promise<Driver> {
-  const { createClient } = await import("@libsql/client/http");
-  const client = createClient({
-    url,
-    ...(token === undefined ? {} : { authToken: token }),
-    fetch: (input: string | URL | Request, init?: RequestInit) =>
-      fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
-  });
+export async function openRemote({
+  url,
+  token,
+  waitMs = serverWaitMs.command,
+  onRequest = () => {},
+}: RemoteOptions): Promise<Driver> {
+  const requests = await createServerRequests({ url, token });
+  await requirePrimary(requests, { url, hasToken: token !== undefined });
+  const read = createReader(requests, { waitMs, onRequest });
 
-  async function batch(statements: readonly Statement[]): Promise<Row[][]> {
+  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
+    const wired = statements.map(inWire);
+    onRequest("commit");
     try {
-      const results = await client.batch(statements.map(convert), "write");
-      return results.map((result) => result.rows as unknown as Row[]);
-    } catch (error) {
-      throw storeError(error);
-    }
-  }
-
-  async function query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
-    try {
-      return (await client.execute(convert({ sql, args }))).rows as unknown as Row[];
+      return await requests.together(wired, atMostMs);
     } catch (error) {
       throw storeError(error);
     }
@@ -52,7 +54,7 @@ export async function openRemote({ url, token, timeoutMs = 5000 }: RemoteOptions
 
   return {
     kind: "remote",
-    query,
+    query: read,
     batch,
     renew() {},
     heldMs: () => null,
@@ -63,21 +65,50 @@ export async function openRemote({ url, token, timeoutMs = 5000 }: RemoteOptions
       throw new TvsError("REFUSED", message);
     },
     lockService: async () => false,
-    serviceRunning: () => isServed(query),
-    close: async () => client.close(),
+    serviceRunning: () => isServed(read),
+    close: async () => requests.close(),
   };
 }
 
-function convert(statement: Statement): { sql: string; args: never[] } {
-  const sql = "sql" in statement ? statement.sql : insertFromJson(statement.insert);
-  const args = "sql" in statement ? statement.args : [statement.rows];
-  return { sql, args: args.map(bindable) as never[] };
+type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
+
+/** Reads of a server, gathered. */
+function createReader(
+  requests: Pick<ServerRequests, "each">,
+  { waitMs, onRequest }: ReaderOptions,
+): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
+  const read = gatherReads<ReturnType<typeof inWire>>(
+    (statements, waitMs) => {
+      onRequest("read");
+      return requests.each(statements, waitMs);
+    },
+    { waitMs },
+  );
+  return async (sql, args = []) => {
+    const wired = inWire({ sql, args });
+    try {
+      return await read(wired);
+    } catch (error) {
+      throw storeError(error);
+    }
+  };
 }
 
-/** An insert of many rows as one text, which the server takes apart: bound values would all travel by themselves. */
-function insertFromJson({ table, columns, bytes = [] }: RowsTarget): string {
-  const values = columns.map((column, place) =>
-    bytes.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`,
-  );
-  return `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM json_each(?)`;
+/** No table has this name: a primary says so, and a replica passes the write on. */
+const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
+/** A command that is told a wrong address says so soon. */
+const firstWaitMs = 5_000;
+
+/** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
+async function requirePrimary(
+  requests: Pick<ServerRequests, "each">,
+  { url, hasToken }: { url: string; hasToken: boolean },
+): Promise<void> {
+  let said: Row[] | Error | undefined;
+  try {
+    [said] = await requests.each([writeToNowhere], firstWaitMs);
+  } catch (error) {
+    throw addressError(error, { url, hasToken, option: "database" });
+  }
+  if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
 }

@@ -1,0 +1,90 @@
+import { type ErrorCode, TvsError } from "../../domain/errors.ts";
+
+/** What is known of an error: Bun, Deno and the client each have a way of their own to say it. */
+function factsOf(error: unknown): { text: string; status: number | undefined } {
+  if (!(error instanceof Error)) return { text: String(error), status: undefined };
+  const { code, status } = error as { code?: unknown; status?: unknown };
+  const cause = error.cause === undefined ? "" : ` ${factsOf(error.cause).text}`;
+  return {
+    text: `${error.name} ${String(code ?? "")} ${error.message}${cause}`,
+    status: typeof status === "number" ? status : undefined,
+  };
+}
+
+/** The server was waited for in vain. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
+}
+
+/** The server does not know the stream any more, and so has done nothing of what was asked on it. */
+export function isForgotten(error: unknown): boolean {
+  return /invalid baton|STREAM_EXPIRED|stream has expired/i.test(factsOf(error).text);
+}
+
+/** The database has answered that it cannot do what one statement says; the connection is as good as before. */
+export function isAnswer(error: unknown): error is Error {
+  return error instanceof Error && error.name === "ResponseError" && !isForgotten(error);
+}
+
+/** The server has passed a write on to another one: it is a replica. */
+export function isPassedOn(error: unknown): boolean {
+  return factsOf(error).text.includes("PROXY_ERROR");
+}
+
+/** The option that an address came from. */
+type AddressOption = "database" | "read-from";
+const named: Readonly<Record<AddressOption, { option: string; token: string }>> = {
+  database: { option: "--database (TVS_DATABASE)", token: "TVS_DATABASE_TOKEN" },
+  "read-from": { option: "--read-from (TVS_READ_FROM)", token: "TVS_READ_FROM_TOKEN" },
+};
+
+/** What is known of an address that could not be opened. */
+type Address = {
+  /** Has neither user nor token in it (`config.ts`). */
+  readonly url: string;
+  readonly hasToken: boolean;
+  readonly option: AddressOption;
+};
+
+type Explanation = readonly [code: ErrorCode, words: string];
+
+/** What is wrong with an address, when its first request has failed. */
+function explain(error: unknown, { hasToken, option: name }: Address): Explanation {
+  const { text, status } = factsOf(error);
+  const { option, token } = named[name];
+  if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
+  if (status === 401) return ["CONFIG_INVALID", `does not accept the token in ${token}`];
+  if (status === 403)
+    return ["CONFIG_INVALID", `lets the token in ${token} only read; it must be able to write`];
+  if (/EPROTO|wrong version number|InvalidContentType|received corrupt message/i.test(text))
+    return ["CONFIG_INVALID", `does not speak TLS; ${option} must begin with http://, or name another port`];
+  if (/CERT|certificate|UNABLE_TO_VERIFY|SELF_SIGNED/i.test(text)) {
+    const words = "has a certificate that is not trusted for that name";
+    return ["CONFIG_INVALID", `${words}; NODE_EXTRA_CA_CERTS names a file of further authorities`];
+  }
+  if (isNoServer(error, { text, status }))
+    return ["CONFIG_INVALID", `is no libSQL server; ${option} must be the address of one`];
+  return ["STORE_UNAVAILABLE", `does not answer; start the server, or correct ${option}`];
+}
+
+/** What answered spoke something else. */
+function isNoServer(error: unknown, { text, status }: { text: string; status: number | undefined }): boolean {
+  if (status !== undefined) return status < 500;
+  return error instanceof SyntaxError || /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i.test(text);
+}
+
+/** One line about an address that could not be opened. */
+export function addressError(error: unknown, address: Address): TvsError {
+  const [code, words] = explain(error, address);
+  const detail = factsOf(error).text.trim();
+  return new TvsError(code, `the database at ${address.url} ${words}`, { detail, cause: error });
+}
+
+/** A replica takes reads only, and passes writes on; what was just written may not be there yet. */
+export function replicaError(url: string): TvsError {
+  const words = "must be the primary; a replica may be given as --read-from";
+  return new TvsError(
+    "CONFIG_INVALID",
+    `the database at ${url} is a replica; ${named.database.option} ${words}`,
+  );
+}

