@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import type { Config } from "../../src/config.ts";
+import type { Config, ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
@@ -19,7 +19,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { masterKeyCheckName } from "../vault.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
-import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
+import { checkDatabaseClock, checkReadFrom, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -48,7 +48,13 @@ type DatabaseReport = {
   readonly certificates?: number;
 };
 
-type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
+type Options = {
+  readonly config: Config;
+  readonly full: boolean;
+  readonly now: number;
+  /** The replica that public lookups read, if there is one. */
+  readonly readFrom: ServeConfig["readFrom"];
+};
 
 /** Checks the database as it is: nothing is created, migrated or repaired. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
@@ -143,6 +149,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       clock,
       ...(await checkDatabaseClock(nodes)),
       checkKeys(keys, options.now),
+      ...(await checkReplica(driver, stored, options.readFrom)),
       // Before schema 8 there were none.
       ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...checkSettings({ stored, isEmpty }, options.config),
@@ -152,6 +159,16 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     isMissing: false,
   };
+}
+
+async function checkReplica(
+  primary: Driver,
+  stored: ReadonlyMap<string, string>,
+  readFrom: ServeConfig["readFrom"],
+): Promise<Check[]> {
+  const value = stored.get(masterKeyCheckName);
+  if (readFrom === undefined || value === undefined) return [];
+  return [await checkReadFrom({ ...readFrom, primary, mark: { name: masterKeyCheckName, value } })];
 }
 
 /** @returns null for a database of another program */

@@ -86,7 +86,7 @@ async function examine(
   full: boolean,
 ): Promise<{ checks: Check[]; isMissing: boolean }> {
   const now = systemClock.now();
-  const database = await checkDatabase({ config, full, now });
+  const database = await checkDatabase({ config, full, now, readFrom: serving.config?.readFrom });
   const checks = [
     checkRuntime(version),
     serving.check,
