@@ -1,14 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  type Environment,
-  type Flags,
-  readConfig,
-  readServeConfig,
-  readTarget,
-  variableOf,
-} from "../src/config.ts";
+import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
 
 const nothing = {};
 
@@ -260,22 +253,34 @@ describe("what is wrong is named by flag and variable, in one line", () => {
       );
     }
   });
-});
 
-describe("where a register is moved to", () => {
-  const source = readConfig({ data: "/srv/tvs", database: "file:/srv/db/tvs.db" }, nothing);
-
-  test("is a place of its own: its token comes from the environment, and its master key lies beside it", () => {
-    const file = readTarget({ to: "file:/new/tvs.db" }, nothing, source);
-    expect([file.dataDir, file.masterKeyFile]).toEqual(["/new", "/new/master.key"]);
-    const environment = { TVS_TO: "https://db.example", TVS_TO_TOKEN: "t0ken", TVS_DATABASE_TOKEN: "other" };
-    const server = readTarget(nothing, environment, source);
-    expect(server.database).toEqual({ kind: "server", url: "https://db.example", token: "t0ken" });
-    expect(server.masterKeyFile).toBe("/srv/db/master.key");
+  test("a server's address with a path, a query or a user, which would be left out in silence", () => {
+    for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
+      expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
+        "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +
+          "such as http://db.example.gov:8080",
+      );
+    }
+    const withUser = refusalOf(() => readConfig({ database: "https://me:s3cret@db.example" }, nothing));
+    expect(withUser).not.toContain("s3cret");
+    expect(readConfig({ database: "https://db.example/" }, nothing).database).toMatchObject({
+      url: "https://db.example",
+    });
   });
 
-  test("must be told, as an address", () => {
-    expect(() => readTarget(nothing, nothing, source)).toThrow("--to (TVS_TO) is missing");
-    expect(() => readTarget({ to: "/new/tvs.db" }, nothing, source)).toThrow("--to (TVS_TO) must begin with");
+  test("a replica of a file, and one that is no server", () => {
+    const read = (database: string, readFrom: string) =>
+      readServeConfig({ database, "read-from": readFrom }, { TVS_DATABASE_TOKEN: "t" });
+    expect(refusalOf(() => read("file:x.db", "http://replica"))).toMatch(
+      /^--read-from .*a file has no replica$/,
+    );
+    expect(refusalOf(() => read("http://db", "file:x.db"))).toMatch(/^--read-from \(TVS_READ_FROM\) must be/);
+    expect(read("http://db", "http://replica").readFrom).toEqual({ url: "http://replica", token: "t" });
+    const own = { TVS_READ_FROM: "http://replica", TVS_READ_FROM_TOKEN: "r" };
+    expect(readServeConfig({ database: "http://db" }, own).readFrom).toEqual({
+      url: "http://replica",
+      token: "r",
+    });
+    expect(readServeConfig({ database: "http://db" }, nothing).readFrom).toBeUndefined();
   });
 });
