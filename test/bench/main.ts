@@ -22,6 +22,7 @@ import { importBench } from "./imports.ts";
 import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
 import { memoryBench } from "./memory.ts";
+import { nodesBench } from "./nodes.ts";
 import { findPrograms, type Programs, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
@@ -41,6 +42,7 @@ const benches: Readonly<Record<string, Bench>> = {
   backlog: backlogBench,
   silent: silentBench,
   idle: idleBench,
+  nodes: nodesBench,
   growth: growthBench,
 };
 /** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */

@@ -80,7 +80,18 @@ describe("/metrics", () => {
   });
 
   test("has no label whose values are without bound", () => {
-    const known = ["route", "method", "status", "le", "endpoint", "outcome", "partner", "state", "window"];
+    const known = [
+      "route",
+      "method",
+      "status",
+      "le",
+      "endpoint",
+      "outcome",
+      "partner",
+      "state",
+      "window",
+      "kind",
+    ];
     const info = ["version", "runtime", "environment", "engine"];
     const labels = [...scraped.values()].flatMap(({ samples }) =>
       samples.flatMap((one) => Object.keys(one.labels)),

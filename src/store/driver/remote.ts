@@ -73,7 +73,7 @@ export async function openRemote({
 type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
 
 /** Reads of a server, gathered. */
-export function createReader(
+function createReader(
   requests: Pick<ServerRequests, "each">,
   { waitMs, onRequest }: ReaderOptions,
 ): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
