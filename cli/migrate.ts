@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { join } from "node:path";
-import { type Config, type Flags, readConfig, readTarget } from "../src/config.ts";
+import { dirname, join } from "node:path";
+import { type Config, type Environment, readConfig } from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
@@ -15,6 +15,9 @@ import { confirm, yesArg } from "./terminal/confirm.ts";
 import { note, print, readable, table } from "./terminal/output.ts";
 import { createBar, createRate } from "./terminal/progress.ts";
 import { ensureDataDir } from "./vault.ts";
+
+/** How messages call the option. */
+const toOption = "--to (TVS_TO)";
 
 export const migrateCommand = command({
   name: "migrate",
@@ -38,23 +41,45 @@ export const migrateCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    const flags: Flags = {
-      data: args.data,
-      database: args.database,
-      sandbox: args.sandbox,
-      to: args.to,
-      json: args.json,
-    };
-    const environment = environmentOf(flags);
-    const config = readConfig(flags, environment);
+    const { data, database, sandbox, json } = args;
+    const environment = environmentOf({ data, database, sandbox, json });
+    const config = readConfig({ data, database, sandbox }, environment);
     if (!hasDatabase(config)) throw noRegister(config);
-    const isWithoutTarget = args.cancel === true && (args.to ?? environment.TVS_TO ?? "") === "";
-    const target = isWithoutTarget ? null : readTarget(flags, environment, config);
+    const target = readTarget(args.to, environment, config);
+    if (target === null && args.cancel !== true)
+      throw new TvsError("CONFIG_INVALID", `${toOption} is missing: file:PATH or the URL of a libSQL server`);
     if (target !== null) refuseSame(config, target);
     if (args.cancel === true) await cancel(args, config, target);
     else if (target !== null) await migrate(args, config, target);
   },
 });
+
+/**
+ * What every command over the new place needs. Of a register on a server only the database is there.
+ * @returns null when no place was told
+ * @throws TvsError CONFIG_INVALID
+ */
+function readTarget(flag: string | undefined, environment: Environment, source: Config): Config | null {
+  const to = flag ?? (environment.TVS_TO || undefined);
+  if (to === undefined) return null;
+  const told = { database: to, "database-token": environment.TVS_TO_TOKEN, sandbox: source.sandbox };
+  try {
+    const { database } = readConfig({ ...told, data: source.dataDir }, {});
+    const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
+    return readConfig({ ...told, data }, {});
+  } catch (error) {
+    throw aboutTarget(error);
+  }
+}
+
+/** A message about the database that `--to` names must name that option. */
+function aboutTarget(error: unknown): unknown {
+  if (!isTvsError(error)) return error;
+  const named = error.message
+    .replaceAll("--database-token (TVS_DATABASE_TOKEN)", "TVS_TO_TOKEN")
+    .replaceAll("--database (TVS_DATABASE)", toOption);
+  return new TvsError(error.code, named, { cause: error });
+}
 
 type MigrateArgs = { json?: boolean | undefined; yes?: boolean | undefined };
 
@@ -120,14 +145,9 @@ async function cancel(args: MigrateArgs, config: Config, target: Config | null):
   );
 }
 
-/** As {@link withDriver}, for the database that `--to` names: so must a message about it. */
 async function withTarget<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
   const driver = await openDriver(config, {}).catch((error: unknown) => {
-    if (!isTvsError(error)) throw error;
-    const named = error.message
-      .replaceAll("--database-token (TVS_DATABASE_TOKEN)", "TVS_TO_TOKEN")
-      .replaceAll("--database (TVS_DATABASE)", "--to (TVS_TO)");
-    throw new TvsError(error.code, named, { cause: error });
+    throw aboutTarget(error);
   });
   return closing(driver, act);
 }

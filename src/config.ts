@@ -123,8 +123,6 @@ const commonSchema = v.object({
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
 
-const targetSchema = v.object({ to: v.optional(text), "to-token": v.optional(text) });
-
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
 /** Together with the nine seconds of the drain less than the thirty after which a supervisor ends the service. */
@@ -175,21 +173,6 @@ export function readConfig(flags: Flags, environment: Environment): Config {
   });
 }
 
-/**
- * Reads where a register is moved to, as what every command over the new place needs.
- * @param source the place that it is moved from: of a server's register only the database is there
- * @throws TvsError CONFIG_INVALID
- */
-export function readTarget(flags: Flags, environment: Environment, source: Config): Config {
-  const { to, "to-token": token } = read(targetSchema, flags, environment);
-  if (to === undefined)
-    throw new TvsError("CONFIG_INVALID", "--to (TVS_TO) is missing: file:PATH or the URL of a libSQL server");
-  const database = databaseAddress(to, token, "to");
-  const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
-  const told = { data, database: to, "database-token": token, sandbox: source.sandbox };
-  return readConfig(told, {});
-}
-
 /** @throws TvsError CONFIG_INVALID */
 export function readServeConfig(flags: Flags, environment: Environment): ServeConfig {
   const given = read(serveSchema, flags, environment);
@@ -237,26 +220,22 @@ function read<Entries extends v.ObjectEntries>(
   throw new TvsError("CONFIG_INVALID", `--${name} (${variableOf(name)}) ${issue.message}`);
 }
 
-function databaseAddress(
-  address: string,
-  token: string | undefined,
-  name: "database" | "to" = "database",
-): DatabaseAddress {
+function databaseAddress(address: string, token: string | undefined): DatabaseAddress {
   if (address.startsWith("file:")) {
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
-  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, name), token };
+  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, "database"), token };
   throw new TvsError(
     "CONFIG_INVALID",
-    `--${name} (${variableOf(name)}) must begin with file:, libsql://, http:// or https://`,
+    "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
   );
 }
 
 const serverScheme = /^(libsql|https?):\/\//;
 
 /** A path would be left out silently, and what is secret belongs into the token's own variable. */
-function serverUrl(address: string, name: "database" | "to" | "read-from"): string {
+function serverUrl(address: string, name: "database" | "read-from"): string {
   const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
   if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
   const example = "such as http://db.example.gov:8080";

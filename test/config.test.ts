@@ -1,14 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  type Environment,
-  type Flags,
-  readConfig,
-  readServeConfig,
-  readTarget,
-  variableOf,
-} from "../src/config.ts";
+import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
 
 const nothing = {};
 
@@ -289,23 +282,5 @@ describe("what is wrong is named by flag and variable, in one line", () => {
       token: "r",
     });
     expect(readServeConfig({ database: "http://db" }, nothing).readFrom).toBeUndefined();
-  });
-});
-
-describe("where a register is moved to", () => {
-  const source = readConfig({ data: "/srv/tvs", database: "file:/srv/db/tvs.db" }, nothing);
-
-  test("is a place of its own: its token comes from the environment, and its master key lies beside it", () => {
-    const file = readTarget({ to: "file:/new/tvs.db" }, nothing, source);
-    expect([file.dataDir, file.masterKeyFile]).toEqual(["/new", "/new/master.key"]);
-    const environment = { TVS_TO: "https://db.example", TVS_TO_TOKEN: "t0ken", TVS_DATABASE_TOKEN: "other" };
-    const server = readTarget(nothing, environment, source);
-    expect(server.database).toEqual({ kind: "server", url: "https://db.example", token: "t0ken" });
-    expect(server.masterKeyFile).toBe("/srv/db/master.key");
-  });
-
-  test("must be told, as an address", () => {
-    expect(() => readTarget(nothing, nothing, source)).toThrow("--to (TVS_TO) is missing");
-    expect(() => readTarget({ to: "/new/tvs.db" }, nothing, source)).toThrow("--to (TVS_TO) must begin with");
   });
 });

@@ -99,6 +99,16 @@ describe.concurrent("tvs migrate", () => {
         await Bun.write(`${folder}/other/master.key`, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n");
         const other = await runTvs(["migrate", "--to", `file:${folder}/other/tvs.db`], { dataDir });
         expect(other).toMatchObject(refusal(/is the master key of another register/));
+        const none = await runTvs(["migrate"], { dataDir });
+        expect(none).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(/^tvs: --to \(TVS_TO\) is missing/),
+        });
+        const path = await runTvs(["migrate", "--to", `${folder}/new.db`], { dataDir });
+        expect(path).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(/^tvs: --to \(TVS_TO\) must begin/),
+        });
         const away = await runTvs(["migrate", "--to", "http://127.0.0.1:9"], { dataDir });
         expect(away).toMatchObject(refusal(/correct --to \(TVS_TO\)/));
       }),
