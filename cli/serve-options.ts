@@ -37,10 +37,10 @@ export const serveArgs = {
   },
   "drain-wait": {
     type: "string",
-    valueHint: "SECONDS",
+    valueHint: "TIME",
     description:
       "After SIGTERM, go on answering for so long while the health document says 503, so that a proxy sends nothing " +
-      "more before the service ends (default 0, at most 15)",
+      "more before the service ends such as 5s (default 0s, at most 15s)",
   },
   "time-zone": {
     type: "string",

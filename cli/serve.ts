@@ -180,11 +180,11 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
  * Lets the health document say that this node ends while it answers as before. A proxy that asks for it sends nothing
  * more by then; at once, the drain would close connections on which a call is already on its way.
  */
-async function letProxiesSee({ memory }: OpenService, { drainWait }: ServeConfig): Promise<void> {
-  if (drainWait === 0) return;
-  log.info("leaving", { seconds: drainWait });
+async function letProxiesSee({ memory }: OpenService, { drainWaitMs }: ServeConfig): Promise<void> {
+  if (drainWaitMs === 0) return;
+  log.info("leaving", { seconds: drainWaitMs / 1_000 });
   openNodeMemory(memory.node).leave();
-  await sleep(drainWait * 1_000);
+  await sleep(drainWaitMs);
 }
 
 /**

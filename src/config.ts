@@ -46,8 +46,8 @@ export type ServeConfig = Config & {
   /** How many threads answer, the main one included. */
   readonly threads: number;
   readonly publicPerMinute: number;
-  /** Seconds after SIGTERM in which everything is still answered, and the health says 503. */
-  readonly drainWait: number;
+  /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
+  readonly drainWaitMs: number;
   /** A replica of the database's server, from which the public lookup may read (decision D12.8). */
   readonly readFrom: ServerAddress | undefined;
   /** Whether each call is kept in the access log. */
@@ -68,6 +68,14 @@ const count = (max: number) =>
     v.regex(/^\d{1,9}$/, "must be a whole number"),
     v.transform(Number),
     v.maxValue(max, `must be at most ${max}`),
+  );
+/** A duration such as `5s`, as its number of seconds. */
+const seconds = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,3}s$/, "must be a duration in seconds, such as 5s"),
+    v.transform((text) => Number(text.slice(0, -1))),
+    v.maxValue(max, `must be at most ${max}s`),
   );
 const flag = v.union(
   [
@@ -136,7 +144,7 @@ const serveSchema = v.object({
   "read-from-token": v.optional(text),
   "access-log": v.optional(flag),
   "public-per-minute": v.optional(count(100_000_000), "60"),
-  "drain-wait": v.optional(count(maxDrainWait), "0"),
+  "drain-wait": v.optional(seconds(maxDrainWait), "0s"),
   "trusted-proxy": v.optional(networks, ""),
   "client-cert-from": v.optional(networks, ""),
   "admin-port": v.optional(count(65_535)),
@@ -185,7 +193,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     port: given.port,
     threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
     publicPerMinute: given["public-per-minute"],
-    drainWait: given["drain-wait"],
+    drainWaitMs: given["drain-wait"] * 1_000,
     trustedProxies: given["trusted-proxy"],
     clientCertFrom: given["client-cert-from"],
     adminPort: given["admin-port"],

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { databaseOf } from "../harness/databases.ts";
+import { cluster, databaseOf } from "../harness/databases.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { programWords, type Service, startService } from "../harness/program.ts";
 
@@ -83,7 +83,10 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     const paths = (at === -1 ? words : words.toSpliced(at, 2)).map((word) =>
       /\.(?:pem|json)$/.test(word) ? join(here, word) : word,
     );
-    const service = await startService({ dataDir: join(here, name), args: paths });
+    // Several nodes must be told what a single one takes to be its issuer: the address at which it listens.
+    const isTold = cluster === "file" || cluster === "1" || paths.includes("--issuer");
+    const args = isTold ? paths : [...paths, "--issuer", "https://verify.example.org"];
+    const service = await startService({ dataDir: join(here, name), args });
     services.push(service);
     return service;
   }

@@ -5,7 +5,7 @@ import { startService } from "../harness/program.ts";
 
 test("a service that was told to wait says 503 in its health after SIGTERM, and answers everything else", () =>
   withTempDir(async (dataDir) => {
-    const service = await startService({ dataDir, args: ["--drain-wait", "1", "--threads", "2"] });
+    const service = await startService({ dataDir, args: ["--drain-wait", "1s", "--threads", "2"] });
     const status = async (path: string) => (await fetch(`${service.url}${path}`)).status;
     expect(await status("/v1/inter-agency/health")).toBe(200);
     service.signal("SIGTERM");
@@ -17,7 +17,7 @@ test("a service that was told to wait says 503 in its health after SIGTERM, and 
 
 test("Ctrl-C ends a service at once, whatever it was told of SIGTERM", () =>
   withTempDir(async (dataDir) => {
-    const service = await startService({ dataDir, args: ["--drain-wait", "15", "--threads", "1"] });
+    const service = await startService({ dataDir, args: ["--drain-wait", "15s", "--threads", "1"] });
     expect(await service.stop("SIGINT")).toBe(0);
     expect(service.stderr()).not.toContain("leaving");
   }));

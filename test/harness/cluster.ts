@@ -27,6 +27,8 @@ export type ClusterNode = {
   readonly link: FaultProxy;
   /** @param program another one than before: the next release */
   start(program?: readonly string[]): Promise<Service>;
+  /** Sends a signal and does not wait: SIGSTOP stops it in the middle of what it does, SIGCONT lets it go on. */
+  signal(name: NodeJS.Signals): void;
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
   stop(signal?: Signal): Promise<number>;
 };
@@ -95,6 +97,7 @@ async function makeNode(
       service = await startService(options);
       return service;
     },
+    signal: (name: NodeJS.Signals) => void (service !== null && process.kill(service.pid, name)),
     stop: async (signal?: Signal) => (await service?.stop(signal)) ?? 0,
     async close() {
       await service?.stop("SIGKILL");

@@ -1,0 +1,349 @@
+/** What only several nodes can show: one register, three services, and commands beside them. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { newMasterKey } from "../../src/domain/secrets.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
+import { until, untilAnswer } from "../harness/eventually.ts";
+import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
+import {
+  childEnvironment,
+  patienceMs,
+  programWords,
+  roomInMinute,
+  runJson,
+  runTvs,
+  runWell,
+} from "../harness/program.ts";
+import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
+import { type Envelope, type Jwks, type KeyInfo, uuid } from "./contract.ts";
+import { kidOf, type Rotated } from "./key-ring.ts";
+import { csv, teacher } from "./registry.ts";
+import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
+import { api, readJson } from "./world.ts";
+
+setDefaultTimeout(3 * patienceMs);
+
+const perMinute = 30;
+const rows = Array.from({ length: 3 }, (_, at) => teacher(`NO/DE/2024/0000${at}`, { t_id: `777000${at}` }));
+
+let cluster: Cluster;
+let nodes: readonly ClusterNode[];
+let partners = 0;
+
+type ListedNode = { nodeId: string; url: string; startedAt: string; seenAt: string; state: string };
+
+const tvs = (...words: string[]) => runTvs(words, cluster.register);
+const tvsJson = <T>(...words: string[]) => runJson<T>(words, cluster.register);
+const listed = () => tvsJson<ListedNode[]>("nodes", "list");
+const stateOf = async (node: ClusterNode) => (await listed()).find(({ url }) => url === node.url)?.state;
+
+/** Each question by a connection of its own, so that the same node is asked anew. */
+function ask(node: ClusterNode, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...(init.headers as Record<string, string>), Connection: "close" };
+  return fetch(node.url + path, { ...init, headers, keepalive: false });
+}
+
+/** A partner whom all nodes know, and its checks. */
+async function addPartner(...limits: string[]) {
+  const id = `agency-${++partners}`;
+  const words = ["partners", "add", id, "--name", "Agency", "--scopes", "eligibility", "--purposes", "all"];
+  const most = ["--per-minute", "100000", "--per-day", "100000"];
+  const key = await tvsJson<{ apiKey: string; keyId: string }>(
+    ...words,
+    ...(limits.length > 0 ? limits : most),
+  );
+  const check = (node: ClusterNode, headers: Record<string, string> = {}, regNo = rows[0]?.reg_no) =>
+    ask(node, `${api}/eligibility-check`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key.apiKey}`, ...headers },
+      body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
+    });
+  // Without the scope, which costs nothing: 403 when the key is known.
+  const isKnown = async (node: ClusterNode) =>
+    (await ask(node, `${api}/lookup/by-tid/1`, { headers: { Authorization: `Bearer ${key.apiKey}` } }))
+      .status === 403;
+  await until(async () => (await Promise.all(nodes.map(isKnown))).every(Boolean));
+  const attested = async () =>
+    (await tvsJson<unknown[]>("attestations", "list", "--partner", id, "--limit", "1000")).length;
+  return { id, ...key, check, attested };
+}
+
+async function servedKids(node: ClusterNode): Promise<string[]> {
+  const { keys } = await readJson<Jwks>(await ask(node, `${api}/.well-known/jwks.json`));
+  return keys.map(({ kid }) => kid);
+}
+
+/** Writes a file for a command, and removes it. */
+const withFile = <T>(name: string, text: string, act: (file: string) => Promise<T>) =>
+  withTempDir(async (folder) => {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    return act(file);
+  });
+
+/** The node that does what one does for all, as people read it. */
+async function housekeeper(): Promise<ClusterNode | undefined> {
+  const line = (await tvs("nodes", "list")).stdout.split("\n").find((one) => one.includes("keeps house"));
+  return nodes.find(({ url }) => line?.startsWith(url));
+}
+
+describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", () => {
+  beforeAll(async () => {
+    const limits = ["--public-per-minute", String(perMinute)];
+    cluster = await startCluster({ nodes: 3, args: [...limits, "--allow-private-webhooks"] });
+    nodes = cluster.nodes;
+    await withFile("extract.csv", csv(rows), (file) =>
+      runWell(["teachers", "import", file], cluster.register),
+    );
+  });
+  afterAll(() => cluster?.close());
+
+  test("are listed, live, and one of them keeps house", async () => {
+    const all = await untilAnswer(listed, (found) => found.length === 3);
+    expect(all.map(({ url }) => url).sort()).toEqual(nodes.map(({ url }) => url).sort());
+    for (const { nodeId, state, startedAt, seenAt } of all) {
+      expect({ nodeId, state }).toEqual({ nodeId: expect.stringMatching(uuid), state: "live" });
+      expect(Date.parse(seenAt)).toBeGreaterThanOrEqual(Date.parse(startedAt));
+    }
+    expect((await tvs("nodes", "list")).stdout.split("keeps house")).toHaveLength(2);
+    expect(await housekeeper()).toBeDefined();
+  });
+
+  test("give as many answers as the quota has, and not one more", async () => {
+    const quota = 20;
+    const partner = await addPartner("--per-minute", "100000", "--per-day", String(quota));
+    const calls = nodes.flatMap((node) => Array.from({ length: quota }, () => partner.check(node)));
+    const statuses = (await Promise.all(calls)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(quota);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2 * quota);
+    expect(await partner.attested()).toBe(quota);
+  });
+
+  test("run one Idempotency-Key once, and replay it everywhere", async () => {
+    const partner = await addPartner();
+    const key = { "Idempotency-Key": "at-three-nodes" };
+    const answers = await Promise.all([...nodes, ...nodes, ...nodes].map((node) => partner.check(node, key)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(answers.filter(({ headers }) => headers.get("Idempotent-Replayed") === null)).toHaveLength(1);
+    expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
+    expect(await partner.attested()).toBe(1);
+  });
+
+  test("sign nothing for a revoked key once the command has ended", async () => {
+    const partner = await addPartner();
+    for (const node of nodes) expect((await partner.check(node)).status).toBe(200);
+    expect((await tvs("partners", "key", "revoke", partner.keyId, "--yes")).code).toBe(0);
+    const answers = await Promise.all(nodes.map((node) => partner.check(node)));
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401]);
+  });
+
+  test("sign nothing of a licence from before its revocation", async () => {
+    const partner = await addPartner();
+    const regNo = rows[1]?.reg_no ?? "";
+    const statuses = () =>
+      Promise.all(
+        nodes.map(
+          async (node) =>
+            (await readJson<Envelope>(await partner.check(node, {}, regNo))).result.license?.status,
+        ),
+      );
+    expect(await statuses()).toEqual(["VALID", "VALID", "VALID"]);
+    expect((await tvs("teachers", "revoke", regNo, "--reason", "test")).code).toBe(0);
+    expect(await statuses()).toEqual(["REVOKED", "REVOKED", "REVOKED"]);
+  });
+
+  test("sign with the new key as soon as it is active", async () => {
+    const partner = await addPartner();
+    const { activeKid } = await tvsJson<Rotated>("keys", "rotate", "--now");
+    for (const node of nodes) {
+      const { signatureKid } = await readJson<Envelope>(await partner.check(node));
+      expect(signatureKid).toBe(activeKid);
+      expect(await servedKids(node)).toContain(activeKid);
+    }
+  });
+
+  test("share the public limit: each has its part of it", async () => {
+    let callers = 0;
+    async function spend(node: ClusterNode, address: string): Promise<number> {
+      const headers = { "X-Forwarded-For": address };
+      const calls = Array.from({ length: perMinute }, () =>
+        ask(node, "/teacher/verify-license?searchTerm=1", { headers }),
+      );
+      return (await Promise.all(calls)).filter(({ status }) => status === 200).length;
+    }
+    const answered = await untilAnswer(
+      async () => {
+        await roomInMinute();
+        const address = `198.51.100.${++callers}`;
+        return Promise.all(nodes.map((node) => spend(node, address)));
+      },
+      // A node knows of the others by its next beat.
+      (counts) => counts.every((count) => count === perMinute / nodes.length),
+    );
+    expect(answered).toHaveLength(3);
+  });
+
+  test("rotate when each of them has loaded the pending key, and not before", async () => {
+    const stopped = nodes[2] as ClusterNode;
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = privateKey.export({ format: "pem", type: "pkcs8" }) as string;
+    stopped.signal("SIGSTOP");
+    const { kid } = await withFile("next.pem", pem, (file) => tvsJson<KeyInfo>("keys", "import", file));
+    const rotating = Bun.spawn(
+      [...programWords, "keys", "rotate", "--now", "--data", cluster.register.dataDir],
+      {
+        env: childEnvironment(cluster.register.env),
+        stderr: "pipe",
+      },
+    );
+    let said = "";
+    for await (const chunk of rotating.stderr) {
+      const isFirst = !said.includes("waiting for");
+      said += new TextDecoder().decode(chunk);
+      if (!isFirst || !said.includes("waiting for")) continue;
+      expect(kidOf(await tvsJson<KeyInfo[]>("keys", "list"), "pending")).toBe(kid);
+      stopped.signal("SIGCONT");
+    }
+    expect(await rotating.exited).toBe(0);
+    expect(said).toContain(`waiting for the pending key to be loaded by ${stopped.url}`);
+    const partner = await addPartner();
+    const { signatureKid } = await readJson<Envelope>(await partner.check(stopped));
+    expect(signatureKid).toBe(kid);
+  });
+
+  test("take over what a killed one was sending, and its housekeeping, and list it as gone", async () => {
+    const received: string[] = [];
+    const never = Promise.withResolvers<Response>();
+    const receiver = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        received.push(request.headers.get("X-AGENCY-Event-ID") ?? "");
+        return received.length === 1 ? never.promise : new Response(null, { status: 204 });
+      },
+    });
+    try {
+      const partner = await addPartner();
+      const killed = (await untilAnswer(housekeeper, (node) => node !== undefined)) as ClusterNode;
+      const others = nodes.filter((node) => node !== killed);
+      const url = `http://127.0.0.1:${receiver.port}/`;
+      await tvsJson("partners", "webhook", "set", partner.id, url);
+      // While the others stand still, this one sends.
+      for (const node of others) node.signal("SIGSTOP");
+      expect((await tvs("partners", "webhook", "test", partner.id)).code).toBe(0);
+      await until(() => received.length === 1);
+      await killed.stop("SIGKILL");
+      for (const node of others) node.signal("SIGCONT");
+      await until(async () => (await stateOf(killed)) === "gone");
+      await until(() => received.length === 2, patienceMs);
+      expect(received[1]).toBe(received[0] ?? "");
+      const next = await untilAnswer(housekeeper, (node) => node !== undefined && node !== killed);
+      expect(others).toContain(next as ClusterNode);
+      for (const node of others) expect((await partner.check(node)).status).toBe(200);
+      await killed.start();
+      expect(
+        await untilAnswer(
+          () => stateOf(killed),
+          (state) => state !== undefined,
+        ),
+      ).toBeDefined();
+      await until(async () => (await listed()).filter(({ state }) => state === "live").length === 3);
+    } finally {
+      never.resolve(new Response(null, { status: 503 }));
+      await receiver.stop(true);
+    }
+  });
+
+  test("end one by one, and leave the list when they end well", async () => {
+    const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
+    expect(await Promise.all(others.map((node) => node.stop()))).toEqual([0, 0]);
+    expect((await ask(first, `${api}/health`)).status).toBe(200);
+    const live = (await listed()).filter(({ state }) => state === "live");
+    expect(live.map(({ url }) => url)).toEqual([first.url]);
+  });
+});
+
+describe.skipIf(noServer !== undefined)("a node that may not serve the register says so in one line", () => {
+  const [good, wrong] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
+  let folder: Folder;
+  let server: TestServer;
+  /** Who has the register, and may use it. */
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    folder = await makeFolder();
+    const keyFile = join(folder.path, "server.pem");
+    await writeFile(keyFile, good.publicKey.export({ format: "pem", type: "spki" }));
+    server = await startServer({ args: ["--auth-jwt-key-file", keyFile] });
+    const TVS_DATABASE_TOKEN = tokenOf(good.privateKey);
+    env = { TVS_DATABASE: server.url, TVS_DATABASE_TOKEN, TVS_MASTER_KEY: newMasterKey() };
+    expect((await addFirstPartner("agency", ["--data", join(folder.path, "data")], { env })).code).toBe(0);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await folder?.remove();
+  });
+
+  function tokenOf(key: KeyObject): string {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const text = `${part({ alg: "EdDSA", typ: "JWT" })}.${part({ a: "rw" })}`;
+    return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
+  }
+
+  const authorization = () => ({ Authorization: `Bearer ${env.TVS_DATABASE_TOKEN}` });
+  const written = async () => (await fetch(`${server.url}/dump`, { headers: authorization() })).text();
+
+  async function sql(statement: string): Promise<void> {
+    const requests = [{ type: "execute", stmt: { sql: statement } }];
+    const init = { method: "POST", headers: authorization(), body: JSON.stringify({ requests }) };
+    expect((await fetch(`${server.url}/v2/pipeline`, init)).status).toBe(200);
+  }
+
+  /** @returns what a command and a service say, which have to say the same */
+  async function refused(changes: Record<string, string>, program?: readonly string[]): Promise<string> {
+    const before = await written();
+    const dataDir = join(folder.path, "node");
+    const options = { dataDir, env: { ...env, ...changes }, ...(program === undefined ? {} : { program }) };
+    const service = await runTvs(["serve", "--port", "0", "--issuer", "https://a.example"], options);
+    const command = await runTvs(["partners", "list"], options);
+    for (const finished of [service, command]) expectOneLine(finished, 1);
+    expect(service.stderr).toBe(command.stderr);
+    expect(await written()).toBe(before);
+    expect(existsSync(dataDir)).toBe(false);
+    return service.stderr;
+  }
+
+  test("with a second master key, or none", async () => {
+    expect(await refused({ TVS_MASTER_KEY: newMasterKey() })).toContain("master key");
+    expect(await refused({ TVS_MASTER_KEY: "" })).toContain("master.key is missing");
+  });
+
+  test("with a wrong token, or none", async () => {
+    for (const token of [tokenOf(wrong.privateKey), ""]) {
+      expect(await refused({ TVS_DATABASE_TOKEN: token })).not.toContain(token || env.TVS_MASTER_KEY || "");
+    }
+  });
+
+  test("at an address that is no libSQL server", async () => {
+    const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<h1>Hello</h1>") });
+    await refused({ TVS_DATABASE: `http://127.0.0.1:${web.port}` });
+    await web.stop(true);
+    await refused({ TVS_DATABASE: `http://127.0.0.1:${web.port}` });
+  });
+
+  test.each(["+60s", "-60s"])("with a clock that is %s wrong", async (offset) => {
+    expect(await refused({}, ["faketime", "-f", offset, ...programWords])).toContain(
+      "this machine's clock is 60 s",
+    );
+  });
+
+  test("with a schema that is newer than the program", async () => {
+    await sql(
+      "INSERT INTO schema_migrations SELECT MAX(version) + 1, sha256, applied_at FROM schema_migrations",
+    );
+    expect(await refused({})).toContain("newer");
+  });
+});
