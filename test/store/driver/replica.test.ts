@@ -13,7 +13,15 @@ import { planImport } from "../../harness/samples.ts";
 import { freePort, noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 const mark = { name: "master_key_check", value: "of this register" };
-const self = { nodeId: "n", host: "h", url: "http://h", version: "1", clockAheadMs: 0, pendingKid: null };
+const self = {
+  nodeId: "n",
+  host: "h",
+  url: "http://h",
+  version: "1",
+  clockAheadMs: 0,
+  pendingKid: null,
+  consolePort: null,
+};
 
 describe.skipIf(noServer !== undefined)("lookups from a replica", () => {
   let primary: TestServer;
