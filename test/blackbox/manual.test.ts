@@ -11,7 +11,7 @@ import { patienceMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
-setDefaultTimeout(4 * patienceMs);
+setDefaultTimeout(6 * patienceMs);
 
 /** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
