@@ -34,8 +34,6 @@ export type ServerCosts = {
   readonly teachers: number;
   readonly read: Measured;
   readonly commit: Measured;
-  /** Commits of several clients at once: the wall time of each is that for which it keeps the others out. */
-  readonly held: Measured;
   readonly beat: Measured;
   /** What an attestation takes in the database. */
   readonly attestationBytes: number;
@@ -44,8 +42,6 @@ export type ServerCosts = {
 const sizes = [1, 8, 32, 128];
 const rounds = 5;
 const secondsOfRound = 0.6;
-/** So many clients at once keep the server's one writer at work. */
-const clients = 4;
 /** A compact JWS of the program's own, as long as they are. */
 const jwsLength = 1_246;
 const rowsAtOnce = 25_000;
@@ -59,7 +55,7 @@ const insertTeachers = `INSERT INTO teachers (id, reg_no, t_id, name, nin_index,
   SELECT n, printf('TR/2020/LA/%06d', n), n, 'Teacher Number ' || n, randomblob(16), randomblob(16), randomblob(16), 'Lagos',
     'Secondary', 'new_system', 'VERIFIED', '2020-03-01', '2024-01-01', '2099-12-31', 'VALID', 1, 0 FROM made`;
 
-const open = (url: string) => openRemote({ url, waitMs: patienceMs });
+const open = (url: string) => openRemote({ url, timeoutMs: patienceMs });
 
 /** Fills the register from `from` to `to` teachers. @returns bytes that the database has grown by for each */
 export async function fill(url: string, { from, to }: { from: number; to: number }): Promise<number> {
@@ -136,8 +132,7 @@ export async function measureServer(
   { teachers, partnerId }: { teachers: number; partnerId: string },
 ): Promise<ServerCosts> {
   const below = numbers(teachers);
-  const drivers = await Promise.all(Array.from({ length: clients }, () => open(url)));
-  const [driver] = drivers as [Driver];
+  const driver = await open(url);
   const store = createTeacherStore(driver);
   const settings = createSettingsStore(driver);
   const revision = await settings.revision();
@@ -147,8 +142,8 @@ export async function measureServer(
     Promise.all(Array.from({ length: rows }, () => store.find({ by: "regNo", value: regNo() })));
   let n = Date.now() % 1_000_000_000;
   const call = () => aCall(n++, { partnerId, revision, teacherId: any() });
-  const recorders = drivers.map((one) => createAttestationStore(one, createCommits(one)).record);
-  const commitSome = (record: (typeof recorders)[number], rows: number) => async () => {
+  const { record } = createAttestationStore(driver, createCommits(driver));
+  const commitSome = (rows: number) => async () => {
     const stored = await Promise.all(Array.from({ length: rows }, () => record(call())));
     if (stored.includes(null)) throw new Error("a commit was refused");
   };
@@ -156,13 +151,12 @@ export async function measureServer(
   const costs = {
     teachers,
     read: await bySize(pid, (rows) => [readSome(rows)]),
-    commit: await bySize(pid, (rows) => recorders.slice(0, 1).map((record) => commitSome(record, rows))),
-    held: await bySize(pid, (rows) => recorders.map((record) => commitSome(record, rows))),
+    commit: await bySize(pid, (rows) => [commitSome(rows)]),
     beat: await bySize(pid, () => [() => settings.write({ beat: String(n++) })], [1]),
   };
   const rows = (await attestations(driver)) - before.rows;
   const attestationBytes = ((await databaseBytes(driver)) - before.bytes) / rows;
-  for (const one of drivers) await one.close();
+  await driver.close();
   return { ...costs, attestationBytes };
 }
 
