@@ -40,7 +40,7 @@ export const serveArgs = {
     valueHint: "TIME",
     description:
       "After SIGTERM, go on answering for so long while the health document says 503, so that a proxy sends nothing " +
-      "more before the service ends such as 5s (default 0s, at most 15s)",
+      "more before the service ends, such as 5s (default 0s, at most 15s)",
   },
   "time-zone": {
     type: "string",
