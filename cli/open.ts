@@ -11,7 +11,7 @@ import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
-import { clockAhead, type NodeStore, requireRightClock } from "../src/domain/nodes.ts";
+import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";
@@ -109,7 +109,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   if (!isThere) prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
-    await checkClock(driver, clock);
+    await requireClockOf(createNodeStore(driver), clock);
     const schema = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
     await migrate(driver, clock.now(), schema);
@@ -141,16 +141,6 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     await driver.close();
     throw error;
   }
-}
-
-/**
- * Compares this machine's clock with that of a database on a server, before anything is written by it.
- * @throws TvsError CLOCK_WRONG
- */
-async function checkClock(driver: Driver, clock: Clock): Promise<void> {
-  const before = clock.now();
-  const databaseNow = await createNodeStore(driver).now();
-  requireRightClock(clockAhead(databaseNow, { before, after: clock.now() }));
 }
 
 /**

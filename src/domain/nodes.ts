@@ -93,6 +93,16 @@ export function clockAhead(databaseNow: number | null, asked: { before: number; 
   return Math.min(0, asked.after - databaseNow);
 }
 
+/**
+ * Compares this machine's clock with that of a database on a server, before anything is written by it.
+ * @throws TvsError CLOCK_WRONG
+ */
+export async function requireClockOf(store: Pick<NodeStore, "now">, clock: Clock): Promise<void> {
+  const before = clock.now();
+  const databaseNow = await store.now();
+  requireRightClock(clockAhead(databaseNow, { before, after: clock.now() }));
+}
+
 /** This process among the nodes. */
 export type Membership = {
   readonly nodeId: string;

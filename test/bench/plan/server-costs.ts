@@ -55,7 +55,7 @@ const insertTeachers = `INSERT INTO teachers (id, reg_no, t_id, name, nin_index,
   SELECT n, printf('TR/2020/LA/%06d', n), n, 'Teacher Number ' || n, randomblob(16), randomblob(16), randomblob(16), 'Lagos',
     'Secondary', 'new_system', 'VERIFIED', '2020-03-01', '2024-01-01', '2099-12-31', 'VALID', 1, 0 FROM made`;
 
-const open = (url: string) => openRemote({ url, timeoutMs: patienceMs });
+const open = (url: string) => openRemote({ url, waitMs: patienceMs });
 
 /** Fills the register from `from` to `to` teachers. @returns bytes that the database has grown by for each */
 export async function fill(url: string, { from, to }: { from: number; to: number }): Promise<number> {
