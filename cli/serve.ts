@@ -183,7 +183,7 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
 async function letProxiesSee({ memory }: OpenService, { drainWaitMs }: ServeConfig): Promise<void> {
   if (drainWaitMs === 0) return;
   log.info("leaving", { seconds: drainWaitMs / 1_000 });
-  openNodeMemory(memory.node).leave();
+  openNodeMemory(memory.node).announceEnd();
   await sleep(drainWaitMs);
 }
 

@@ -2,7 +2,7 @@
 
 const liveNodesAt = 0;
 const clockWrongAt = 1;
-const leavingAt = 2;
+const endingAt = 2;
 const firstThreadAt = 3;
 
 export type NodeMemory = {
@@ -11,8 +11,8 @@ export type NodeMemory = {
   /** Whether this node's clock differs from the database's by more than it may (decision D12.4). */
   isClockWrong(): boolean;
   /** Whether this node still answers, and says that it is about to end (decision D12.7). */
-  isLeaving(): boolean;
-  leave(): void;
+  isEnding(): boolean;
+  announceEnd(): void;
   /** Notes what a beat has found. */
   found(beat: { liveNodes: number; isClockWrong: boolean }): void;
   /** Notes the revision of the snapshot that a thread answers by. */
@@ -32,8 +32,8 @@ export function openNodeMemory(memory: SharedArrayBuffer): NodeMemory {
   return {
     liveNodes: () => Math.max(1, Atomics.load(words, liveNodesAt)),
     isClockWrong: () => Atomics.load(words, clockWrongAt) === 1,
-    isLeaving: () => Atomics.load(words, leavingAt) === 1,
-    leave: () => void Atomics.store(words, leavingAt, 1),
+    isEnding: () => Atomics.load(words, endingAt) === 1,
+    announceEnd: () => void Atomics.store(words, endingAt, 1),
     found({ liveNodes, isClockWrong }) {
       Atomics.store(words, liveNodesAt, liveNodes);
       Atomics.store(words, clockWrongAt, isClockWrong ? 1 : 0);

@@ -90,7 +90,7 @@ export function serviceDocuments(service: Service) {
     sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
     const { settings, keys } = service.live.current();
-    const available = !service.isLeaving() && (await isAvailable(service));
+    const available = !service.isEnding() && (await isAvailable(service));
     c.header("Cache-Control", "no-store");
     if (!available) c.header("Retry-After", "1");
     const status = available ? "ok" : "unavailable";

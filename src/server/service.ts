@@ -20,7 +20,7 @@ export type Service = {
   /** Whether the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
   /** Whether this node still answers, and its health says that it is about to end (decision D12.7). */
-  readonly isLeaving: () => boolean;
+  readonly isEnding: () => boolean;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
   /** Told of each call that was answered. */

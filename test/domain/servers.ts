@@ -69,7 +69,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     keyKind: "live",
     clock,
     isClockWrong: () => false,
-    isLeaving: () => false,
+    isEnding: () => false,
     probe: async () => {},
   };
   const how = { service, forwardsCertificates: () => false };
