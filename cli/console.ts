@@ -1,8 +1,7 @@
 /** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
 
 import { hostname } from "node:os";
-import { join } from "node:path";
-import type { Config } from "../src/config.ts";
+import { type Config, hasUsualDatabase } from "../src/config.ts";
 import { deliveryErrors } from "../src/delivery/outcome.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { findConsole, mintLink } from "../src/domain/console-link.ts";
@@ -151,13 +150,8 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
 /** The options with which a command finds this service's data, in whatever folder it is pasted. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
-  if (database.kind === "file") {
-    const isOwn = database.file === join(dataDir, sandbox ? "sandbox.db" : "tvs.db");
-    return isOwn ? options : [...options, "--database", `file:${database.file}`];
-  }
-  // An address may carry a password, which has no place on a page: then TVS_DATABASE has to be set.
-  const isPlain = /^[a-z]+:\/\/[^/@?#]+\/?$/.test(database.url);
-  return isPlain ? [...options, "--database", database.url] : options;
+  if (hasUsualDatabase({ dataDir, database, sandbox })) return options;
+  return [...options, "--database", database.kind === "file" ? `file:${database.file}` : database.url];
 }
 
 function runtimeName(): string {

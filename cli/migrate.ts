@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { type Config, type Environment, readConfig } from "../src/config.ts";
+import { dirname } from "node:path";
+import { type Config, type Environment, hasUsualDatabase, readConfig } from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
@@ -83,7 +83,7 @@ function aboutTarget(error: unknown): unknown {
 
 type MigrateArgs = { json?: boolean | undefined; yes?: boolean | undefined };
 
-/** Where a database is, without anything secret: the rest of a server's address may hold a password or a token. */
+/** Where a database is, written alike however it was given: it is compared, and stays in the marks of a move. */
 function placeOf({ database }: Config): string {
   if (database.kind === "file") return `file:${database.file}`;
   const { protocol, host } = new URL(database.url);
@@ -211,7 +211,7 @@ function movedText({ from, to, tables, rows, seconds }: Moved): string {
 function nextSteps(config: Config, target: Config): string[] {
   const { database, dataDir, masterKeyFile, sandbox } = target;
   const data = `--data ${dataDir}`;
-  const where = isUsual(target) ? data : `${data} --database ${placeOf(target)}`;
+  const where = hasUsualDatabase(target) ? data : `${data} --database ${placeOf(target)}`;
   const options = `${where}${sandbox ? " --sandbox" : ""}`;
   const isThere = config.masterKey !== undefined || existsSync(masterKeyFile);
   return [
@@ -228,9 +228,4 @@ function nextSteps(config: Config, target: Config): string[] {
       : []),
     `Next:\n  tvs doctor ${options}\n  tvs serve ${options}`,
   ];
-}
-
-/** Whether a database is the one that its data directory alone means. */
-function isUsual({ database, dataDir, sandbox }: Config): boolean {
-  return database.kind === "file" && database.file === join(dataDir, sandbox ? "sandbox.db" : "tvs.db");
 }

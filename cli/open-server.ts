@@ -30,9 +30,9 @@ import { type ChosenSigner, openSigner } from "../src/signing/signer.ts";
 import { newCommitLock } from "../src/store/driver/commit-lock.ts";
 import { openReplica } from "../src/store/driver/replica.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../src/store/evidence-disk.ts";
+import { masterKeyCheckName } from "../src/store/settings.ts";
 import { createTeacherReader } from "../src/store/teachers.ts";
 import type { Operator } from "./open.ts";
-import { masterKeyCheckName } from "./vault.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
 export type ProcessMemory = {
@@ -203,7 +203,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     keyKind,
     clock,
     isClockWrong: node.isClockWrong,
-    isLeaving: node.isLeaving,
+    isEnding: node.isEnding,
     probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign(), requireClock(node)])),
     onCall: observe,
   };

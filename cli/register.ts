@@ -23,7 +23,6 @@ export function locationOf(config: Config): string {
 function locate({ dataDir, database }: Config): { location: string; options: string } {
   const options = "--database or TVS_DATABASE";
   if (database.kind === "server") {
-    // The rest of an address may hold a password or a token.
     const { protocol, host } = new URL(database.url);
     return { location: `${protocol}//${host}`, options };
   }

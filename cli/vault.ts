@@ -5,9 +5,7 @@ import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
 import { linkNew, writeBeside } from "../src/store/driver/files.ts";
-
-/** The setting with which the database remembers its master key. */
-export const masterKeyCheckName = "master_key_check";
+import { masterKeyCheckName } from "../src/store/settings.ts";
 
 /**
  * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
@@ -36,11 +34,10 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
       "another machine has just made this register, with a master key of its own; " +
       `copy its master.key to ${config.masterKeyFile}`;
     throw new TvsError("MASTER_KEY_MISSING", message);
-  } else {
-    const message =
-      "the master key is not the one this database was made with; use the master.key that belongs to it";
-    throw new TvsError("MASTER_KEY_WRONG", message);
   }
+  const message =
+    "the master key is not the one this database was made with; use the master.key that belongs to it";
+  throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
 /** The master key's text, from the environment or from its file; undefined when there is none. */

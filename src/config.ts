@@ -11,7 +11,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** Where a libSQL server is, and what it asks for. */
-export type ServerAddress = { readonly url: string; readonly token: string | undefined };
+export type ServerAddress = {
+  /** `libsql://`, `http://` or `https://`, host and port: no more, so it may be shown. */
+  readonly url: string;
+  readonly token?: string | undefined;
+};
 type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
   | (ServerAddress & { readonly kind: "server" });
@@ -104,7 +108,7 @@ const serveSchema = v.object({
 export function readConfig(flags: Flags, environment: Environment): Config {
   const given = read(commonSchema, flags, environment);
   const dataDir = resolve(given.data);
-  const fileName = given.sandbox ? "sandbox.db" : "tvs.db";
+  const fileName = usualFile(given);
   const database = databaseAddress(
     given.database ?? `file:${join(dataDir, fileName)}`,
     given["database-token"],
@@ -205,6 +209,17 @@ function readFrom(
     throw new TvsError("CONFIG_INVALID", message);
   }
   return { url: serverUrl(given.url, "read-from"), token: given.token ?? database.token };
+}
+
+/** The database's file in a data directory that nobody has told another database. */
+function usualFile({ sandbox }: Pick<Config, "sandbox">): string {
+  return sandbox ? "sandbox.db" : "tvs.db";
+}
+
+/** Whether the database is the one that its data directory alone means. */
+export function hasUsualDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
+  const { dataDir, database } = config;
+  return database.kind === "file" && database.file === join(dataDir, usualFile(config));
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */

@@ -5,7 +5,7 @@ import type { ActKind } from "./driver/commits.ts";
 import { type Row, rowsInJson, type SqlStatement, type Statement, type Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 import { idempotencyOfEach, idempotencyStatement, isUnusedAs, keyUnused, usedSince } from "./idempotency.ts";
-import { chargeStatement, chargesStatement, hasRoom, roomFor } from "./quota.ts";
+import { chargeStatement, chargesStatement, hasRoom, mostBefore, roomFor } from "./quota.ts";
 import { isAsReadIn, readColumns, readInJson, stillAsRead } from "./teacher-columns.ts";
 
 /**
@@ -236,12 +236,12 @@ function singleStatements(calls: readonly AnsweredCall[]): Statement[] {
 function singlesInJson(calls: readonly AnsweredCall[]): Value[][] {
   const before = new Map<string, number>();
   return calls.map((call) => {
-    const { partnerId, starts, limits, calls: count } = call.charge;
+    const { partnerId, starts, calls: count } = call.charge;
     const most = (["minute", "day"] as const).map((kind) => {
       const window = `${kind} ${starts[kind]} ${partnerId}`;
       const taken = before.get(window) ?? 0;
       before.set(window, taken + count);
-      return limits[kind] - count - taken;
+      return mostBefore(call.charge, kind) - taken;
     });
     const { idempotency } = call;
     return [

@@ -35,8 +35,13 @@ export function roomFor(charge: QuotaCharge): Condition {
   return { sql: bothHaveRoom, args: [...roomValues(charge, "minute"), ...roomValues(charge, "day")] };
 }
 
-function roomValues({ partnerId, starts, calls, limits }: QuotaCharge, kind: WindowKind): Value[] {
-  return [partnerId, starts[kind], limits[kind] - calls];
+function roomValues(charge: QuotaCharge, kind: WindowKind): Value[] {
+  return [charge.partnerId, charge.starts[kind], mostBefore(charge, kind)];
+}
+
+/** How much of a window may be used before a call, so that it still has room. */
+export function mostBefore({ calls, limits }: QuotaCharge, kind: WindowKind): number {
+  return limits[kind] - calls;
 }
 
 /** Charges both windows for a call whose attestation is stored. */

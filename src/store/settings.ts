@@ -4,6 +4,8 @@ import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
 import { integer, text } from "./driver/rows.ts";
 
+/** The setting with which a database remembers its master key (Secrets.check): which register it is. */
+export const masterKeyCheckName = "master_key_check";
 /** The setting of a database that `tvs migrate` has not finished: what it is being copied from. */
 export const copyOfName = "copy_of";
 /** The setting of a register that `tvs migrate` has moved: to where, and when. */

@@ -3,6 +3,7 @@ import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema, requireOwnSchema } from "./migrations.ts";
@@ -168,7 +169,7 @@ function contentOf(all: ReadAll) {
   const seconds = newest === undefined ? null : integerOrNull(newest, "at");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
-    masterKeyCheck: settings.get("master_key_check") ?? null,
+    masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
     counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as BackupFacts["counts"],
     newestAttestation: seconds === null ? null : seconds * 1000,
   };

@@ -37,7 +37,7 @@ export type Driver = {
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
    * Runs writing statements atomically, durable when the promise resolves.
-   * @param waitMs for how long a server is waited for, where that is longer than usual
+   * @param waitMs for how long a server is waited for, where that is not as long as usual
    * @returns the rows of each statement's RETURNING clause, in order
    */
   batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;

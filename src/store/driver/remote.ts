@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerAddress } from "../../config.ts";
 import { TvsError } from "../../domain/errors.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
@@ -14,10 +15,7 @@ import { createServerRequests, inWire, type ServerRequests } from "./server-requ
  */
 export const serverWaitMs = { serving: 2_000, findingOut: 700, command: 60_000 } as const;
 
-type RemoteOptions = {
-  /** `libsql://`, `http://` or `https://` address of a libSQL server. */
-  readonly url: string;
-  readonly token?: string | undefined;
+type RemoteOptions = ServerAddress & {
   /** For how long a request is waited for; as a command does where it is left out. */
   readonly waitMs?: number;
   /** Told of each request. */

@@ -1,3 +1,4 @@
+import type { ServerAddress } from "../../config.ts";
 import { isTvsError } from "../../domain/errors.ts";
 import type { Driver, Row } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
@@ -6,9 +7,7 @@ import { databaseNow } from "./served.ts";
 import { addressError } from "./server-errors.ts";
 import { createServerRequests, inWire } from "./server-requests.ts";
 
-type ReplicaOptions = {
-  readonly url: string;
-  readonly token?: string | undefined;
+type ReplicaOptions = ServerAddress & {
   /** The database of which it should be a replica, and which answers when it is not, or is too far behind. */
   readonly primary: Pick<Driver, "query">;
   /** What a database of this register has under `name` in its settings, and no other has. */

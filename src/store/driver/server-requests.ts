@@ -1,12 +1,7 @@
 import type { BatchStep, HttpStream, InStmt } from "@libsql/hrana-client";
+import type { ServerAddress } from "../../config.ts";
 import { bindable, type Row, type RowsTarget, type Statement, storeError } from "./driver.ts";
 import { isAnswer, isForgotten, isTimeout } from "./server-errors.ts";
-
-type ServerAddress = {
-  /** `libsql://`, `http://` or `https://` address of a libSQL server. */
-  readonly url: string;
-  readonly token?: string | undefined;
-};
 
 /** Requests to a libSQL server, each a round trip. A statement's own failure is a value: it concerns no other request. */
 export type ServerRequests = {

@@ -1,6 +1,6 @@
 import type { Driver, SqlStatement } from "../driver/driver.ts";
 import { text } from "../driver/rows.ts";
-import { copyOfName, movedToName } from "../settings.ts";
+import { copyOfName, masterKeyCheckName, movedToName } from "../settings.ts";
 
 /** Beside {@link copyOfName}: which register is copied, and how its source stood when the copying began. */
 const copyRegisterName = "copy_register";
@@ -49,7 +49,7 @@ export async function readMarks(driver: Driver): Promise<Marks> {
   const register = settings.get(copyRegisterName) ?? "";
   const copyOf = from === undefined ? null : { from, register, stand: settings.get(copyStandName) || null };
   return {
-    register: settings.get("master_key_check") ?? "",
+    register: settings.get(masterKeyCheckName) ?? "",
     copyOf,
     movedTo: to === undefined ? null : { to, at: settings.get(movedAtName) ?? "" },
     isUsed: settings.has("environment"),
