@@ -78,10 +78,10 @@ const LEFT_OUT = {
 };
 /** What TVS_CLUSTER may say, and what each leaves out. */
 const CLUSTERS = { 1: ["server"], 3: ["server", "nodes"], proxy: ["server", "nodes", "proxy"] };
-/** Starts three nodes itself, so once is enough: beside the suite with three nodes. */
-const OF_NODES = "nodes";
-/** Needs a libSQL server, and waits until nodes are taken for dead. */
-const NO_NODES = `--path-ignore-patterns=**/blackbox/${OF_NODES}.test.ts`;
+/** They start several nodes themselves, so once is enough: beside the suite with three nodes. */
+const OF_NODES = ["blackbox/nodes.test.ts", "faults/nodes.test.ts"];
+/** They need a libSQL server, and wait for nodes and servers that are killed. */
+const NO_NODES = "--path-ignore-patterns=**/{blackbox,faults}/nodes.test.ts";
 
 /** @param {string[]} names */
 const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts`);
@@ -121,8 +121,9 @@ function ofClusters() {
       const files = readdirSync(join(PROJECT, "test/blackbox"))
         .filter((file) => file.endsWith(".test.ts"))
         .map((file) => file.slice(0, -".test.ts".length))
-        .filter((file) => !left.includes(file) && (file !== OF_NODES || name === "3"));
-      return { bun: [...BUN_TEST, ...BY_TWO, ...blackBox(files)], env: { TVS_CLUSTER: name } };
+        .filter((file) => !left.includes(file) && !OF_NODES.includes(`blackbox/${file}.test.ts`));
+      const once = name === "3" ? OF_NODES.map((file) => `./test/${file}`) : [];
+      return { bun: [...BUN_TEST, ...BY_TWO, ...blackBox(files), ...once], env: { TVS_CLUSTER: name } };
     });
 }
 
@@ -347,7 +348,7 @@ function testFiles(args) {
   const isMeant = (file) => paths.length === 0 || paths.some((path) => `./test/${file}`.includes(path));
   const isLeftOut = (file) =>
     (args.includes(NO_BROWSER) && file.startsWith("pages/")) ||
-    (args.includes(NO_NODES) && file === `blackbox/${OF_NODES}.test.ts`);
+    (args.includes(NO_NODES) && OF_NODES.includes(file));
   return readdirSync(join(PROJECT, "test"), { recursive: true, encoding: "utf8" })
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => file.endsWith(".test.ts") && isMeant(file) && !isLeftOut(file)).length;
