@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { teachers } from "../blackbox/registry.ts";
 import { createTlsWorld, tId } from "../blackbox/tls-world.ts";
@@ -11,6 +10,7 @@ import { api, type Partner, type World } from "../blackbox/world.ts";
 import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
 import { sharedFolder } from "../harness/folder.ts";
+import { freePort } from "../harness/free-port.ts";
 import { patienceMs } from "../harness/program.ts";
 
 setDefaultTimeout(patienceMs);
@@ -70,15 +70,6 @@ const isHere = ([name, { needs }]: [string, Proxy]) =>
   Bun.which(name) !== null && needs.every((path) => existsSync(path));
 const installed = Object.entries(proxies).filter(isHere);
 
-/** Ports that nobody listens on. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
 let world: World;
 let partner: Partner;
 let known: TestCertificate;
@@ -103,7 +94,7 @@ afterAll(() => world?.end());
 /** Starts a proxy before the service and two nodes that are down. */
 async function startProxy(name: string) {
   const { file, own, words } = proxies[name] as Proxy;
-  const [port = 0, second, third] = await freePorts(3);
+  const [port, second, third] = [await freePort(), await freePort(), await freePort()];
   const replaced = {
     "10.0.0.11:8080": new URL(world.service().url).host,
     "10.0.0.12:8080": `127.0.0.1:${second}`,

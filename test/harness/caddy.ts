@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Front } from "./balancer.ts";
 import { until } from "./eventually.ts";
 import { makeFolder } from "./folder.ts";
-import { freePort } from "./sqld.ts";
+import { freePort } from "./free-port.ts";
 
 /** Why there is no proxy to test with, or undefined when there is one. */
 export const noCaddy =

@@ -4,8 +4,9 @@ import { newMasterKey } from "../../src/domain/secrets.ts";
 import { startCaddy } from "./caddy.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { makeFolder } from "./folder.ts";
+import { freePort } from "./free-port.ts";
 import { type Environment, type ServeOptions, type Service, type Signal, startService } from "./program.ts";
-import { freePort, startServer, type TestServer } from "./sqld.ts";
+import { startServer, type TestServer } from "./sqld.ts";
 
 type ClusterOptions = {
   readonly nodes: number;
@@ -18,7 +19,7 @@ type ClusterOptions = {
 };
 
 /** A register for commands and services: where it is, and the environment in which it is found. */
-export type Register = { readonly dataDir: string; readonly env: Environment };
+type Register = { readonly dataDir: string; readonly env: Environment };
 
 export type ClusterNode = {
   /** The same after each start. */

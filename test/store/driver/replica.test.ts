@@ -8,9 +8,10 @@ import { createNodeStore } from "../../../src/store/nodes.ts";
 import { createTeacherReader, createTeacherStore } from "../../../src/store/teachers.ts";
 import { until } from "../../harness/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../harness/fault-proxy.ts";
+import { freePort } from "../../harness/free-port.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { planImport } from "../../harness/samples.ts";
-import { freePort, noServer, startServer, type TestServer } from "../../harness/sqld.ts";
+import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 const mark = { name: "master_key_check", value: "of this register" };
 const self = {

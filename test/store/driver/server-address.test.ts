@@ -9,8 +9,9 @@ import type { TvsError } from "../../../src/domain/errors.ts";
 import { openRemote } from "../../../src/store/driver/remote.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { makeFolder } from "../../harness/folder.ts";
+import { freePort } from "../../harness/free-port.ts";
 import { rejection } from "../../harness/rejection.ts";
-import { freePort, noServer, startServer, type TestServer } from "../../harness/sqld.ts";
+import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 describe.skipIf(noServer !== undefined)("an address that cannot be opened is told in one line", () => {
   const ends: (() => Promise<unknown>)[] = [];
