@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
+import { openCommitLock } from "./commit-lock.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
 import { isServed } from "./served.ts";
 import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
 import { createServerRequests, inWire, type ServerRequests } from "./server-requests.ts";
+import type { SharedFile } from "./serving.ts";
 
 /**
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
@@ -20,6 +22,8 @@ type RemoteOptions = {
   readonly token?: string | undefined;
   /** For how long a request is waited for; as a command does where it is left out. */
   readonly waitMs?: number;
+  /** What the serving threads of this process share: they commit one at a time, and the others gather meanwhile. */
+  readonly shared?: SharedFile | undefined;
   /** Told of each request. */
   readonly onRequest?: ((kind: RequestKind) => void) | undefined;
 };
@@ -37,18 +41,22 @@ export async function openRemote({
   url,
   token,
   waitMs = serverWaitMs.command,
+  shared,
   onRequest = () => {},
 }: RemoteOptions): Promise<Driver> {
   const requests = await createServerRequests({ url, token });
   await requirePrimary(requests, { url, hasToken: token !== undefined });
   const read = createReader(requests, { waitMs, onRequest });
+  const inTurn = createTurns(shared);
 
   async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
     const wired = statements.map(inWire);
-    return whenFree(atMostMs, (leftMs) => {
-      onRequest("commit");
-      return requests.together(wired, leftMs);
-    });
+    return inTurn(atMostMs, (leftMs) =>
+      whenFree(leftMs, (restMs) => {
+        onRequest("commit");
+        return requests.together(wired, restMs);
+      }),
+    );
   }
 
   return {
@@ -66,6 +74,28 @@ export async function openRemote({
     lockService: async () => false,
     serviceRunning: () => isServed(read),
     close: async () => requests.close(),
+  };
+}
+
+/** Runs an act, which is told for how long it may still take. */
+type Turns = <T>(waitMs: number, act: (leftMs: number) => Promise<T>) => Promise<T>;
+
+/**
+ * The turns of this process's threads to commit. The server commits one at a time, and commits that ask for it at once
+ * only refuse each other; while one is on its way, the acts of all threads gather for the next.
+ */
+function createTurns(shared: SharedFile | undefined): Turns {
+  if (shared === undefined) return (waitMs, act) => act(waitMs);
+  const lock = openCommitLock(shared.memory, shared.thread);
+  return async (waitMs, act) => {
+    const end = performance.now() + waitMs;
+    if (!(await lock.takeLater(waitMs)))
+      throw storeError(new Error("another thread's commit takes too long"));
+    try {
+      return await act(end - performance.now());
+    } finally {
+      lock.release();
+    }
   };
 }
 
