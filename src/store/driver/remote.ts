@@ -47,16 +47,13 @@ export async function openRemote({
   const requests = await createServerRequests({ url, token });
   await requirePrimary(requests, { url, hasToken: token !== undefined });
   const read = createReader(requests, { waitMs, onRequest });
-  const inTurn = createTurns(shared);
 
   async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
     const wired = statements.map(inWire);
-    return inTurn(atMostMs, (leftMs) =>
-      whenFree(leftMs, (restMs) => {
-        onRequest("commit");
-        return requests.together(wired, restMs);
-      }),
-    );
+    return whenFree(atMostMs, (leftMs) => {
+      onRequest("commit");
+      return requests.together(wired, leftMs);
+    });
   }
 
   return {
@@ -66,6 +63,7 @@ export async function openRemote({
     renew() {},
     heldMs: () => null,
     isBusy: () => false,
+    takeTurn: createTurns(shared),
     async copyTo() {
       const message =
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
@@ -77,25 +75,16 @@ export async function openRemote({
   };
 }
 
-/** Runs an act, which is told for how long it may still take. */
-type Turns = <T>(waitMs: number, act: (leftMs: number) => Promise<T>) => Promise<T>;
-
 /**
  * The turns of this process's threads to commit. The server commits one at a time, and commits that ask for it at once
  * only refuse each other; while one is on its way, the acts of all threads gather for the next.
  */
-function createTurns(shared: SharedFile | undefined): Turns {
-  if (shared === undefined) return (waitMs, act) => act(waitMs);
+function createTurns(shared: SharedFile | undefined): Driver["takeTurn"] {
+  if (shared === undefined) return () => undefined;
   const lock = openCommitLock(shared.memory, shared.thread);
-  return async (waitMs, act) => {
-    const end = performance.now() + waitMs;
-    if (!(await lock.takeLater(waitMs)))
-      throw storeError(new Error("another thread's commit takes too long"));
-    try {
-      return await act(end - performance.now());
-    } finally {
-      lock.release();
-    }
+  return async (waitMs) => {
+    if (await lock.takeLater(waitMs)) return lock.release;
+    throw storeError(new Error("another thread's commit takes too long"));
   };
 }
 
