@@ -188,7 +188,7 @@ export async function openDriver(
   const { database } = config;
   if (database.kind === "server") {
     const waitMs = serverWaitMs[shared === undefined ? "command" : "serving"];
-    return openRemote({ ...database, waitMs, onRequest });
+    return openRemote({ ...database, waitMs, shared, onRequest });
   }
   const { file } = database;
   if (shared !== undefined) return openEmbedded({ file, shared, onLost });

@@ -23,9 +23,8 @@ export async function startCaddy(nodes: readonly string[], tls?: ProxyTls): Prom
   const folder = await makeFolder();
   const [port, tlsPort] = [await freePort(), await freePort()];
   const file = join(folder.path, "Caddyfile");
-  const secure =
-    tls === undefined ? "" : site(`https://:${tlsPort}`, { nodes, first: clientCertificates(tls) });
-  await writeFile(file, `${globalOptions}${site(`http://:${port}`, { nodes, first: "" })}${secure}`);
+  const secure = tls === undefined ? "" : site(`https://:${tlsPort}`, nodes, tls);
+  await writeFile(file, `${globalOptions}${site(`http://:${port}`, nodes)}${secure}`);
   const child = spawn("caddy", ["run", "--config", file, "--adapter", "caddyfile"], {
     stdio: "ignore",
     env: { PATH: process.env.PATH, HOME: folder.path },
@@ -49,45 +48,53 @@ export async function startCaddy(nodes: readonly string[], tls?: ProxyTls): Prom
 const globalOptions = `{
 	admin off
 	auto_https off
+	servers {
+		# The tests call it by its number, which no name in TLS can be.
+		strict_sni_host insecure_off
+	}
 }
 `;
 
 /**
  * What could not be connected to goes to another node; what a node may have heard goes to no other, except a GET. That
  * is how Caddy 2.6 retries by itself, and `lb_try_duration` is what makes it try at all. The tests count as a proxy
- * before it, so that they can come from many addresses.
+ * before it, so that they can come from many addresses. Outside a `route`, Caddy itself orders the directives, and
+ * would remove the header after it was set.
  */
-function site(address: string, { nodes, first }: { nodes: readonly string[]; first: string }): string {
+function site(address: string, nodes: readonly string[], tls?: ProxyTls): string {
   const upstreams = nodes.map((url) => new URL(url).host).join(" ");
   return `${address} {
 	bind 127.0.0.1
-	request_header -Client-Cert
-	${first}
-	reverse_proxy ${upstreams} {
-		lb_policy round_robin
-		lb_try_duration 5s
-		lb_try_interval 50ms
-		fail_duration 1s
-		health_uri /v1/inter-agency/health
-		health_interval 500ms
-		health_timeout 2s
-		trusted_proxies 127.0.0.0/8
+	${tls === undefined ? "" : askForCertificates(tls)}
+	route {
+		request_header -Client-Cert
+		${tls === undefined ? "" : handCertificateOn}
+		reverse_proxy ${upstreams} {
+			lb_policy round_robin
+			lb_try_duration 5s
+			lb_try_interval 50ms
+			fail_duration 1s
+			health_uri /v1/inter-agency/health
+			health_interval 500ms
+			health_timeout 2s
+			trusted_proxies 127.0.0.0/8
+		}
 	}
 }
 `;
 }
 
-/** Without the matcher, a caller without a certificate would be said to have an empty one. */
-function clientCertificates({ certFile, keyFile }: ProxyTls): string {
-  const der = "{http.request.tls.client.certificate_der_base64}";
+function askForCertificates({ certFile, keyFile }: ProxyTls): string {
   return `tls ${certFile} ${keyFile} {
 		client_auth {
 			mode request
 		}
-	}
-	@certified expression \`${der} != ""\`
-	request_header @certified Client-Cert ":${der}:"`;
+	}`;
 }
+
+/** Without the matcher, a caller without a certificate would be said to have an empty one. */
+const handCertificateOn = `@certified expression \`{http.request.tls.client.certificate_der_base64} != ""\`
+		request_header @certified Client-Cert ":{http.request.tls.client.certificate_der_base64}:"`;
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {
   await until(() => {

@@ -1,4 +1,4 @@
-/** What the serving threads of one process agree on about their database file, in memory that all of them see. */
+/** What the serving threads of one process agree on about their database, in memory that all of them see. */
 
 /** One thread's view of it. */
 export type CommitLock = {
@@ -8,6 +8,8 @@ export type CommitLock = {
    * @returns false when it did not come free in time
    */
   take(waitMs: number): boolean;
+  /** The same for a commit that a server makes: meanwhile the thread goes on answering. */
+  takeLater(waitMs: number): Promise<boolean>;
   release(): void;
   /** Whether any thread has it just now. */
   isTaken(): boolean;
@@ -56,7 +58,7 @@ export function newCommitLock(threads: number): SharedArrayBuffer {
 
 /**
  * One thread's view of the memory. The lock spares the threads SQLite's own, for which they could only ask again and
- * again: who waits sleeps, and is woken by who releases it. It is never held across a turn of the event loop.
+ * again: who waits sleeps, and is woken by who releases it. Over a file it is never held across a turn of the event loop.
  * @param thread its number, from 0
  */
 export function openCommitLock(memory: SharedArrayBuffer, thread: number): CommitLock {
@@ -75,10 +77,28 @@ export function openCommitLock(memory: SharedArrayBuffer, thread: number): Commi
     return true;
   }
 
+  async function waitLater(waitMs: number): Promise<boolean> {
+    const deadline = performance.now() + waitMs;
+    while (Atomics.exchange(cells, words.lock, waitedFor) !== free) {
+      const restMs = deadline - performance.now();
+      if (restMs <= 0) return false;
+      await Atomics.waitAsync(cells, words.lock, waitedFor, Math.min(restMs, lookAgainMs)).value;
+    }
+    return true;
+  }
+
+  const isTakenAtOnce = () => Atomics.compareExchange(cells, words.lock, free, held) === free;
+  const own = () => void Atomics.store(cells, words.owner, thread + 1);
+
   return {
+    async takeLater(waitMs) {
+      const isTaken = isTakenAtOnce() || (await waitLater(waitMs));
+      if (isTaken) own();
+      return isTaken;
+    },
     take(waitMs) {
-      const isTaken = Atomics.compareExchange(cells, words.lock, free, held) === free || wait(waitMs);
-      if (isTaken) Atomics.store(cells, words.owner, thread + 1);
+      const isTaken = isTakenAtOnce() || wait(waitMs);
+      if (isTaken) own();
       return isTaken;
     },
     release() {

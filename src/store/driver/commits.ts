@@ -136,9 +136,17 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     }
   }
 
-  async function drain(): Promise<void> {
-    for (;;) {
-      if (isGathering()) await gather();
+  /** @throws TvsError STORE_UNAVAILABLE when it does not come in time */
+  function takeTurn(): Promise<() => void> | undefined {
+    const waitedMs = performance.now() - (queue[0]?.queuedAtMs ?? 0);
+    return driver.takeTurn(Math.max(0, serverWaitMs.serving - waitedMs));
+  }
+
+  /** The group is taken when its turn has come: until then, acts gather in it. */
+  async function commitNext(): Promise<void> {
+    const turn = takeTurn();
+    const giveBack = turn === undefined ? () => {} : await turn;
+    try {
       const group = takeGroup();
       const behind = queue.length;
       const startedAt = performance.now();
@@ -147,6 +155,15 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
         refuseFirst(behind, failure);
       tookMs = performance.now() - startedAt;
       onGroup?.(group.length, driver.heldMs() ?? 0);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async function drain(): Promise<void> {
+    for (;;) {
+      if (isGathering()) await gather();
+      await commitNext().catch((error) => refuseFirst(queue.length, error));
       if (queue.length === 0) break;
       // A commit in place is no pause for whoever else waits for this thread.
       await nextTurn();

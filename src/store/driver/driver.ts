@@ -47,6 +47,13 @@ export type Driver = {
   heldMs(): number | null;
   /** Whether another thread of this process commits just now, so that a batch would keep its own thread waiting. */
   isBusy(): boolean;
+  /**
+   * Waits for this thread's turn among those of the process, where commits that are asked for at once hinder each other.
+   * @param waitMs for how long at most
+   * @returns gives the turn back; undefined where nobody has to wait for one
+   * @throws TvsError STORE_UNAVAILABLE when it does not come in time
+   */
+  takeTurn(waitMs: number): Promise<() => void> | undefined;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
   /**

@@ -78,6 +78,8 @@ export async function openEmbedded({
     renew: access.renew,
     heldMs: access.heldMs,
     isBusy: access.isBusy,
+    // A commit in place takes the lock by itself, and gives it back before anybody else runs.
+    takeTurn: () => undefined,
     copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {
       lock = await lockFile(lockPath);

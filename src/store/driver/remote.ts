@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerAddress } from "../../config.ts";
 import { TvsError } from "../../domain/errors.ts";
+import { openCommitLock } from "./commit-lock.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
 import { isServed } from "./served.ts";
 import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
 import { createServerRequests, inWire, type ServerRequests } from "./server-requests.ts";
+import type { SharedFile } from "./serving.ts";
 
 /**
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
@@ -18,6 +20,8 @@ export const serverWaitMs = { serving: 2_000, findingOut: 700, command: 60_000 }
 type RemoteOptions = ServerAddress & {
   /** For how long a request is waited for; as a command does where it is left out. */
   readonly waitMs?: number;
+  /** What the serving threads of this process share: they commit one at a time, and the others gather meanwhile. */
+  readonly shared?: SharedFile | undefined;
   /** Told of each request. */
   readonly onRequest?: ((kind: RequestKind) => void) | undefined;
 };
@@ -35,6 +39,7 @@ export async function openRemote({
   url,
   token,
   waitMs = serverWaitMs.command,
+  shared,
   onRequest = () => {},
 }: RemoteOptions): Promise<Driver> {
   const requests = await createServerRequests({ url, token });
@@ -56,6 +61,7 @@ export async function openRemote({
     renew() {},
     heldMs: () => null,
     isBusy: () => false,
+    takeTurn: createTurns(shared),
     async copyTo() {
       const message =
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
@@ -64,6 +70,19 @@ export async function openRemote({
     lockService: async () => false,
     serviceRunning: () => isServed(read),
     close: async () => requests.close(),
+  };
+}
+
+/**
+ * The turns of this process's threads to commit. The server commits one at a time, and commits that ask for it at once
+ * only refuse each other; while one is on its way, the acts of all threads gather for the next.
+ */
+function createTurns(shared: SharedFile | undefined): Driver["takeTurn"] {
+  if (shared === undefined) return () => undefined;
+  const lock = openCommitLock(shared.memory, shared.thread);
+  return async (waitMs) => {
+    if (await lock.takeLater(waitMs)) return lock.release;
+    throw storeError(new Error("another thread's commit takes too long"));
   };
 }
 

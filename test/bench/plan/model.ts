@@ -109,7 +109,7 @@ export function createPrimary(world: World): Primary {
 
 type Task = { readonly seconds: number; readonly done: () => void };
 
-/** A serving thread: requests of the database and callers first, and signatures, its own or another one's. */
+/** A serving thread: callers and the database in turn with signatures, its own, or another one's when it is idle. */
 type Thread = {
   work(seconds: number, done: () => void): void;
   sign(done: () => void): void;
@@ -122,6 +122,8 @@ function createThread({ costs, vary }: World, machine: Places, mates: readonly T
   const urgent = createLine<Task>();
   const signatures = createLine<Task>();
   let isBusy = false;
+  /** In each turn of the event loop it signs, however much has come meanwhile. */
+  let isSigningTurn = false;
   let signing = 0;
 
   function helped(): Task | undefined {
@@ -133,7 +135,9 @@ function createThread({ costs, vary }: World, machine: Places, mates: readonly T
   }
   function wake(): void {
     if (isBusy) return;
-    const task = urgent.take() ?? signatures.take() ?? helped();
+    const signed = isSigningTurn ? signatures.take() : undefined;
+    isSigningTurn = signed === undefined;
+    const task = signed ?? urgent.take() ?? signatures.take() ?? helped();
     if (task === undefined) return;
     isBusy = true;
     machine.use(vary(task.seconds), () => {

@@ -100,7 +100,7 @@ function stepFor(costs: Costs, outcomeOf: (asked: Asked) => Outcome, checksPerSe
     if (asked > mostCommitted(costs)) continue;
     const outcome = (nodes: number, teachers: number) => outcomeOf({ perSecond: asked, nodes, teachers });
     for (const nodes of nodeCounts) {
-      if (asked * costs.signature > nodes * threads) continue;
+      if (asked * (costs.signature + costs.check) > nodes * threads) continue;
       const largest = outcome(nodes, registers[2]);
       if (!isEnough(largest, asked)) {
         if (largest.uses.nodes < 0.7) break;

@@ -99,14 +99,14 @@ function answers(plan: Plan): string[] {
 }
 
 function onNodes({ steps, bars, idle }: Plan): string[] {
-  const alone = steps.filter(({ nodes }) => nodes === 2).at(-1);
+  const alone = steps.filter(({ nodes }) => nodes === 2).map((step) => step.checksPerSecond / step.primaries);
   const onePrimary = steps.filter(({ primaries }) => primaries === 1).at(-1);
   const split = steps.find(({ primaries }) => primaries > 1);
   const best = bars.reduce((one, other) => (other.outcome.perSecond > one.outcome.perSecond ? other : one));
   const last = bars.at(-1) ?? best;
   const share = ({ outcome }: Bar) => figure(outcome.checksInCommit);
   return [
-    `Up to ${figure((alone?.checksPerSecond ?? 0) / (alone?.primaries ?? 1))} checks a second at a primary, one node of ${threads} threads does the work. Run two: every row is simulated with one node away, and with ${percent(reserve - 1)} more calls than it says, as many public look-ups beside them.`,
+    `Up to ${figure(Math.max(...alone))} checks a second at a primary, one node of ${threads} threads does the work. Run two: every row is simulated with one node away, and with ${percent(reserve - 1)} more calls than it says, as many public look-ups beside them.`,
     `One primary carries ${figure(onePrimary?.checksPerSecond ?? 0)} checks a second, and no longer ${figure(split?.checksPerSecond ?? 0)}.`,
     `What is full first is the nodes’ processors: then add a node. From ${best.nodes} nodes on it is the primary’s commits, which are made one at a time: ${figure(best.outcome.perSecond)} checks a second at most.`,
     `More nodes than needed make it slower: with ${last.nodes} nodes it is ${figure(last.outcome.perSecond)}, because each thread commits by itself, and ${share(last)} checks share a commit instead of ${share(best)}.`,
@@ -150,7 +150,7 @@ function onRegions({ far, steps }: Plan): string[] {
 function comparisons(compared: readonly Comparison[]): string[] {
   return compared.map(({ observed, simulated }) => {
     const { nodes, threads: each, connections, perSecond, p50Ms } = observed;
-    const who = `${nodes} node${nodes === 1 ? "" : "s"} of ${each} thread${each === 1 ? "" : "s"}, ${connections} connections each`;
+    const who = `${nodes} node${nodes === 1 ? "" : "s"} of ${each} thread${each === 1 ? "" : "s"}, ${connections} connection${connections === 1 ? "" : "s"} each`;
     const p50 = simulated.regions[0]?.p50 ?? 0;
     return `The model, tried on the machine of the costs (${who}): ${figure(simulated.perSecond)} checks a second where there were ${figure(perSecond)} (${off(simulated.perSecond, perSecond)}), a p50 of ${ms(p50)} ms where it was ${figure(p50Ms)} (${off(p50 * 1000, p50Ms)}).`;
   });
