@@ -104,6 +104,7 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
   const { engine, memory, thread, work, onCall, readFrom, onLost } = options;
   const shared = { boards: memory.signingBoards, thread };
   const signer = await openSigner({ secrets: basis.secrets, engine, shared });
+  let replica: OpenReplica | undefined;
   try {
     const disk = createEvidenceDisk(basis.driver, memory.disk);
     const requests = createRequestCounters(routes, { memory: memory.requests, thread });
@@ -112,24 +113,25 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       onCall(call);
     };
     const node = openNodeMemory(memory.node);
-    const replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
+    replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
     const service = await createService(basis, { signer, disk, work, observe, node, replica });
     const loaded = () => node.loaded(thread, service.live.current().revision);
     loaded();
     const everyMs = refreshMs[basis.driver.kind];
     const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
+    if (replica !== undefined) stops.push(replica.close);
     return {
       service,
       requests,
       signer,
       isDiskRefusing: disk.isRefusing,
       async close() {
-        await Promise.all([...stops, ...(replica ? [replica.close] : [])].map((stop) => stop()));
+        await Promise.all(stops.map((stop) => stop()));
         await signer.close();
       },
     };
   } catch (error) {
-    await signer.close();
+    await Promise.all([replica?.close(), signer.close()]);
     throw error;
   }
 }

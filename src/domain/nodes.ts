@@ -108,8 +108,6 @@ export type Membership = {
   readonly nodeId: string;
   /** As the last beat found them. */
   nodes(): readonly Node[];
-  /** How many are live, this one included. */
-  liveNodes(): number;
   /** By how many milliseconds this node's clock is ahead of the database's. */
   clockAheadMs(): number;
   /** Says that this node lives, if it is time to, or if what it says of itself has changed. */
@@ -154,7 +152,6 @@ export async function joinNodes(dependencies: MembershipDependencies): Promise<M
   return {
     nodeId: self.nodeId,
     nodes: () => last.nodes,
-    liveNodes: () => Math.max(1, last.nodes.filter(({ state }) => state === "live").length),
     clockAheadMs: () => aheadMs,
     tick: () => inTurn(beat),
     async leave() {

@@ -34,7 +34,7 @@ export type AppOptions = {
   readonly clientCertFrom?: readonly string[];
   /** What addresses have spent, where several threads share it (address-limit.ts). */
   readonly addressCounts?: SharedArrayBuffer;
-  /** How many nodes the public limit is divided among; this one alone where it is left out. */
+  /** How many nodes the public limit is divided among (decision D12.5); this one alone where it is left out. */
   readonly liveNodes?: () => number;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;

@@ -1,5 +1,5 @@
 import { type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
-import type { Driver, Row } from "./driver/driver.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { type Lease, takeLease } from "./driver/fenced.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { databaseNow } from "./driver/served.ts";
@@ -16,6 +16,9 @@ const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen
 const keepsHouse = `EXISTS (SELECT 1 FROM leases WHERE name = '${housekeeping}' AND leases.node_id = nodes.node_id
   AND expires_at >= ${databaseNow})`;
 const select = `SELECT *, ${keepsHouse} AS keeps_house, ${databaseNow} AS now FROM nodes ORDER BY node_id`;
+
+/** SQL for the ids of the nodes that live. */
+export const liveNodeIds = `SELECT node_id FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs}`;
 
 /** The lease of the housekeeping, as the node of an id holds it under a fence. */
 export function housekeepingLease(nodeId: string, fence: number): Lease {
@@ -59,7 +62,7 @@ export function createNodeStore(driver: Driver): NodeStore {
     },
     async forget(goneForMs) {
       const sql = `DELETE FROM nodes WHERE seen_at < ${databaseNow} - ?`;
-      await driver.batch([{ sql, args: [goneForMs] }]);
+      await driver.batch([{ sql, args: [goneForMs] } satisfies Statement]);
     },
     async now() {
       return driver.kind === "embedded" ? null : nowOf(await driver.query(`SELECT ${databaseNow} AS now`));

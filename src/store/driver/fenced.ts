@@ -23,7 +23,7 @@ export function takeLease({
 }
 
 /** Fails by a missing name, and the batch with it, unless the lease is still the node's under its fence. */
-const require = `INSERT INTO leases (name, node_id, fence, expires_at) SELECT NULL, '', 0, 0
+const failUnlessHeld = `INSERT INTO leases (name, node_id, fence, expires_at) SELECT NULL, '', 0, 0
   WHERE NOT EXISTS (SELECT 1 FROM leases WHERE name = ? AND node_id = ? AND fence = ?)`;
 
 /**
@@ -32,7 +32,7 @@ const require = `INSERT INTO leases (name, node_id, fence, expires_at) SELECT NU
  * (decision D12.2).
  */
 export function fenced(driver: Driver, { name, nodeId, fence }: Lease): Driver {
-  const guard: SqlStatement = { sql: require, args: [name, nodeId, fence] };
+  const guard: SqlStatement = { sql: failUnlessHeld, args: [name, nodeId, fence] };
   return {
     ...driver,
     async batch(statements, waitMs) {
