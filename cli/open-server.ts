@@ -4,6 +4,7 @@ import type { ServerAddress, SigningEngine } from "../src/config.ts";
 import { newAddressCounts } from "../src/domain/address-limit.ts";
 import type { CallObserver } from "../src/domain/calls.ts";
 import type { Clock } from "../src/domain/clock.ts";
+import { inTime } from "../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { createIdempotency } from "../src/domain/idempotency.ts";
 import { createLive } from "../src/domain/live.ts";
@@ -213,12 +214,9 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
 
 function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
-  const ask = () => {
-    const late = new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-    const deadline = Promise.withResolvers<void>();
-    const timer = setTimeout(() => deadline.reject(late), probeDeadlineMs);
-    const used = use().then(() => {});
-    return Promise.race([used, deadline.promise]).finally(() => clearTimeout(timer));
+  const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+  const ask = async () => {
+    await inTime(use(), { ms: probeDeadlineMs, late });
   };
   return () => {
     const now = clock.now();

@@ -5,6 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { inTime } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import {
   globalUnicastIpv6,
@@ -162,7 +163,9 @@ export async function resolveEndpoint(
 
 async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
-  const found = await withTimeout(resolver(host), timeoutMs).catch((cause: unknown) => {
+  // The system's resolver knows no deadline.
+  const late = () => new Error(`no answer in ${timeoutMs} ms`);
+  const found = await inTime(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
     throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });
@@ -178,17 +181,6 @@ async function resolveHost(host: string, options: ResolveOptions): Promise<strin
 async function systemResolver(host: string): Promise<string[]> {
   const found = await lookup(host, { all: true });
   return found.map(({ address }) => address);
-}
-
-/** The system's resolver knows no deadline and cannot be called off: its late answer is dropped. */
-async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function requirePublic(host: string, address: string): void {

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "./clock.ts";
+import { inTime } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
@@ -70,10 +71,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   /** Waits until a call that runs here has ended, however it ends: the record says what became of it. */
   async function follow(first: Promise<unknown>, waitedMs: number): Promise<void> {
-    await within(
-      waitMs - waitedMs,
-      first.catch(() => {}),
-    );
+    const ended = first.catch(() => {});
+    await inTime(ended, { ms: waitMs - waitedMs, late: stillRunning });
   }
 
   return {
@@ -102,13 +101,11 @@ function reused(): TvsError {
   return new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
 }
 
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const message = "a call with this Idempotency-Key is still running; try again";
-    timer = setTimeout(() => reject(new TvsError("IDEMPOTENCY_KEY_IN_USE", message)), ms);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+function stillRunning(): TvsError {
+  return new TvsError(
+    "IDEMPOTENCY_KEY_IN_USE",
+    "a call with this Idempotency-Key is still running; try again",
+  );
 }
 
 /** The nesting of a body at most: far deeper than any request of the contract. */

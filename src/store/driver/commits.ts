@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import type { Driver, Row, SqlStatement, Statement } from "./driver.ts";
 import { serverWaitMs } from "./remote.ts";
@@ -191,6 +192,8 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   return Object.assign((statements: readonly Statement[]) => inBatch(inOrder, statements), { inBatch });
 }
 
+const unanswered = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+
 /** Some acts of one kind, and the statements of them all. */
 type Planned = { readonly acts: readonly Act[]; readonly plan: Plan<unknown> };
 
@@ -250,7 +253,10 @@ async function findOut(driver: Driver, group: readonly Act[]): Promise<boolean> 
   const asked = [...byKind(group)].map(async ([kind, acts]) => {
     if (kind.findOut === undefined) return;
     const { read, results } = kind.findOut(acts.map(({ item }) => item));
-    const rows = await inTime(driver.query(read.sql, read.args), serverWaitMs.findingOut);
+    const rows = await inTime(driver.query(read.sql, read.args), {
+      ms: serverWaitMs.findingOut,
+      late: unanswered,
+    });
     for (const [index, result] of results(rows).entries()) {
       if (result === undefined) continue;
       isStored = true;
@@ -259,14 +265,6 @@ async function findOut(driver: Driver, group: readonly Act[]): Promise<boolean> 
   });
   await Promise.allSettled(asked);
   return isStored;
-}
-
-/** @throws Error when a promise is not settled within so many milliseconds */
-function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("no answer in time")), ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 function byKind(group: readonly Act[]): Map<Act["kind"], Act[]> {
