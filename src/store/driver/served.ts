@@ -6,7 +6,12 @@ export const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 const namesOfTables =
   "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('nodes', 'service_claim')";
-const liveNode = `SELECT 1 FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs} LIMIT 1`;
+/**
+ * SQL: a node lives. It was seen less than so long ago, and not in a future in which the database's clock was before it
+ * was set back: whoever lives has said so anew.
+ */
+export const isLiveNode = `seen_at BETWEEN ${databaseNow} - ${nodeTimes.goneMs} AND ${databaseNow} + ${nodeTimes.goneMs}`;
+const liveNode = `SELECT 1 FROM nodes WHERE ${isLiveNode} LIMIT 1`;
 /** Until schema 8 one service at a time had a server, and renewed a claim to it. */
 const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow}`;
 
