@@ -6,8 +6,13 @@ export const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 const namesOfTables =
   "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('nodes', 'service_claim')";
+/**
+ * SQL: a node lives. It was seen less than so long ago, and not in a future in which the database's clock was before it
+ * was set back: whoever lives has said so anew.
+ */
+export const isLiveNode = `seen_at BETWEEN ${databaseNow} - ${nodeTimes.goneMs} AND ${databaseNow} + ${nodeTimes.goneMs}`;
 /** SQL for the ids of the nodes that live. */
-export const liveNodeIds = `SELECT node_id FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs}`;
+export const liveNodeIds = `SELECT node_id FROM nodes WHERE ${isLiveNode}`;
 /** Until schema 8 one service at a time had a server, and renewed a claim to it. */
 const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow}`;
 
