@@ -5,6 +5,7 @@ import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version
 import { setWorkerEntry } from "./entry.ts";
 import { helpText, rootHelp, usage } from "./terminal/help.ts";
 import { exitCodeOf, exitCodes } from "./terminal/output.ts";
+import { printable } from "./terminal/printable.ts";
 
 /** The command table, by what the commands are for: help and completion follow from it. */
 const sections: Readonly<Record<string, Commands>> = {
@@ -211,7 +212,7 @@ function takesCommonValue(flag: string): boolean {
 /** Prints a failure in one line that says what is wrong and what to do, never a stack trace. */
 function fail(error: unknown, words: readonly string[]): number {
   const known = asTvsError(error);
-  process.stderr.write(`tvs: ${known.message.replaceAll("\n", " ")}\n`);
+  process.stderr.write(`tvs: ${printable(known.message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) {
     process.stdout.write(`${JSON.stringify({ error: { code: known.code, message: known.message } })}\n`);
   }

@@ -7,7 +7,14 @@ import { TvsError } from "../src/domain/errors.ts";
 import { type Live, storedSettings } from "../src/domain/live.ts";
 import { isWildcard } from "../src/domain/networks.ts";
 import type { NodeMemory } from "../src/domain/node-memory.ts";
-import { type Beat, clockBoundsMs, describeClock, joinNodes, type Node } from "../src/domain/nodes.ts";
+import {
+  type Beat,
+  clockBoundsMs,
+  describeClock,
+  isClockWrong,
+  joinNodes,
+  type Node,
+} from "../src/domain/nodes.ts";
 import { repeat } from "../src/domain/serial.ts";
 import { log } from "../src/log.ts";
 import { createHousekeeping } from "./housekeeping.ts";
@@ -81,9 +88,11 @@ export async function runNode(
 
   function onBeat(beat: Beat, aheadMs: number): void {
     const liveNodes = beat.nodes.filter(({ state }) => state === "live").length;
-    memory.found({ liveNodes, isClockWrong: Math.abs(aheadMs) > clockBoundsMs.refused });
+    const isWrong = isClockWrong(aheadMs);
+    memory.found({ liveNodes, isClockWrong: isWrong });
     const hasLost = tell(beat, aheadMs);
-    fence = beat.fence;
+    // The next beat gives the lease back.
+    fence = isWrong ? null : beat.fence;
     housekeeping.tend(fence);
     if (hasLost && fence !== null) void releaseGone().catch(() => {});
   }
@@ -154,7 +163,7 @@ function createTold(nodeId: string): (beat: Beat, aheadMs: number) => boolean {
       else log.info("a node has ended", { node: id, url });
     }
     const size = Math.abs(aheadMs);
-    const clock = size > clockBoundsMs.refused ? "refused" : size > clockBoundsMs.warned ? "warned" : "right";
+    const clock = isClockWrong(aheadMs) ? "refused" : size > clockBoundsMs.warned ? "warned" : "right";
     if (clock !== clockWas) tellClock(clock, aheadMs);
     clockWas = clock;
     return gone.length > 0;

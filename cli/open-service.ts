@@ -104,7 +104,7 @@ export async function openService(
     const nodeMemory = openNodeMemory(memory.node);
     const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory });
     node = running;
-    const stopSending = startSending(operator, { nodeId, live, work });
+    const stopSending = startSending(operator, { node: running, live, work });
     return {
       operator,
       node: running,
@@ -144,15 +144,20 @@ function openCallLog(file: string, entry: URL | undefined): CallLog {
   return createCallLog(writeCallsInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
 }
 
-/** Starts the webhook sender. @returns stops it, once */
+/**
+ * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
+ * theirs, and one whose clock was ahead would send what they are about to.
+ * @returns stops it, once
+ */
 function startSending(
-  { driver, stores, secrets, clock }: Operator,
-  { nodeId, live, work }: { nodeId: string; live: Live; work: WorkCounters },
+  { driver, stores, secrets, clock: own }: Operator,
+  { node, live, work }: { node: RunningNode; live: Live; work: WorkCounters },
 ): () => Promise<void> {
+  const clock = { now: () => own.now() - node.clockAheadMs() };
   const exchange = createExchange({ clock });
   const sender: Sender = startSender({
     outbox: countedOutbox(stores.outbox, work),
-    nodeId,
+    nodeId: node.nodeId,
     exchange,
     secrets,
     clock,

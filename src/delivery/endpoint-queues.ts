@@ -46,8 +46,11 @@ export type EndpointQueues = {
   wants(): LeaseRequest[];
   /** Takes in what was leased. */
   add(requests: readonly LeaseRequest[], leased: readonly LeasedDelivery[], leasedAtMs: number): void;
-  /** The next attempt to make, endpoints in turn; null when there is none or no room. */
-  next(): Attempt | null;
+  /**
+   * The next attempt to make, endpoints in turn; null when there is none or no room. What was leased before
+   * `leasedSinceMs` is left for {@link takeStale}: a process that stood still meanwhile may have lost it to another.
+   */
+  next(leasedSinceMs?: number): Attempt | null;
   /** An attempt has ended: its slot is free. The delivery stays in hand until {@link forget}. */
   end(attempt: Attempt, hasFailed: boolean): void;
   forget(delivery: LeasedDelivery): void;
@@ -111,11 +114,13 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
         }
       }
     },
-    next() {
+    next(leasedSinceMs = Number.NEGATIVE_INFINITY) {
       if (underWay >= limits.maxAttempts) return null;
       for (const [passed, queue] of inTurn().entries()) {
-        const first = mayStart(queue, limits, areProbesFree()) ? queue.waiting.shift() : undefined;
-        if (first === undefined) continue;
+        const [first] = queue.waiting;
+        if (first === undefined || first.leasedAtMs < leasedSinceMs) continue;
+        if (!mayStart(queue, limits, areProbesFree())) continue;
+        queue.waiting.shift();
         turn = (turn + passed + 1) % order.length;
         const isProbe = isFailing(queue);
         queue.underWay++;
@@ -166,7 +171,7 @@ function bringUpToDate(queue: EndpointQueue, endpoint: OpenEndpoint, now: number
 
 /** Whether the next delivery of a queue may be sent now; `areProbesFree` while failing endpoints have room. */
 function mayStart(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): boolean {
-  if (!queue.isOpen || queue.waiting.length === 0) return false;
+  if (!queue.isOpen) return false;
   if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
   return queue.underWay < limits.maxAttemptsFailing && areProbesFree;
 }

@@ -91,7 +91,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
     nextLaunch = undefined;
     if (isClosing) return;
     for (let begun = 0; begun < maxLaunchesAtOnce; begun++) {
-      const attempt = queues.next();
+      const attempt = queues.next(performance.now() - longestWaitMs(limits));
       if (attempt === null) return;
       const run = carryOut(attempt).finally(() => underWay.delete(run));
       underWay.add(run);

@@ -43,6 +43,11 @@ export type Live = {
   /** Reads again what has changed before this call; at most one read is under way at a time. */
   refresh(): Promise<Snapshot>;
   /**
+   * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
+   * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
+   */
+  recent(): Promise<Snapshot>;
+  /**
    * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
    * been disabled meanwhile.
    */
@@ -73,12 +78,15 @@ export async function createLive(dependencies: LiveDependencies): Promise<Live> 
   /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
+  let readAt = dependencies.clock.now();
 
   async function reload(): Promise<Snapshot> {
     next = undefined;
+    const begunAt = dependencies.clock.now();
     try {
       if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
       failingSince = undefined;
+      readAt = begunAt;
     } catch (error) {
       failingSince ??= dependencies.clock.now();
       throw error;
@@ -86,11 +94,17 @@ export async function createLive(dependencies: LiveDependencies): Promise<Live> 
     return snapshot;
   }
 
+  function refresh(): Promise<Snapshot> {
+    next ??= inTurn(reload);
+    return next;
+  }
+
   return {
     current: () => snapshot,
-    refresh() {
-      next ??= inTurn(reload);
-      return next;
+    refresh,
+    async recent() {
+      const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
+      return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,

@@ -40,7 +40,10 @@ export type Beat = {
 
 /** Who serves the database, and who keeps house. */
 export type NodeStore = {
-  /** Writes a node in, or says that it lives, and takes or renews the lease of the housekeeping if it is to be had. */
+  /**
+   * Writes a node in, or says that it lives, and takes or renews the lease of the housekeeping if it is to be had. A
+   * node whose clock is wrong keeps no house: by that clock licences would end, and evidence be too old to keep.
+   */
   beat(report: NodeReport): Promise<Beat>;
   /** Takes a node out that has ended, and gives its lease back. */
   leave(nodeId: string): Promise<void>;
@@ -68,9 +71,14 @@ export const nodeTimes = {
 /** By how much a node's clock may differ from the database's (decision D12.4): beyond the first it is warned of. */
 export const clockBoundsMs = { warned: 2_000, refused: 30_000 } as const;
 
+/** Whether a clock differs from the database's by more than a node's may. */
+export function isClockWrong(aheadMs: number): boolean {
+  return Math.abs(aheadMs) > clockBoundsMs.refused;
+}
+
 /** @throws TvsError CLOCK_WRONG when a clock differs by more than a node's may */
 export function requireRightClock(aheadMs: number): void {
-  if (Math.abs(aheadMs) <= clockBoundsMs.refused) return;
+  if (!isClockWrong(aheadMs)) return;
   const message =
     `this machine's clock is ${describeClock(aheadMs)} the database's, and what it would sign would bear a wrong time; ` +
     "set the clock (timedatectl, chronyc tracking), then try again";

@@ -18,6 +18,9 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   OVERLOADED: 503,
   SIGNER_UNAVAILABLE: 503,
   CLOCK_WRONG: 503,
+  DATABASE_TOO_NEW: 503,
+  // The database's, which may not be used any more.
+  REFUSED: 503,
   STORE_BUSY: 503,
   STORE_CONSTRAINT: 503,
   STORE_CORRUPT: 503,
@@ -60,10 +63,13 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
   return jsonReply(status, { statusCode: status, message: publicMessage(known, status) }, headers);
 }
 
+/** Failures that only the operator can put right, besides those of the store. */
+const operatorsOwn: readonly ErrorCode[] = ["CLOCK_WRONG", "DATABASE_TOO_NEW", "REFUSED"];
+
 /** The words for the caller: what the operator must fix is none of his business. */
 function publicMessage(error: TvsError, status: number): string {
   if (status === 500) return "internal error";
-  return isStoreFailure(error) || error.code === "CLOCK_WRONG"
+  return isStoreFailure(error) || operatorsOwn.includes(error.code)
     ? "the service cannot answer at the moment; try again"
     : error.message;
 }

@@ -84,10 +84,11 @@ function isAvailable({ probe }: Service): Promise<boolean> {
 
 /** The key set, the key history and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service) {
-  const jwks: PageHandler = (c) =>
-    sendDocument(c, publicDocument(service.live.current().jwks, "application/json"));
-  const keyHistory: PageHandler = (c) =>
-    sendDocument(c, publicDocument(service.live.current().keyHistory, "application/jose"));
+  const { live } = service;
+  const jwks: PageHandler = async (c) =>
+    sendDocument(c, publicDocument((await live.recent()).jwks, "application/json"));
+  const keyHistory: PageHandler = async (c) =>
+    sendDocument(c, publicDocument((await live.recent()).keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
     const { settings, keys } = service.live.current();
     const available = !service.isEnding() && (await isAvailable(service));

@@ -1,8 +1,8 @@
-import { type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { isClockWrong, type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
+import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
 import { type Lease, takeLease } from "./driver/fenced.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { databaseNow } from "./driver/served.ts";
+import { databaseNow, isLiveNode } from "./driver/served.ts";
 
 /** The lease of whoever does what one node does for all of them: sweep, upkeep of the evidence log, pruning. */
 const housekeeping = "housekeeping";
@@ -15,14 +15,17 @@ const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen
 
 const keepsHouse = `EXISTS (SELECT 1 FROM leases WHERE name = '${housekeeping}' AND leases.node_id = nodes.node_id
   AND expires_at >= ${databaseNow})`;
-const select = `SELECT *, ${keepsHouse} AS keeps_house, ${databaseNow} AS now FROM nodes ORDER BY node_id`;
-
-/** SQL for the ids of the nodes that live. */
-export const liveNodeIds = `SELECT node_id FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs}`;
+const select = `SELECT *, ${isLiveNode} AS is_live, ${keepsHouse} AS keeps_house, ${databaseNow} AS now
+  FROM nodes ORDER BY node_id`;
 
 /** The lease of the housekeeping, as the node of an id holds it under a fence. */
 export function housekeepingLease(nodeId: string, fence: number): Lease {
   return { name: housekeeping, nodeId, fence };
+}
+
+/** Ends what leases a node has, for the next one to take. */
+function giveBack(nodeId: string): SqlStatement {
+  return { sql: "UPDATE leases SET expires_at = 0 WHERE node_id = ?", args: [nodeId] };
 }
 
 /** Who serves the database. Over a file nobody does whose lock is not held. */
@@ -34,7 +37,9 @@ export function createNodeStore(driver: Driver): NodeStore {
     async beat({ nodeId, host, url, version, clockAheadMs, pendingKid, consolePort }) {
       const [, lease, rows = []] = await driver.batch([
         { sql: upsert, args: [nodeId, host, url, version, clockAheadMs, pendingKid, consolePort] },
-        takeLease({ name: housekeeping, nodeId, forMs: nodeTimes.leaseMs }),
+        isClockWrong(clockAheadMs)
+          ? giveBack(nodeId)
+          : takeLease({ name: housekeeping, nodeId, forMs: nodeTimes.leaseMs }),
         { sql: select, args: [] },
       ]);
       const held = lease?.[0];
@@ -45,10 +50,7 @@ export function createNodeStore(driver: Driver): NodeStore {
       };
     },
     async leave(nodeId) {
-      await driver.batch([
-        { sql: "DELETE FROM nodes WHERE node_id = ?", args: [nodeId] },
-        { sql: "UPDATE leases SET expires_at = 0 WHERE node_id = ?", args: [nodeId] },
-      ]);
+      await driver.batch([{ sql: "DELETE FROM nodes WHERE node_id = ?", args: [nodeId] }, giveBack(nodeId)]);
     },
     async removeOthers(nodeId) {
       await driver.batch([
@@ -61,8 +63,8 @@ export function createNodeStore(driver: Driver): NodeStore {
       return (await driver.query(select)).map((row) => nodeOf(row, mayLive));
     },
     async forget(goneForMs) {
-      const sql = `DELETE FROM nodes WHERE seen_at < ${databaseNow} - ?`;
-      await driver.batch([{ sql, args: [goneForMs] } satisfies Statement]);
+      const sql = `DELETE FROM nodes WHERE seen_at NOT BETWEEN ${databaseNow} - ?1 AND ${databaseNow} + ?1`;
+      await driver.batch([{ sql, args: [goneForMs] }]);
     },
     async now() {
       return driver.kind === "embedded" ? null : nowOf(await driver.query(`SELECT ${databaseNow} AS now`));
@@ -71,15 +73,14 @@ export function createNodeStore(driver: Driver): NodeStore {
 }
 
 function nodeOf(row: Row, mayLive: boolean): Node {
-  const seenAt = integer(row, "seen_at");
-  const isLive = mayLive && seenAt >= integer(row, "now") - nodeTimes.goneMs;
+  const isLive = mayLive && flag(row, "is_live");
   return {
     nodeId: text(row, "node_id"),
     host: text(row, "host"),
     url: text(row, "url"),
     version: text(row, "version"),
     startedAt: integer(row, "started_at"),
-    seenAt,
+    seenAt: integer(row, "seen_at"),
     state: isLive ? "live" : "gone",
     clockAheadMs: integer(row, "clock_ahead_ms"),
     pendingKid: textOrNull(row, "pending_kid"),

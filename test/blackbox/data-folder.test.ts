@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { patienceMs, runTvs } from "../harness/program.ts";
+import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
 import type { KeyInfo } from "./contract.ts";
 import { addPartner, expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
@@ -100,6 +100,18 @@ describe.concurrent("data folder", () => {
     database.run("CREATE TABLE songs (title TEXT)");
     database.close();
     expectOneLine(await runTvs(["keys", "list", "--data", foreign]), 1);
+  });
+
+  test("admits one service; after a kill -9 the next starts at once", async () => {
+    const dataDir = await folder.copyOfUsed();
+    const isHealthy = async ({ url }: Service) => (await fetch(`${url}/v1/inter-agency/health`)).ok;
+    const first = await startService({ dataDir });
+    expectOneLine(await runTvs(["serve", "--port", "0", "--data", dataDir]), 1);
+    expect(await isHealthy(first)).toBe(true);
+    await first.stop("SIGKILL");
+    const next = await startService({ dataDir });
+    expect(await isHealthy(next)).toBe(true);
+    expect(await next.stop()).toBe(0);
   });
 
   test("a database that a newer program has used is refused", async () => {

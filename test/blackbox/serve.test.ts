@@ -71,21 +71,6 @@ describe("serve", () => {
     expectOneLine(refused, 1);
   });
 
-  test("a second one on the same data is refused; after a kill -9 the next starts at once", async () => {
-    const data = await folder.copyOfUsed();
-    await serving({ data }, async (first) => {
-      const second = await runTvs(["serve", "--port", "0", "--data", data]);
-      expectOneLine(second, 1);
-      expect((await health(first)).status).toBe("ok");
-    });
-    const killed = await startService({ dataDir: data });
-    killed.signal("SIGKILL");
-    await killed.exited;
-    await serving({ data }, async (next) => {
-      expect((await health(next)).status).toBe("ok");
-    });
-  });
-
   test("takes its settings from variables, flags counting more, and remembers what commands must know", async () => {
     const data = await folder.copyOfUsed();
     const env = { TVS_ISSUER: "https://from-env.example", TVS_PUBLIC_PER_MINUTE: "1", TVS_HOST: "127.0.0.1" };

@@ -119,6 +119,7 @@ describe("leases", () => {
     queues.update([endpoint("a"), endpoint("b")], 1);
     fill(queues, 100);
     expect(queues.takeStale(100)).toEqual([]);
+    expect(queues.next(101)).toBeNull();
     const closed = queues.update([endpoint("b")], 1);
     expect(closed.map((one) => one.partnerId)).toEqual(Array(6).fill("a"));
     expect(queues.takeStale(101).length).toBe(6);

@@ -87,6 +87,19 @@ describe("the snapshot", () => {
       expect(live.isStale()).toBe(false);
     }));
 
+  test("is read again for what no commit decides, when nobody has for a second", () =>
+    withStores(async (stores) => {
+      const clock = aClock("2026-03-01T12:00:00Z");
+      const { live } = await open(stores, { clock });
+      await stores.settings.write({ issuer: "https://moved.example" });
+      expect((await live.recent()).settings.issuer).toBe("https://teachers.example");
+      clock.add(maxStaleMs);
+      expect((await live.recent()).settings.issuer).toBe("https://moved.example");
+      await stores.settings.write({ policy: "{" });
+      clock.add(maxStaleMs);
+      expect((await live.recent()).settings.issuer).toBe("https://moved.example");
+    }));
+
   test("follows a change only when it is refreshed, and is never altered in place", () =>
     withStores(async (stores) => {
       const { live } = await open(stores);

@@ -54,6 +54,31 @@ describeDrivers("the nodes", (kind, database) => {
     expect(await states()).toEqual([[one, "live"]]);
   });
 
+  test("are gone, and so is their lease, when they were last seen at a time that is yet to come", async () => {
+    const nodes = createNodeStore(driver);
+    await nodes.beat(report(other));
+    // The database's clock is set back by an hour.
+    await age(-3_600_000);
+    expect((await nodes.list()).map(({ state }) => state)).toEqual(["gone"]);
+    expect((await nodes.beat(report(one))).fence).toBe(2);
+    expect(await states()).toEqual([
+      [one, "live"],
+      [other, "gone"],
+    ]);
+    expect((await nodes.beat(report(other))).nodes).toMatchObject([{ state: "live" }, { state: "live" }]);
+  });
+
+  test("whose clock is wrong keep no house, and give it back", async () => {
+    const nodes = createNodeStore(driver);
+    expect((await nodes.beat(report(one))).fence).toBe(1);
+    expect((await nodes.beat({ ...report(one), clockAheadMs: 31_000 })).fence).toBeNull();
+    expect((await nodes.beat(report(other))).fence).toBe(2);
+    expect((await nodes.beat({ ...report(one), clockAheadMs: -31_000 })).nodes).toMatchObject([
+      { keepsHouse: false },
+      { keepsHouse: true },
+    ]);
+  });
+
   test("keep their start, and the database tells the time of both", async () => {
     const nodes = createNodeStore(driver);
     const [first] = (await nodes.beat(report(one))).nodes;

@@ -7,9 +7,12 @@ export type Lease = { readonly name: string; readonly nodeId: string; readonly f
 const take = `INSERT INTO leases (name, node_id, fence, expires_at) VALUES (?1, ?2, 1, ${databaseNow} + ?3)
   ON CONFLICT (name) DO UPDATE SET fence = fence + (node_id <> excluded.node_id), node_id = excluded.node_id,
     expires_at = excluded.expires_at
-  WHERE node_id = excluded.node_id OR expires_at < ${databaseNow} RETURNING fence`;
+  WHERE node_id = excluded.node_id OR expires_at NOT BETWEEN ${databaseNow} AND excluded.expires_at RETURNING fence`;
 
-/** Takes or renews a lease; returns its fence, and nothing while another node holds it. */
+/**
+ * Takes or renews a lease; returns its fence, and nothing while another node holds it. One that ends later than a lease
+ * may, because the database's clock was set back, holds nobody up.
+ */
 export function takeLease({
   name,
   nodeId,

@@ -33,7 +33,7 @@ const waitMs = 1_000;
 /**
  * By what a replica tells how old it is: every node that lives writes the time, by the clock of the primary, every two
  * seconds (decision D12.1), so a replica is at most as far behind as the newest of those times. The replica of another
- * register tells none.
+ * register tells none. A time that is yet to come tells nothing either: the primary's clock was set back.
  */
 const newestSign = `SELECT max(seen_at) AS seen FROM nodes
   WHERE EXISTS (SELECT 1 FROM settings WHERE name = ? AND value = ?)`;
@@ -54,7 +54,7 @@ export async function openReplica(options: ReplicaOptions): Promise<ReplicaReade
   function judge(rows: Row[] | Error | undefined): void {
     const seen = Array.isArray(rows) && rows[0] !== undefined ? integerOrNull(rows[0], "seen") : null;
     const isNear =
-      seen !== null && aheadMs !== undefined && performance.now() + aheadMs - seen <= maxBehindMs;
+      seen !== null && aheadMs !== undefined && Math.abs(performance.now() + aheadMs - seen) <= maxBehindMs;
     if (isNear !== answers) onChange(isNear);
     answers = isNear;
   }

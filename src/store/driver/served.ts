@@ -6,7 +6,13 @@ export const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 const namesOfTables =
   "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('nodes', 'service_claim')";
-const liveNode = `SELECT 1 FROM nodes WHERE seen_at >= ${databaseNow} - ${nodeTimes.goneMs} LIMIT 1`;
+/**
+ * SQL: a node lives. It was seen less than so long ago, and not in a future in which the database's clock was before it
+ * was set back: whoever lives has said so anew.
+ */
+export const isLiveNode = `seen_at BETWEEN ${databaseNow} - ${nodeTimes.goneMs} AND ${databaseNow} + ${nodeTimes.goneMs}`;
+/** SQL for the ids of the nodes that live. */
+export const liveNodeIds = `SELECT node_id FROM nodes WHERE ${isLiveNode}`;
 /** Until schema 8 one service at a time had a server, and renewed a claim to it. */
 const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow}`;
 
@@ -14,5 +20,5 @@ const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow
 export async function isServed(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   const [table] = await query(namesOfTables);
   if (table === undefined) return false;
-  return (await query(table.name === "nodes" ? liveNode : liveClaim)).length > 0;
+  return (await query(table.name === "nodes" ? liveNodeIds : liveClaim)).length > 0;
 }

@@ -172,14 +172,18 @@ function createThread({ costs, vary }: World, machine: Places, mates: readonly T
 /** What gathers while one request is on its way. */
 type Gatherer = { add(done: () => void): void; look(): void };
 
-/**
- * @param send makes one request of so many
- * @param isMoreComing whether it is worth waiting a little for more
- */
+type GatherOptions = {
+  /** Whether it is worth waiting a little for more. */
+  isMoreComing?(): boolean;
+  /** In which the requests of a node's threads are made one at a time; until its turn has come, more gather. */
+  readonly turns?: Places;
+};
+
+/** @param send makes one request of so many */
 function createGatherer(
   { timeline }: World,
   send: (count: number, done: () => void) => void,
-  isMoreComing: () => boolean = () => false,
+  { isMoreComing = () => false, turns = createPlaces(timeline, 1) }: GatherOptions = {},
 ): Gatherer {
   const waiting = createLine<() => void>();
   let isUnderWay = false;
@@ -199,12 +203,15 @@ function createGatherer(
   function dispatch(): void {
     isUnderWay = true;
     until = null;
-    const group: (() => void)[] = [];
-    while (group.length < maxActs && waiting.length > 0) group.push(waiting.take() as () => void);
-    send(group.length, () => {
-      isUnderWay = false;
-      for (const done of group) done();
-      look();
+    turns.take((giveBack) => {
+      const group: (() => void)[] = [];
+      while (group.length < maxActs && waiting.length > 0) group.push(waiting.take() as () => void);
+      send(group.length, () => {
+        giveBack();
+        isUnderWay = false;
+        for (const done of group) done();
+        look();
+      });
     });
   }
   return {
@@ -221,7 +228,12 @@ export type Serve = { check(done: () => void): void; lookUp(done: () => void): v
 
 type Way = { readonly primary: Primary; readonly replica: Primary; readonly roundTrip: number };
 
-function createServe(world: World, thread: Thread, { primary, replica, roundTrip }: Way): Serve {
+/** @param turns the node's, in which its threads commit */
+function createServe(
+  world: World,
+  thread: Thread,
+  { primary, replica, roundTrip, turns }: Way & { turns: Places },
+): Serve {
   const { costs } = world;
   const readsFrom = (database: Primary, away: number) =>
     createGatherer(world, (rows, done) =>
@@ -231,7 +243,7 @@ function createServe(world: World, thread: Thread, { primary, replica, roundTrip
   const near = readsFrom(replica, localRoundTrip);
   const commit = (acts: number, done: () => void) =>
     thread.work(costOf(costs.askCommit, acts), () => primary.commit(roundTrip, acts, done));
-  const commits = createGatherer(world, commit, () => thread.signing > 0);
+  const commits = createGatherer(world, commit, { isMoreComing: () => thread.signing > 0, turns });
   return {
     check: (done) => thread.work(costs.check, () => reads.add(() => thread.sign(() => commits.add(done)))),
     lookUp: (done) => thread.work(costs.lookup, () => near.add(done)),
@@ -245,5 +257,6 @@ export function createNode(world: World, way: Way): Node {
   const machine = world.machine(world.threads);
   const threads: Thread[] = [];
   while (threads.length < world.threads) threads.push(createThread(world, machine, threads));
-  return { machine, threads: threads.map((thread) => createServe(world, thread, way)) };
+  const turns = createPlaces(world.timeline, 1);
+  return { machine, threads: threads.map((thread) => createServe(world, thread, { ...way, turns })) };
 }

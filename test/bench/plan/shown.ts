@@ -109,8 +109,8 @@ function onNodes({ steps, bars, idle }: Plan): string[] {
     `Up to ${figure(Math.max(...alone))} checks a second at a primary, one node of ${threads} threads does the work. Run two: every row is simulated with one node away, and with ${percent(reserve - 1)} more calls than it says, as many public look-ups beside them.`,
     `One primary carries ${figure(onePrimary?.checksPerSecond ?? 0)} checks a second, and no longer ${figure(split?.checksPerSecond ?? 0)}.`,
     `What is full first is the nodes’ processors: then add a node. From ${best.nodes} nodes on it is the primary’s commits, which are made one at a time: ${figure(best.outcome.perSecond)} checks a second at most.`,
-    `More nodes than needed make it slower: with ${last.nodes} nodes it is ${figure(last.outcome.perSecond)}, because each thread commits by itself, and ${share(last)} checks share a commit instead of ${share(best)}.`,
-    `${last.nodes} nodes that are hardly called take ${percent(idle.uses.cores)} of the primary’s processor, because each of their threads looks for changes five times a second.`,
+    `More nodes than needed make it slower: with ${last.nodes} nodes it is ${figure(last.outcome.perSecond)}, because each node commits by itself, and ${share(last)} checks share a commit instead of ${share(best)}.`,
+    `${last.nodes} nodes that are hardly called take ${percent(idle.uses.cores)} of the primary’s processor, because each of their threads looks for changes twice a second.`,
   ];
 }
 

@@ -17,7 +17,7 @@ import {
 } from "./model.ts";
 
 /** Each thread looks for changes, and each main thread for deliveries (`cli/open-server.ts`, `delivery/sender.ts`). */
-const lookSeconds = 0.2;
+const lookSeconds = 0.5;
 /** A node says that it lives. */
 const beatSeconds = 2;
 const replicas = 3;
