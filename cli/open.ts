@@ -111,7 +111,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   try {
     await requireClockOf(createNodeStore(driver), clock);
     const schema = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) prepareNew(config, options);
+    if (isThere && !(await holdsRegister(driver))) prepareNew(config, options, schema);
     await migrate(driver, clock.now(), schema);
     const stores = createStores(driver, commits);
     const keyKind = await environmentOf(stores.settings, config);
@@ -148,9 +148,10 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions): void {
+function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, schema = 0): void {
   if (whenMade === undefined) throw noRegister(config);
-  if (!hasDatabase(config)) refuseLoneKey(config);
+  // A key beside a database that was begun is that of a start that was cut off.
+  if (!hasDatabase(config) || (config.database.kind === "server" && schema === 0)) refuseLoneKey(config);
   settingsOf(new Map(), config, defaultIssuer);
   ensureDataDir(config);
 }

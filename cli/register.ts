@@ -85,10 +85,14 @@ function ownerOf(folder: string): string | undefined {
  * @throws TvsError REFUSED
  */
 export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): void {
-  if (sandbox || database.kind === "server" || !existsSync(masterKeyFile)) return;
+  if (sandbox || !existsSync(masterKeyFile)) return;
   const name = basename(masterKeyFile);
+  const lost =
+    database.kind === "server"
+      ? `the database at ${database.url} is empty`
+      : `its database ${basename(database.file)} is missing`;
   const message =
-    `${masterKeyFile} exists, but its database ${basename(database.file)} is missing: put the database back, or ` +
+    `${masterKeyFile} exists, but ${lost}: put the database back, or ` +
     `restore a backup; for a new register, move ${name} to another place first`;
   throw new TvsError("REFUSED", message);
 }

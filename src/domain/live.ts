@@ -1,7 +1,7 @@
 import { type Calendar, type Clock, createCalendar } from "./clock.ts";
 import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
 import { TvsError } from "./errors.ts";
-import { jwks, type KeyRing, type KeyStore, keyRing, signKeyHistory } from "./keys.ts";
+import { jwks, type KeyRing, type KeyStore, keyRing, type SigningKey, signKeyHistory } from "./keys.ts";
 import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
@@ -84,7 +84,8 @@ export async function createLive(dependencies: LiveDependencies): Promise<Live> 
     next = undefined;
     const begunAt = dependencies.clock.now();
     try {
-      if ((await dependencies.settings.revision()) !== snapshot.revision) snapshot = await load(dependencies);
+      if ((await dependencies.settings.revision()) !== snapshot.revision)
+        snapshot = await load(dependencies, snapshot.keys);
       failingSince = undefined;
       readAt = begunAt;
     } catch (error) {
@@ -128,7 +129,21 @@ export async function untilStored<T>(live: Live, act: (snapshot: Snapshot) => Pr
   throw new TvsError("STORE_BUSY", "what the answer rests on is being changed; try again");
 }
 
-async function load(dependencies: LiveDependencies): Promise<Snapshot> {
+/**
+ * A key of the ring is never removed. Where one is missing, another database took the place of ours under its address:
+ * an empty one in which somebody has made a register anew, or an old copy.
+ * @throws TvsError REFUSED
+ */
+function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
+  const kids = new Set(found.map(({ kid }) => kid));
+  if (before.keys.every(({ kid }) => kids.has(kid))) return;
+  const message =
+    "signing keys that this service has published are not in the database any more: it was replaced by another one, or " +
+    "by an old copy; put the right one back, then start the service again";
+  throw new TvsError("REFUSED", message);
+}
+
+async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<Snapshot> {
   // The revision is read first: a change that slips in between is then read again, never missed.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
@@ -136,6 +151,7 @@ async function load(dependencies: LiveDependencies): Promise<Snapshot> {
     loadCredentialBook(dependencies.partners),
     dependencies.keys.list(),
   ]);
+  if (before !== undefined) requireSameRegister(before, keys);
   const settings = readSettings(stored, dependencies.defaults);
   const ring = keyRing(keys);
   await dependencies.onKeys?.(ring);

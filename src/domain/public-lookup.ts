@@ -1,5 +1,6 @@
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoTime } from "./clock.ts";
+import { isTvsError } from "./errors.ts";
 import type { Live } from "./live.ts";
 import { searchKeys } from "./search-term.ts";
 import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
@@ -57,8 +58,16 @@ export function createPublicLookup(dependencies: {
     return null;
   }
 
+  /** Nobody is only not found in the register that is served, and not in an empty one that took its place. */
+  async function requireRegister(): Promise<void> {
+    await live.refresh().catch((error) => {
+      if (isTvsError(error, "REFUSED")) throw error;
+    });
+  }
+
   return async (term) => {
     const teacher = await find(term.trim());
+    if (teacher === null) await requireRegister();
     const now = clock.now();
     const verifiedAt = isoTime(now);
     return teacher === null

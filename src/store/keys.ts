@@ -24,6 +24,12 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
 /**
+ * A register begins at a revision of its own, and below where a thread's memory of it ends (node-memory.ts): a service
+ * whose database was replaced by a new one must not take the two for each other.
+ */
+const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
+
+/**
  * The key ring. One unique index allows one active key, another one pending key: when two rotations meet,
  * the second one's new key has no place and its whole act is undone.
  */
@@ -48,7 +54,7 @@ export function createKeyStore(driver: Driver): KeyStore {
     },
     async create(active, pending) {
       // Two first commands at once: the second one's keys have no place, and the first one's serve both.
-      return change([insert(active), insert(pending)]).then(
+      return change([insert(active), insert(pending), { sql: beginRevision, args: [] }]).then(
         () => true,
         (error) => {
           if (!isTvsError(error, "REFUSED")) throw error;

@@ -321,6 +321,17 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
     expect(await refused({ TVS_MASTER_KEY: "" })).toContain("master.key is missing");
   });
 
+  test("with the master key of a register that its server has lost", () =>
+    withTempDir(async (dataDir) => {
+      const empty = await startServer();
+      await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
+      const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
+      const service = await runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
+      expectOneLine(service, 1);
+      expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
+      await empty.stop();
+    }));
+
   test("with a wrong token, or none", async () => {
     for (const token of [tokenOf(wrong.privateKey), ""]) {
       expect(await refused({ TVS_DATABASE_TOKEN: token })).not.toContain(token || env.TVS_MASTER_KEY || "");

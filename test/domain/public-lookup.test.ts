@@ -9,7 +9,7 @@ import type { TeacherContent } from "../../src/domain/teachers.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aTeacher, secrets } from "../harness/samples.ts";
+import { aSigningKey, aTeacher, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T09:30:00.250Z";
@@ -204,6 +204,15 @@ describe("who is found", () => {
         { regNo: "A/1/B/2", emailIndex },
       );
       expect(await lookup("shared@example.com")).toEqual(nothing);
+    }));
+
+  test("nobody is never said of a register that was made anew in the place of this one", () =>
+    withStores(async (stores) => {
+      const { lookup } = await open(stores, { tId: 1 });
+      expect(await lookup("2")).toEqual(nothing);
+      await stores.driver.batch([{ sql: "DELETE FROM signing_keys", args: [] }]);
+      await stores.keys.create(aSigningKey("new", "active"), aSigningKey("next", "pending"));
+      expect(await rejection(lookup("2"))).toMatchObject({ code: "REFUSED" });
     }));
 
   test("nobody is never said because a lookup failed", () =>

@@ -43,6 +43,17 @@ describeDrivers("stores", (_kind, opened) => {
     });
   });
 
+  test("a register begins at a revision that another one does not", async () => {
+    const settings = createSettingsStore(driver);
+    const keys = createKeyStore(driver);
+    const before = await settings.revision();
+    await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    const begun = await settings.revision();
+    expect(begun - before).toBeGreaterThan(2);
+    await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"));
+    expect(await settings.revision()).toBe(begun);
+  });
+
   test("the key ring has one active and one pending key at any time", async () => {
     const keys = createKeyStore(driver);
     await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
