@@ -198,7 +198,11 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       signer: countedSigner(signer, work),
     }),
     publicLookup: countedPublicLookup(
-      createPublicLookup({ ...shared, teachers: replica?.teachers ?? teachers }),
+      createPublicLookup({
+        ...shared,
+        teachers: replica?.teachers ?? teachers,
+        mayBeReplaced: basis.driver.kind === "remote",
+      }),
       work,
     ),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),

@@ -32,7 +32,7 @@ async function open(stores: TestStores, ...teachers: Partial<TeacherContent>[]) 
   await stores.teachers.apply(
     teachers.map((one) => planWrite(null, aTeacher(one.regNo ?? regNo, one), change)),
   );
-  const dependencies = { live, teachers: stores.teachers, blindIndex: index, clock };
+  const dependencies = { live, teachers: stores.teachers, blindIndex: index, clock, mayBeReplaced: true };
   return { lookup: createPublicLookup(dependencies), clock, dependencies };
 }
 

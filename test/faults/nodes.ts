@@ -63,7 +63,7 @@ export function failNodes(rounds: number): Promise<NodesFindings> {
   return withTempDir(async (folder) => {
     const next = await makeNextRelease(join(folder, "next"), "99.0.0");
     const receiver = await startFaultyReceiver();
-    const args = ["--threads", "1", "--allow-private-webhooks", "--drain-wait", "2s"];
+    const args = ["--threads", "1", "--allow-private-webhooks", "--drain-wait", "3s"];
     const cluster = await startCluster({ nodes, isProxied: true, args });
     try {
       return await failNodesOf({ cluster, receiver, next, rounds });

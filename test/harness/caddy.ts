@@ -56,9 +56,8 @@ const globalOptions = `{
 `;
 
 /**
- * What could not be connected to goes to another node; what a node may have heard goes to no other, except a GET. That
- * is how Caddy 2.6 retries by itself, and `lb_try_duration` is what makes it try at all. The tests count as a proxy
- * before it, so that they can come from many addresses. Outside a `route`, Caddy itself orders the directives, and
+ * As `data/proxies/Caddyfile` has it, but that it takes the nodes in turn, so that a test meets all of them, and counts
+ * the tests as a proxy before it, so that they can come from many addresses. Outside a `route`, Caddy itself orders the directives, and
  * would remove the header after it was set.
  */
 function site(address: string, nodes: readonly string[], tls?: ProxyTls): string {
@@ -71,12 +70,13 @@ function site(address: string, nodes: readonly string[], tls?: ProxyTls): string
 		${tls === undefined ? "" : handCertificateOn}
 		reverse_proxy ${upstreams} {
 			lb_policy round_robin
-			lb_try_duration 5s
-			lb_try_interval 50ms
-			fail_duration 1s
 			health_uri /v1/inter-agency/health
-			health_interval 500ms
+			health_interval 1s
 			health_timeout 2s
+			fail_duration 2s
+			transport http {
+				dial_timeout 1s
+			}
 			trusted_proxies 127.0.0.0/8
 		}
 	}

@@ -164,7 +164,10 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   async function drain(): Promise<void> {
     for (;;) {
       if (isGathering()) await gather();
-      await commitNext().catch((error) => refuseFirst(queue.length, error));
+      const askedAtMs = performance.now();
+      // Whoever came while the turn was waited for has not waited as long.
+      const waiting = () => queue.filter(({ queuedAtMs }) => queuedAtMs <= askedAtMs).length;
+      await commitNext().catch((error) => refuseFirst(waiting(), error));
       if (queue.length === 0) break;
       // A commit in place is no pause for whoever else waits for this thread.
       await nextTurn();
