@@ -188,6 +188,17 @@ export async function signKeyHistory(
     .sign(key);
 }
 
+/**
+ * When the ring was changed last, as far as it tells. A service signs its history as of then: RS256 gives the same
+ * signature each time, so all nodes serve the same document, and one has the tag that another gave.
+ */
+export function lastChangeOf({ keys }: KeyRing): number {
+  const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
+    return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
+  });
+  return Math.max(...times);
+}
+
 /** RS256 in WebCrypto's words. */
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 

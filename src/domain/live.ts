@@ -1,7 +1,15 @@
 import { type Calendar, type Clock, createCalendar } from "./clock.ts";
 import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
 import { TvsError } from "./errors.ts";
-import { jwks, type KeyRing, type KeyStore, keyRing, type SigningKey, signKeyHistory } from "./keys.ts";
+import {
+  jwks,
+  type KeyRing,
+  type KeyStore,
+  keyRing,
+  lastChangeOf,
+  type SigningKey,
+  signKeyHistory,
+} from "./keys.ts";
 import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
@@ -155,7 +163,7 @@ async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<S
   const settings = readSettings(stored, dependencies.defaults);
   const ring = keyRing(keys);
   await dependencies.onKeys?.(ring);
-  const { secrets, clock } = dependencies;
+  const { secrets } = dependencies;
   return {
     revision,
     settings,
@@ -163,7 +171,7 @@ async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<S
     credentials,
     keys: ring,
     jwks: JSON.stringify(jwks(ring)),
-    keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: clock.now() }),
+    keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };
 }
 
