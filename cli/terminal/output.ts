@@ -26,7 +26,9 @@ export function print(args: { json?: unknown }, value: unknown, human: () => str
 }
 
 /** Prints a note beside the result, to stderr, so that stdout stays what scripts read. */
-export function note(text: string): void {
+export function note(words: string): void {
+  // It may name what stands in the database, such as the address of a node.
+  const text = words.split("\n").map(printable).join("\n");
   // A terminal would break it in the middle of words, which a pasted command does not survive.
   const shown = process.stderr.isTTY === true ? wrapped(text, terminalWidth()) : text;
   process.stderr.write(ensureLineEnd(shown));

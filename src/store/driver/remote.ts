@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerAddress } from "../../config.ts";
-import { TvsError } from "../../domain/errors.ts";
+import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { openCommitLock } from "./commit-lock.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
 import { gatherReads } from "./gathered-reads.ts";
 import { isServed } from "./served.ts";
-import { addressError, isPassedOn, replicaError } from "./server-errors.ts";
+import { addressError, isAnswer, isPassedOn, replicaError } from "./server-errors.ts";
 import { createServerRequests, inWire, type ServerRequests } from "./server-requests.ts";
 import type { SharedFile } from "./serving.ts";
 
@@ -51,6 +51,8 @@ export async function openRemote({
     return whenFree(atMostMs, (leftMs) => {
       onRequest("commit");
       return requests.together(wired, leftMs);
+    }).catch((error) => {
+      throw asUnknown(error);
     });
   }
 
@@ -104,6 +106,14 @@ function createReader(
     const wired = inWire({ sql, args });
     return whenFree(waitMs, () => read(wired));
   };
+}
+
+/** Whoever only hears that the database does not answer rotates the keys a second time. */
+function asUnknown(error: unknown): unknown {
+  if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
+  const message =
+    "the database did not answer: whether the change was made is not known, so look before you try again";
+  return new TvsError(error.code, message, { detail: error.detail ?? error.message, cause: error.cause });
 }
 
 const firstPauseMs = 10;

@@ -144,6 +144,22 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       expect(await attestations.record(asked)).toMatchObject({ minute: 4 });
     });
 
+    test("of a command is told as not known, and one that the database refused as refused", async () => {
+      proxy.loseReplies({ afterBytes: 0, of: isCommit });
+      const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
+      expect(await rejection(change)).toMatchObject({
+        ...lost,
+        message: expect.stringContaining("whether the change was made is not known"),
+      });
+      proxy.heal();
+      const refused = driver.batch([statement("INSERT INTO no_such_table DEFAULT VALUES")]);
+      expect(await rejection(refused)).toMatchObject({
+        ...lost,
+        detail: expect.stringContaining("no_such_table"),
+      });
+      expect(String(await rejection(refused))).not.toContain("not known");
+    });
+
     test("is told as lost when it cannot be found out; its retry finds the idempotency key used", async () => {
       const { attestations } = stores();
       const id = new Uint8Array([7, 7, 7]);
