@@ -31,11 +31,13 @@ const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>>
   "tvs completion fish": ["fish", ""],
 };
 
-/** Pages that are left out: that of a file's backups over a server, and those that start servers where they cannot. */
+/** Whether pages that start servers are run: they take long, so only where a program is named, and not over servers. */
+const mayStartServers = noServer === undefined && cluster === "file" && process.env.TVS_COMMAND !== undefined;
+/** Pages that are left out: that of a file's backups over a server, and those that start servers where they may not. */
 const leftOut: Readonly<Record<string, boolean>> = {
   backup: cluster !== "file",
-  nodes: noServer !== undefined || cluster !== "file",
-  libsql: noServer !== undefined || cluster !== "file" || Bun.which("sqlite3") === null,
+  nodes: !mayStartServers,
+  libsql: !mayStartServers || Bun.which("sqlite3") === null,
 };
 
 let shell: Shell;

@@ -7,7 +7,7 @@ import { interleave } from "./interleaving.ts";
 import type { Tally } from "./witness.ts";
 
 /** How many interleavings a driver gets; `TVS_INTERLEAVINGS` names another number, for a long run. */
-const counts = { embedded: 24, remote: 6 } as const;
+const counts = { embedded: 16, remote: 6 } as const;
 const { TVS_INTERLEAVINGS: asked } = process.env;
 const at = Date.parse("2026-02-01T00:00:00Z");
 
