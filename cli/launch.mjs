@@ -36,6 +36,13 @@ const BY_TWO = ["--parallel=2", "--no-isolate"];
 /** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
 const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 
+/** It runs each line of the manual, a process each: with `npm run blackbox`, on the executable and on Deno. */
+const NO_MANUAL = "--path-ignore-patterns=**/blackbox/manual.test.ts";
+/** What kills, cuts off and holds up whole processes, and waits for them: apart, because `npm test` is to be quick. */
+const FAULTS = ["cli/drain-wait", "cli/nodes", "data/proxies", "store/driver/remote", "store/driver/replica"];
+const FAULT_FOLDERS = ["faults", "store/move"];
+const NO_FAULTS = `--path-ignore-patterns=**/test/{${[...FAULTS.map((file) => `${file}.test.ts`), ...FAULT_FOLDERS.map((folder) => `${folder}/**`)].join(",")}}`;
+
 /** The black-box files in which an envelope's signature matters. */
 const SIGNING = ["eligibility", "batch", "rotation"];
 
@@ -89,7 +96,18 @@ const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
-  test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER, NO_NODES] }],
+  test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER, NO_MANUAL, NO_NODES, NO_FAULTS] }],
+  faults: [
+    {
+      bun: [
+        ...BUN_TEST,
+        ...BY_TWO,
+        NO_NODES,
+        ...FAULTS.map((file) => `./test/${file}.test.ts`),
+        ...FAULT_FOLDERS.map((folder) => `./test/${folder}`),
+      ],
+    },
+  ],
   pages: [{ bun: [...BUN_TEST, "./test/pages"] }],
   blackbox: [{ bun: [...BUN_TEST, ...BY_TWO, NO_NODES, "./test/blackbox"] }],
   get nodes() {

@@ -103,6 +103,7 @@ th, td { padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top; b
 .scroll table { margin: 0; }
 .scroll code { white-space: nowrap; overflow-wrap: normal; }
 @media (max-width: 40rem) {
+  .records { position: relative; }
   .records thead { position: absolute; clip-path: inset(50%); }
   .records tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
   .records td { display: block; padding: .15rem 0; border: 0; }
