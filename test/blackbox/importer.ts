@@ -29,7 +29,8 @@ export function numbersOf({ report }: Imported): Partial<ImportReport> {
 export const isFound = ({ found }: PublicAnswer) => found;
 
 export async function createImporter() {
-  const world = await createWorld({ rows: [] });
+  // They look a person up until a change is seen, and soon more often than the public may.
+  const world = await createWorld({ rows: [], args: ["--public-per-minute", "100000"] });
   const partner = await world.partner();
   let numbers = 0;
 
