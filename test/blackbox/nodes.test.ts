@@ -303,13 +303,16 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
   }
 
   /** @returns what a command and a service say, which have to say the same */
-  async function refused(changes: Record<string, string>, program?: readonly string[]): Promise<string> {
+  async function refused(
+    changes: Record<string, string>,
+    { program, code = 1 }: { program?: readonly string[]; code?: number } = {},
+  ): Promise<string> {
     const before = await written();
     const dataDir = join(folder.path, "node");
     const options = { dataDir, env: { ...env, ...changes }, ...(program === undefined ? {} : { program }) };
     const service = await runTvs(["serve", "--port", "0", "--issuer", "https://a.example"], options);
     const command = await runTvs(["partners", "list"], options);
-    for (const finished of [service, command]) expectOneLine(finished, 1);
+    for (const finished of [service, command]) expectOneLine(finished, code);
     expect(service.stderr).toBe(command.stderr);
     expect(await written()).toBe(before);
     expect(existsSync(dataDir)).toBe(false);
@@ -334,19 +337,21 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
 
   test("with a wrong token, or none", async () => {
     for (const token of [tokenOf(wrong.privateKey), ""]) {
-      expect(await refused({ TVS_DATABASE_TOKEN: token })).not.toContain(token || env.TVS_MASTER_KEY || "");
+      expect(await refused({ TVS_DATABASE_TOKEN: token }, { code: 2 })).not.toContain(
+        token || env.TVS_MASTER_KEY || "",
+      );
     }
   });
 
   test("at an address that is no libSQL server", async () => {
     const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<h1>Hello</h1>") });
-    await refused({ TVS_DATABASE: `http://127.0.0.1:${web.port}` });
+    await refused({ TVS_DATABASE: `http://127.0.0.1:${web.port}` }, { code: 2 });
     await web.stop(true);
     await refused({ TVS_DATABASE: `http://127.0.0.1:${web.port}` });
   });
 
   test.each(["+60s", "-60s"])("with a clock that is %s wrong", async (offset) => {
-    expect(await refused({}, ["faketime", "-f", offset, ...programWords])).toContain(
+    expect(await refused({}, { program: ["faketime", "-f", offset, ...programWords] })).toContain(
       "this machine's clock is 60 s",
     );
   });
