@@ -113,7 +113,6 @@ export async function requireClockOf(store: Pick<NodeStore, "now">, clock: Clock
 
 /** This process among the nodes. */
 export type Membership = {
-  readonly nodeId: string;
   /** As the last beat found them. */
   nodes(): readonly Node[];
   /** By how many milliseconds this node's clock is ahead of the database's. */
@@ -158,7 +157,6 @@ export async function joinNodes(dependencies: MembershipDependencies): Promise<M
 
   await beat();
   return {
-    nodeId: self.nodeId,
     nodes: () => last.nodes,
     clockAheadMs: () => aheadMs,
     tick: () => inTurn(beat),

@@ -73,14 +73,7 @@ test("a call whose evidence the database refuses costs nothing, and is not kept 
     await world.operator.driver.batch([
       statement(`CREATE TRIGGER refuses BEFORE INSERT ON attestations ${refuse}`),
     ]);
-    const response = await world.app.fetch(
-      new Request("http://service.test/v1/inter-agency/eligibility-check", {
-        method: "POST",
-        headers: { Authorization: `Bearer ${world.keyOf("full")}` },
-        body: JSON.stringify(question),
-      }),
-      connection,
-    );
+    const response = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body: question });
     expect(response.status).toBe(503);
     expect(await world.operator.stores.quotaStore.windows()).toEqual([]);
   } finally {
@@ -94,14 +87,7 @@ test("a call is told nothing of a register that was moved while the service ran,
     await world.operator.driver.batch([
       statement("INSERT INTO settings (name, value) VALUES ('moved_to', 'https://10.0.0.7:8081')"),
     ]);
-    const response = await world.app.fetch(
-      new Request("http://service.test/v1/inter-agency/eligibility-check", {
-        method: "POST",
-        headers: { Authorization: `Bearer ${world.keyOf("full")}` },
-        body: JSON.stringify(question),
-      }),
-      connection,
-    );
+    const response = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body: question });
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
     expect(await response.text()).not.toContain("10.0.0.7");
   } finally {
