@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { patienceMs, runTvs } from "../harness/program.ts";
+import { patienceMs, programWords, runTvs } from "../harness/program.ts";
 import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
 
 setDefaultTimeout(patienceMs);
@@ -115,5 +115,20 @@ describe.concurrent("--json", () => {
     const finished = await runTvs(["partners", "show", "nobody", "--json", "--data", folder.used]);
     expectOneLine(finished, 1);
     if (finished.stdout !== "") expect(typeof finished.json<unknown>()).toBe("object");
+  });
+
+  // On Bun a write is called done before a reader through a pipe has all of it.
+  test("a long output reaches a slow reader whole", async () => {
+    const [file, keys] = [`${folder.used}/envelopes.json`, `${folder.used}/no-keys.json`];
+    const count = 450;
+    await Bun.write(file, JSON.stringify(Array.from({ length: count }, () => ({ signature: "a.b.c" }))));
+    await Bun.write(keys, '{"keys":[]}');
+    const words = [...programWords, "verify", file, "--jwks", keys, "--issuer", "https://a.example"];
+    const piped = ["sh", "-c", '"$@" | cat', "sh", ...words, "--audience", "a", "--json"];
+    const text = await new Response(Bun.spawn(piped, { stdout: "pipe" }).stdout).text();
+    const lines = text.trimEnd().split("\n");
+    expect(lines).toHaveLength(count);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ valid: false });
+    expect(text.length).toBeGreaterThan(256 * 1024);
   });
 });
