@@ -78,6 +78,24 @@ export const refusalReasons = {
   KID_UNKNOWN: undecidable("No key with this key id is known: fetch the current JWKS or key history."),
   VERIFIER_FAILED: undecidable("The cryptography of this machine failed to check the signature."),
   SIGNATURE_INVALID: refused("The signature was not made by this key over this content."),
+
+  LOG_KEY_UNREADABLE: undecidable("This is not a list of the keys of logs, one a line."),
+  LOG_STATE_UNREADABLE: undecidable("This is not a file of remembered checkpoints."),
+  PROOF_UNREADABLE: undecidable("This is no proof of the log, so it says nothing about the envelope."),
+  PROOF_MALFORMED: refused("The proof or its checkpoint is not exactly in the form that the log writes."),
+  PROOF_OF_ANOTHER_LOG: refused("The proof is of another log than those whose keys were given."),
+  LOG_EPOCH_UNKNOWN: undecidable(
+    "The proof is of another epoch of the log, whose key was not given: fetch the log's keys from the service.",
+  ),
+  CHECKPOINT_SIGNATURE_INVALID: refused("The checkpoint was not signed by the log's key in both ways."),
+  CHECKPOINT_IN_FUTURE: refused(
+    "The time of the checkpoint lies in the future: is this machine's clock right?",
+  ),
+  LOG_FORKED: refused("The log has shown two trees that contradict each other."),
+  PROOF_OF_ANOTHER_ENVELOPE: refused(
+    "The proof does not lead from this envelope to the checkpoint: it belongs to another one, or was changed.",
+  ),
+
   KEY_COMPROMISED: refused("The signing key was compromised when this was signed."),
   KEY_OUTSIDE_WINDOW: refused("The signing key was not in use at the time of signing."),
   CLAIM_MISSING: refused("A claim that every envelope has is missing from what is signed."),
@@ -96,6 +114,15 @@ export const refusalReasons = {
   OUTER_VERIFICATION_ID_DIFFERS: refused("The unsigned verificationId differs from the signed one."),
   OUTER_VERIFIED_AT_DIFFERS: refused("The unsigned verifiedAt is not the time of signing."),
 } as const satisfies Record<string, ReasonEntry>;
+
+/** What a reader should know of an envelope although it is accepted. The names are as stable as the reasons. */
+export const warnings = {
+  COULD_BE_BACKDATED:
+    "The key was compromised later, and whoever has it can write any time of signing. A proof of the log with a checkpoint from before the compromise would rule that out.",
+} as const;
+
+/** A stable warning code, a member of `warnings`. */
+export type Warning = keyof typeof warnings;
 
 /** A stable reason code, a member of `refusalReasons`. */
 export type RefusalReason = keyof typeof refusalReasons;

@@ -1,0 +1,172 @@
+/**
+ * Checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2): signed notes that state how many leaves the
+ * log has and what its root is. Each has two signatures of the log's one key, a plain one and a timestamped one; the time
+ * of a checkpoint is that of the latter.
+ */
+
+import { decodeHash, encodeBase64 } from "./base64.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import {
+  formatNote,
+  keyIdOf,
+  type NoteSignature,
+  readNote,
+  type SignedNote,
+  signatureTypes,
+  timestampedMessage,
+  type VerifierKey,
+  verifyEd25519,
+} from "./signed-note.ts";
+
+/** What a log says of itself at one size. */
+export type TreeHead = {
+  /** The log's name, by which its key is found. */
+  readonly origin: string;
+  /** How many leaves the log has. */
+  readonly size: number;
+  /** The root of the Merkle tree over them, 32 bytes. */
+  readonly root: Uint8Array<ArrayBuffer>;
+};
+
+/** A tree head that a known key signed. */
+export type Checkpoint = TreeHead & {
+  /** When it was signed, POSIX seconds. */
+  readonly seconds: number;
+};
+
+/** Signs with the log's Ed25519 key; gives 64 bytes. */
+export type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
+
+export type CheckpointKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
+
+const timeBytes = 8;
+
+const sizeForm = /^(?:0|[1-9][0-9]{0,15})$/;
+
+/** A number of leaves, or a place among them, as the formats write it: decimal, no leading zeros; null otherwise. */
+export function readCount(text: string): number | null {
+  const count = sizeForm.test(text) ? Number(text) : null;
+  return Number.isSafeInteger(count) ? count : null;
+}
+
+/**
+ * The text of a checkpoint.
+ *
+ * @param head origin, size and root
+ * @returns three lines, each with its line feed: exactly what the plain signature signs
+ */
+export function formatTreeHead({ origin, size, root }: TreeHead): string {
+  return `${origin}\n${size}\n${encodeBase64(root)}\n`;
+}
+
+/**
+ * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are allowed by the format and mean nothing here.
+ *
+ * @param text the text of a note
+ * @returns the tree head, or the refusal `PROOF_MALFORMED`
+ */
+export function readTreeHead(text: string): TreeHead | Refusal {
+  const lines = text.split("\n");
+  const [origin = "", sizeText = "", rootText = ""] = lines;
+  if (lines.pop() !== "" || lines.length < 3 || lines.includes("")) {
+    return refuse(
+      "PROOF_MALFORMED",
+      "The checkpoint's text is not an origin, a size and a root, a line each.",
+    );
+  }
+  const [size, root] = [readCount(sizeText), decodeHash(rootText)];
+  if (size === null) return refuse("PROOF_MALFORMED", "The checkpoint's size is no decimal number.");
+  if (root === null) return refuse("PROOF_MALFORMED", "The checkpoint's root is not a hash in base64.");
+  return { origin, size, root };
+}
+
+/**
+ * Signs a checkpoint, in both ways.
+ *
+ * @param head what is signed
+ * @param seconds the time, POSIX seconds
+ * @param key the log's key, as its public half and a function that signs
+ * @returns the note
+ */
+export async function signCheckpoint(head: TreeHead, seconds: number, key: CheckpointKey): Promise<string> {
+  const text = formatTreeHead(head);
+  const plain = await key.sign(new TextEncoder().encode(text));
+  const timed = await key.sign(timestampedMessage(text, seconds));
+  const time = new Uint8Array(timeBytes);
+  new DataView(time.buffer).setBigUint64(0, BigInt(seconds));
+  const line = async (type: number, ...parts: Uint8Array[]): Promise<NoteSignature> => ({
+    name: head.origin,
+    keyId: await keyIdOf(head.origin, type, key.publicKey),
+    signature: Uint8Array.from(parts.flatMap((part) => [...part])),
+  });
+  return formatNote(text, [
+    await line(signatureTypes.plain, plain),
+    await line(signatureTypes.timestamped, time, timed),
+  ]);
+}
+
+/** The time that a timestamped signature states; null when no clock shows it. */
+function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
+  if (signature.length <= timeBytes) return null;
+  const seconds = Number(new DataView(signature.buffer).getBigUint64(0));
+  return Number.isSafeInteger(seconds) ? seconds : null;
+}
+
+/** The time at which a key signed a note, when it did so in both ways; null otherwise. */
+async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | null> {
+  const timedId = await keyIdOf(key.name, signatureTypes.timestamped, key.publicKey);
+  const of = (keyId: string) =>
+    note.signatures.find((line) => line.name === key.name && line.keyId === keyId)?.signature;
+  const [plain, timed] = [of(key.keyId), of(timedId)];
+  if (plain === undefined || timed === undefined) return null;
+  const seconds = readTime(timed);
+  if (seconds === null) return null;
+  const isSigned =
+    (await verifyEd25519(key.publicKey, new TextEncoder().encode(note.text), plain)) &&
+    (await verifyEd25519(key.publicKey, timestampedMessage(note.text, seconds), timed.slice(timeBytes)));
+  return isSigned ? seconds : null;
+}
+
+/**
+ * Reads an origin: a later epoch of a log is named by the number at its end, the first by none (decision D13.4).
+ *
+ * @param origin the first line of a checkpoint, or a key's name
+ * @returns the name that all epochs of the log share, which is the first one's origin, and the epoch's number
+ */
+export function readOrigin(origin: string): { readonly log: string; readonly epoch: number } {
+  const [, log = origin, epoch = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
+  return { log, epoch: Number(epoch) };
+}
+
+function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
+  const { log } = readOrigin(origin);
+  const isEpoch = keys.some(({ name }) => readOrigin(name).log === log);
+  return refuse(isEpoch ? "LOG_EPOCH_UNKNOWN" : "PROOF_OF_ANOTHER_LOG");
+}
+
+/**
+ * Reads a checkpoint and checks both of its signatures. Lines of unknown keys are passed over, as the format demands;
+ * whether its time lies in the future is for the caller to say.
+ *
+ * @param note the whole note
+ * @param keys the keys of the logs that are trusted
+ * @returns the checkpoint, or the refusal `PROOF_MALFORMED`, `PROOF_OF_ANOTHER_LOG`, `LOG_EPOCH_UNKNOWN` or
+ * `CHECKPOINT_SIGNATURE_INVALID`
+ * @throws DOMException when this machine's WebCrypto has no Ed25519
+ */
+export async function openCheckpoint(
+  note: string | Uint8Array,
+  keys: readonly VerifierKey[],
+): Promise<Checkpoint | Refusal> {
+  const signed = readNote(note);
+  if (signed instanceof Refusal) return signed;
+  const head = readTreeHead(signed.text);
+  if (head instanceof Refusal) return head;
+  const ofOrigin = keys.filter((key) => key.name === head.origin);
+  if (ofOrigin.length === 0) return refuseOrigin(head.origin, keys);
+  for (const key of ofOrigin) {
+    const seconds = await timeSigned(signed, key);
+    if (seconds !== null) return { ...head, seconds };
+  }
+  return refuse("CHECKPOINT_SIGNATURE_INVALID");
+}

@@ -1,0 +1,205 @@
+/**
+ * Signed notes (C2SP signed-note, c2sp.org/signed-note): a text, a blank line, and signature lines. The log signs its
+ * checkpoints in this form with Ed25519 (decision D13.2), and names its keys by verifier keys.
+ *
+ * Reading is strict, so that a note has one spelling; the signatures are checked by whoever knows the keys.
+ */
+
+import { decodeBase64, encodeBase64 } from "./base64.ts";
+import { type Refusal, refuse } from "./reasons.ts";
+import { decodeUtf8 } from "./strict-json.ts";
+
+/** The assigned identifiers of how a line signs: the text itself, or the text and a time (C2SP tlog-cosignature). */
+export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
+
+/** What one line says; nothing in it was checked. */
+export type NoteSignature = {
+  /** The name of the key that signed. */
+  readonly name: string;
+  /** The key's id, eight lower-case hex digits: it tells the keys of one name, and their types, apart. */
+  readonly keyId: string;
+  /** What follows the id: 64 bytes, or 8 bytes of time and 64 bytes (`signatureTypes`). */
+  readonly signature: Uint8Array<ArrayBuffer>;
+};
+
+export type SignedNote = {
+  /** The signed text with its last line feed. */
+  readonly text: string;
+  readonly signatures: readonly NoteSignature[];
+};
+
+/** An Ed25519 key that a reader trusts to sign notes under a name. */
+export type VerifierKey = {
+  readonly name: string;
+  /** Of the plain signature, as the key's text shows it. */
+  readonly keyId: string;
+  /** 32 bytes (RFC 8032). */
+  readonly publicKey: Uint8Array<ArrayBuffer>;
+};
+
+const publicKeyBytes = 32;
+const keyIdBytes = 4;
+
+/** The format demands that sixteen be accepted. */
+const maxSignatures = 64;
+/**
+ * In characters. Sixteen signatures of the longest kind that logs use fit into it. Anybody can add lines to a note, and
+ * it is kept by who remembers what a log has shown.
+ */
+const maxNoteLength = 64 * 1024;
+
+const signatureLine = /^— (\S+) (\S+)$/u;
+const verifierKeyForm = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/u;
+// A key's name ends at a space in one place and at a plus in another.
+const notInName = /[\p{White_Space}\p{Cc}+]/u;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the format forbids exactly these
+const forbiddenInNote = /[\u0000-\u0009\u000b-\u001f]/;
+
+function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+function isKeyName(text: string): boolean {
+  return text !== "" && !notInName.test(text);
+}
+
+/**
+ * The id of a key for one type of signature: the first four bytes of SHA-256 over name, line feed, type and key.
+ *
+ * @param name the key's name
+ * @param type one of `signatureTypes`
+ * @param publicKey 32 bytes
+ * @returns eight lower-case hex digits
+ */
+export async function keyIdOf(name: string, type: number, publicKey: Uint8Array): Promise<string> {
+  // Not as arguments, of which no engine takes any number: a file of keys may hold whatever somebody put there.
+  const bytes = Uint8Array.from([...new TextEncoder().encode(`${name}\n`), type, ...publicKey]);
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).subarray(0, keyIdBytes));
+}
+
+/**
+ * The bytes that a timestamped signature signs (C2SP tlog-cosignature); a plain one signs the text itself.
+ *
+ * @param text the note's text with its last line feed
+ * @param seconds the time, POSIX seconds
+ */
+export function timestampedMessage(text: string, seconds: number): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`cosignature/v1\ntime ${seconds}\n${text}`);
+}
+
+/**
+ * A note as it is written.
+ *
+ * @param text the signed text with its last line feed
+ * @param signatures one line each, in this order
+ */
+export function formatNote(text: string, signatures: readonly NoteSignature[]): string {
+  const lines = signatures.map(({ name, keyId, signature }) => {
+    return `— ${name} ${encodeBase64(Uint8Array.of(...fromHex(keyId), ...signature))}\n`;
+  });
+  return `${text}\n${lines.join("")}`;
+}
+
+function malformed(detail: string): Refusal {
+  return refuse("PROOF_MALFORMED", detail);
+}
+
+function readSignature(line: string): NoteSignature | null {
+  const [, name = "", encoded = ""] = signatureLine.exec(line) ?? [];
+  const bytes = decodeBase64(encoded);
+  if (!isKeyName(name) || bytes === null || bytes.length <= keyIdBytes) return null;
+  return { name, keyId: toHex(bytes.subarray(0, keyIdBytes)), signature: bytes.slice(keyIdBytes) };
+}
+
+function readSignatures(text: string): readonly NoteSignature[] | Refusal {
+  if (text === "") return malformed("The checkpoint has no signatures, or a surplus blank line at its end.");
+  const lines = text.split("\n");
+  if (lines.pop() !== "") {
+    return malformed("The checkpoint ends in the midst of its signatures.");
+  }
+  if (lines.length > maxSignatures) return malformed(`The checkpoint has over ${maxSignatures} signatures.`);
+  const signatures: NoteSignature[] = [];
+  for (const line of lines) {
+    const signature = readSignature(line);
+    if (signature === null) return malformed("A line after the checkpoint's text is no signature.");
+    signatures.push(signature);
+  }
+  const keys = new Set(signatures.map(({ name, keyId }) => `${name} ${keyId}`));
+  return keys.size === signatures.length ? signatures : malformed("Two signatures are of the same key.");
+}
+
+/**
+ * Reads a signed note. Whoever uses its text has to check a signature first.
+ *
+ * @param input the note, or its bytes
+ * @returns the parts, or the refusal `PROOF_MALFORMED`
+ */
+export function readNote(input: string | Uint8Array): SignedNote | Refusal {
+  const note = typeof input === "string" ? input : decodeUtf8(input);
+  if (note === null) return malformed("The checkpoint is not valid UTF-8.");
+  if (note.length > maxNoteLength) return malformed("The checkpoint is longer than any log writes.");
+  if (forbiddenInNote.test(note) || !note.isWellFormed())
+    return malformed("The checkpoint holds control characters.");
+  const blank = note.lastIndexOf("\n\n");
+  if (blank < 1) return malformed("The checkpoint has no signatures.");
+  const signatures = readSignatures(note.slice(blank + 2));
+  return "reason" in signatures ? signatures : { text: note.slice(0, blank + 1), signatures };
+}
+
+/**
+ * Reads a verifier key (`name+id+key`), the form in which the log's key is handed out.
+ *
+ * @param text exactly the key, nothing around it
+ * @returns the key; null when it is none for Ed25519, or its id is not that of its name and key
+ */
+export async function readVerifierKey(text: string): Promise<VerifierKey | null> {
+  const [, name = "", keyId = "", encoded = ""] = verifierKeyForm.exec(text) ?? [];
+  const bytes = decodeBase64(encoded);
+  if (!isKeyName(name) || !name.isWellFormed() || bytes === null) return null;
+  if (bytes.length !== 1 + publicKeyBytes || bytes[0] !== signatureTypes.plain) return null;
+  const publicKey = bytes.slice(1);
+  return (await keyIdOf(name, signatureTypes.plain, publicKey)) === keyId ? { name, keyId, publicKey } : null;
+}
+
+/**
+ * A verifier key as it is written.
+ *
+ * @param name the key's name: for a log its origin
+ * @param publicKey the Ed25519 key, 32 bytes
+ */
+export async function formatVerifierKey(name: string, publicKey: Uint8Array): Promise<string> {
+  const keyId = await keyIdOf(name, signatureTypes.plain, publicKey);
+  return `${name}+${keyId}+${encodeBase64(Uint8Array.of(signatureTypes.plain, ...publicKey))}`;
+}
+
+/** Keys as WebCrypto has them: a log's key checks every checkpoint of it, and importing it costs as much as a check. */
+const imported = new WeakMap<Uint8Array, Promise<CryptoKey>>();
+
+function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
+  const known = imported.get(publicKey);
+  if (known !== undefined) return known;
+  const key = crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]);
+  imported.set(publicKey, key);
+  return key;
+}
+
+/**
+ * Checks an Ed25519 signature (RFC 8032) with WebCrypto.
+ *
+ * @param publicKey 32 bytes, which do not change
+ * @param message the signed bytes
+ * @param signature 64 bytes; any other length is no signature
+ * @throws DOMException when this machine's WebCrypto has no Ed25519
+ */
+export async function verifyEd25519(
+  publicKey: Uint8Array<ArrayBuffer>,
+  message: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  if (signature.length !== 64) return false;
+  return crypto.subtle.verify("Ed25519", await importKey(publicKey), signature, message);
+}
