@@ -2,6 +2,7 @@
 
 import { keepIdempotencyMs } from "../src/domain/idempotency.ts";
 import type { Live } from "../src/domain/live.ts";
+import { startLogKeeping } from "../src/domain/log/keeping.ts";
 import { nodeTimes } from "../src/domain/nodes.ts";
 import { forgottenWindows } from "../src/domain/quota-windows.ts";
 import { startMaintenance } from "../src/domain/retention.ts";
@@ -10,6 +11,7 @@ import { startSweeping } from "../src/domain/sweep.ts";
 import { log } from "../src/log.ts";
 import { fenced } from "../src/store/driver/fenced.ts";
 import { housekeepingLease } from "../src/store/nodes.ts";
+import { logKeeperOf } from "./evidence-log.ts";
 import { createStores, type Operator, type Stores } from "./open.ts";
 
 const pruneMs = 60_000;
@@ -23,10 +25,18 @@ export type Housekeeping = {
   stop(): Promise<void>;
 };
 
-/** @param options `onBegin` is told when this node has the lease, before the work begins */
+type HousekeepingOptions = {
+  readonly nodeId: string;
+  readonly live: Live;
+  /** Told when this node has the lease, before the work begins. */
+  readonly onBegin: () => Promise<void>;
+  /** Told when the evidence log cannot be built or signed for. */
+  readonly onLogError: (error: unknown) => void;
+};
+
 export function createHousekeeping(
   operator: Operator,
-  { nodeId, live, onBegin }: { nodeId: string; live: Live; onBegin: () => Promise<void> },
+  { nodeId, live, onBegin, onLogError }: HousekeepingOptions,
 ): Housekeeping {
   const inTurn = createSerial();
   let underFence: number | null = null;
@@ -37,7 +47,7 @@ export function createHousekeeping(
     stopWork = async () => {};
     if (fence === null) return;
     await onBegin();
-    stopWork = startWork(operator, { live, stores: storesUnder(operator, nodeId, fence) });
+    stopWork = startWork(operator, { live, stores: storesUnder(operator, nodeId, fence), onLogError });
   }
 
   function tend(fence: number | null): void {
@@ -66,9 +76,10 @@ function storesUnder({ driver }: Operator, nodeId: string, fence: number): Store
 
 /** @returns ends it all */
 function startWork(
-  { clock }: Pick<Operator, "clock">,
-  { stores, live }: { stores: Stores; live: Live },
+  operator: Operator,
+  { stores, live, onLogError }: { stores: Stores } & Pick<HousekeepingOptions, "live" | "onLogError">,
 ): () => Promise<void> {
+  const { clock } = operator;
   const stops = [
     repeat(() => prune(stores, clock.now()), { everyMs: pruneMs, onError: onError("pruning failed") }),
     startSweeping({ teachers: stores.teachers, live, clock, onError: onError("sweep failed") }),
@@ -78,6 +89,12 @@ function startWork(
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onError: onError("maintenance of the attestations failed"),
+    }),
+    startLogKeeping({
+      keeper: logKeeperOf(operator, stores.log),
+      store: stores.log,
+      clock,
+      onError: onLogError,
     }),
   ];
   return async () => {

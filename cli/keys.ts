@@ -12,6 +12,7 @@ import type { Node } from "../src/domain/nodes.ts";
 import { rotateKeys, untilRotatable } from "../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf, group } from "./command.ts";
+import { logKeeperOf } from "./evidence-log.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
@@ -63,13 +64,15 @@ const rotateCommand = command({
   },
   async run({ args }) {
     const bits = bitsOf(args);
-    await withOperator(configOf(args), async ({ stores, secrets, clock }) => {
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, secrets, clock } = operator;
       const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
       const { active, pending } = await untilRotatable(stores, options);
       await confirm(
         args,
         `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
       );
+      await logKeeperOf(operator).checkpoint();
       const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits });
       if (early)
         note(
@@ -88,6 +91,9 @@ const rotateCommand = command({
 
 const noteWaiting = (nodes: readonly Node[]) =>
   note(`waiting for the pending key to be loaded by ${nodes.map(({ url }) => url).join(", ")}`);
+
+const noteUnsigned = (error: unknown) =>
+  note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);
 
 const compromiseCommand = command({
   name: "compromise",
@@ -110,12 +116,16 @@ const compromiseCommand = command({
     ...yesArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { keys }, secrets, clock }) => {
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, secrets, clock } = operator;
+      const { keys } = stores;
       const since = parseTime("--since", args.since);
       await confirm(
         args,
         `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
       );
+      // A thief does not wait until the log is in order.
+      await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
       await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
       const all = await keys.list();
       print(args, all.map(describeKey), () => keyTable(all));

@@ -3,8 +3,9 @@
 import { hostname } from "node:os";
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../package.json" with { type: "json" };
-import { TvsError } from "../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { type Live, storedSettings } from "../src/domain/live.ts";
+import { startFollowing } from "../src/domain/log/keeping.ts";
 import { isWildcard } from "../src/domain/networks.ts";
 import type { NodeMemory } from "../src/domain/node-memory.ts";
 import {
@@ -17,6 +18,7 @@ import {
 } from "../src/domain/nodes.ts";
 import { repeat } from "../src/domain/serial.ts";
 import { log } from "../src/log.ts";
+import { logKeeperOf } from "./evidence-log.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import type { Operator } from "./open.ts";
 
@@ -73,16 +75,19 @@ export async function admitNode(
 type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
   readonly live: Live;
   readonly memory: NodeMemory;
+  /** Told when the database has lost what the evidence log was signed for. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
 };
 
 /** Joins the nodes and goes on saying that this one lives; the housekeeping follows the lease. */
 export async function runNode(
   operator: Operator,
-  { nodeId, url, consolePort, live, memory }: RunOptions,
+  { nodeId, url, consolePort, live, memory, onLost }: RunOptions,
 ): Promise<RunningNode> {
   const { stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
-  const housekeeping = createHousekeeping(operator, { nodeId, live, onBegin: releaseGone });
+  const onLogError = toldOfLog(onLost);
+  const housekeeping = createHousekeeping(operator, { nodeId, live, onBegin: releaseGone, onLogError });
   const tell = createTold(nodeId);
   let fence: number | null = null;
 
@@ -109,6 +114,7 @@ export async function runNode(
     loadedPendingKid,
     onBeat,
   });
+  const stopFollowing = startFollowing({ keeper: logKeeperOf(operator), onError: onLogError });
   let failure = "";
   const stopBeating = repeat(
     () =>
@@ -129,11 +135,19 @@ export async function runNode(
     clockAheadMs: membership.clockAheadMs,
     keepsHouse: () => fence !== null,
     async leave() {
-      await stopBeating();
+      await Promise.all([stopBeating(), stopFollowing()]);
       await housekeeping.stop();
       // Where the database is away, the others find out by themselves.
       await membership.leave().catch(() => {});
     },
+  };
+}
+
+/** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
+function toldOfLog(onLost: RunOptions["onLost"]): (error: unknown) => void {
+  return (error) => {
+    log.error("the evidence log has failed", { detail: String(error) });
+    if (isTvsError(error, "LOG_BEHIND")) onLost?.(error);
   };
 }
 

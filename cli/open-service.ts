@@ -17,6 +17,7 @@ import type { ChosenSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { openCommitLock } from "../src/store/driver/commit-lock.ts";
+import { openLog } from "./evidence-log.ts";
 import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
@@ -62,7 +63,7 @@ type Place = { readonly url?: string; readonly consolePort?: number | null };
 /**
  * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
  * The process becomes a node: the only one of a database file, one of several on a server.
- * @throws TvsError DATABASE_IN_USE, REFUSED besides what {@link openOperator} throws
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads">>,
@@ -89,6 +90,7 @@ export async function openService(
     const nodeId = newNodeId();
     await admitNode(operator, nodeId);
     await rememberSettings(operator, config);
+    await openLog(operator);
     calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
     const refusals = createRefusals(operator.clock);
     const onCall = (call: Call) => {
@@ -102,7 +104,7 @@ export async function openService(
     server = opened;
     const { live } = opened.service;
     const nodeMemory = openNodeMemory(memory.node);
-    const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory });
+    const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory, onLost });
     node = running;
     const stopSending = startSending(operator, { node: running, live, work });
     return {

@@ -11,6 +11,7 @@ import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
+import type { LogStore } from "../src/domain/log/log.ts";
 import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
@@ -29,6 +30,7 @@ import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
+import { createLogStore } from "../src/store/log.ts";
 import { createNodeStore } from "../src/store/nodes.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
@@ -53,6 +55,7 @@ export type Stores = {
   readonly webhooks: WebhookStore;
   readonly outbox: Outbox;
   readonly nodes: NodeStore;
+  readonly log: LogStore;
 };
 
 /** What the operator's commands work with. */
@@ -212,6 +215,7 @@ export function createStores(driver: Driver, commits?: CommitOptions): Stores {
     webhooks: createWebhookStore(driver),
     outbox: createOutbox(driver, commit),
     nodes: createNodeStore(driver),
+    log: createLogStore(driver),
   };
 }
 

@@ -229,6 +229,11 @@ function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: bool
   return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
 }
 
+/** The newest checkpoint of the evidence log, beside the master key (decision D13.3). */
+export function logHeadFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
+  return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
+}
+
 /** The access log's file, named after its database: several may lie in one folder, a live one and a sandbox's. */
 function callsFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
   const beside = database.kind === "file" ? database.file : join(dataDir, fileName);

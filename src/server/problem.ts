@@ -10,6 +10,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   SCOPE_MISSING: 403,
   PURPOSE_NOT_ALLOWED: 403,
   PATH_UNKNOWN: 404,
+  NOT_KNOWN: 404,
   METHOD_NOT_ALLOWED: 405,
   IDEMPOTENCY_KEY_IN_USE: 409,
   BODY_TOO_LARGE: 413,
@@ -19,6 +20,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   SIGNER_UNAVAILABLE: 503,
   CLOCK_WRONG: 503,
   DATABASE_TOO_NEW: 503,
+  LOG_BEHIND: 503,
   // The database's, which may not be used any more.
   REFUSED: 503,
   STORE_BUSY: 503,
@@ -64,7 +66,7 @@ export function problemReply(error: unknown, { trace }: { trace: CallTrace }): R
 }
 
 /** Failures that only the operator can put right, besides those of the store. */
-const operatorsOwn: readonly ErrorCode[] = ["CLOCK_WRONG", "DATABASE_TOO_NEW", "REFUSED"];
+const operatorsOwn: readonly ErrorCode[] = ["CLOCK_WRONG", "DATABASE_TOO_NEW", "LOG_BEHIND", "REFUSED"];
 
 /** The words for the caller: what the operator must fix is none of his business. */
 function publicMessage(error: TvsError, status: number): string {

@@ -3,6 +3,7 @@ import type { AttestationMaintenance } from "../domain/attestations.ts";
 import { addTo, bitsOf, mayHold } from "./bloom.ts";
 import type { Driver, Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { nextLoggedId } from "./log.ts";
 
 /**
  * Secondary indexes of the evidence log, built behind it: whom each of its segments speaks of, and who verified whom.
@@ -57,11 +58,13 @@ const partOf = `WITH part AS MATERIALIZED (
   SELECT id, teacher_id, nin_index, partner_id FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3)`;
 
 /**
- * Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet.
+ * Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet, nor
+ * one whose leaf is not in the tree.
  */
 const prune = `DELETE FROM attestations WHERE issued_at < ?1 AND id IN (
     SELECT id FROM attestations WHERE id < (SELECT max(id) FROM attestations)
-      AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1) ORDER BY id LIMIT ?2)`;
+      AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
+      AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2)`;
 const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?1),
     pruned = pruned + changes() WHERE id = 1 AND changes() > 0`;
 const pruneSegments = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";

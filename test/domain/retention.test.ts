@@ -9,7 +9,7 @@ import {
   startMaintenance,
 } from "../../src/domain/retention.ts";
 import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
-import { attest } from "../harness/evidence.ts";
+import { attest, putIntoLog } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { anAttestation } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
@@ -27,6 +27,7 @@ function withLog(
     const { kid } = active;
     const log = Array.from({ length: rows }, (_, n) => anAttestation(n, { kid }));
     await attest(world.driver, log);
+    await putIntoLog(world.driver);
     const maintenance = createAttestationMaintenance(world.driver);
     while (await maintenance.build());
     await act(world, maintenance);

@@ -1,9 +1,14 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import { ensureLog } from "../../src/domain/log/epochs.ts";
+import { createLogKeeper } from "../../src/domain/log/keeper.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
+import { createLogStore } from "../../src/store/log.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
+import { aClock } from "./clock.ts";
+import { secrets } from "./samples.ts";
 
 /**
  * A call of one of the minute and one of the day, answered with these attestations. It found nobody, and its partner's
@@ -40,6 +45,15 @@ export async function attest(
   const revision = await createSettingsStore(driver).revision();
   const store = createAttestationStore(driver, createCommits(driver));
   return store.record(anAnsweredCall(attestations, { revision, ...changes }));
+}
+
+/** Puts all attestations into the log, which is begun where there is none. Nothing is signed for. */
+export async function putIntoLog(driver: Driver): Promise<void> {
+  const store = createLogStore(driver);
+  await ensureLog({ store, secrets, issuer: "https://verify.example", now: 1_700_000_000_000 });
+  const head = { read: () => null, write: async () => {} };
+  const keeper = createLogKeeper({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") });
+  while ((await keeper.append()) > 0);
 }
 
 /** What a partner has used of a window, put there as it is. */

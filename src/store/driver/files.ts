@@ -70,7 +70,7 @@ export function placeOver(temporary: string, file: string): void {
  */
 export async function writeBeside(
   file: string,
-  content: string | AsyncIterable<string>,
+  content: string | Uint8Array | AsyncIterable<string>,
   mode = 0o600,
 ): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);

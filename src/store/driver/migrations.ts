@@ -9,6 +9,7 @@ import idempotencyKid from "./migrations/005_idempotency_kid.sql" with { type: "
 import revocationOrigin from "./migrations/006_revocation_origin.sql" with { type: "text" };
 import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
 import nodes from "./migrations/008_nodes.sql" with { type: "text" };
+import evidenceLog from "./migrations/009_evidence_log.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 import { serverWaitMs } from "./remote.ts";
 
@@ -28,6 +29,7 @@ const migrations: readonly Migration[] = [
   { sql: revocationOrigin, rolls: false },
   { sql: fanOut, rolls: false },
   { sql: nodes, rolls: false },
+  { sql: evidenceLog, rolls: true },
 ];
 
 /** The schema that this program makes. */

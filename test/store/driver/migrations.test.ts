@@ -37,6 +37,7 @@ const frozen = [
   ["006_revocation_origin.sql", "88c2482760f72433f91f97dc1f06523db6d2a1e0209a2de174bd31a5a2531253"],
   ["007_fan_out.sql", "67a5c18d75330663b71d2a7e6829c7e2878b08f28dbb4e7bf4be344a8514c773"],
   ["008_nodes.sql", "bb5eb9d718214a5b6d34190566d44b8cbb42495e4c2c6aec9384f34d6e28b5f1"],
+  ["009_evidence_log.sql", "3242e263e8a462222b05fd0ec4863b314ed2ade825b970166375f758daf1d99c"],
 ] as const;
 
 test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {

@@ -1,0 +1,204 @@
+/** The evidence log as it is kept: its epochs, leaves and checkpoints, and what is proven of them (decision D13.1). */
+
+import { Buffer } from "node:buffer";
+import { isSameHash } from "../../partner/merkle-proof.ts";
+import type { ReadTiles, Tile } from "./tree.ts";
+import { consistencyProof, inclusionProof, leafAt, openingLeafHash } from "./tree.ts";
+
+/** One tree with a name and a key of its own (decision D13.4). Times are milliseconds since the epoch. */
+export type LogEpoch = {
+  readonly epoch: number;
+  /** The first line of its checkpoints. */
+  readonly origin: string;
+  /** Ed25519, 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** PKCS #8 of the private half, sealed with the origin as its name; null once a later epoch was opened. */
+  readonly sealed: Uint8Array | null;
+  /** The id of its first attestation, whether it is there already or not. */
+  readonly firstId: number;
+  /** Leaves that the tree has. */
+  readonly size: number;
+  readonly openedAt: number;
+  /** Why it was opened; null for the first. */
+  readonly reason: string | null;
+  /** The last checkpoint that is known of the epoch before it, as a signed note; null for the first. */
+  readonly previous: string | null;
+};
+
+/** What an epoch is opened with. */
+export type EpochOpening = Omit<LogEpoch, "firstId" | "size"> & {
+  /** The newest epoch until then and what of it was signed for, as they were read; zeros without any. */
+  readonly after: { readonly epoch: number; readonly signedSize: number };
+};
+
+/** A checkpoint as the database has it: what its note says, in columns. */
+export type StoredCheckpoint = {
+  readonly epoch: number;
+  readonly size: number;
+  /** In milliseconds since the epoch, a whole second. */
+  readonly signedAt: number;
+  /** The signed note, as it left. */
+  readonly note: string;
+};
+
+/** How far the newest epoch's tree has come behind the attestations, and its checkpoints behind the tree. */
+export type LogProgress = {
+  readonly epoch: number;
+  readonly origin: string;
+  readonly size: number;
+  /** Leaves that the newest checkpoint covers. */
+  readonly signedSize: number;
+  /** When that was signed, milliseconds since the epoch; null before the first. */
+  readonly signedAt: number | null;
+  /** Attestations that are not in the tree yet. */
+  readonly waiting: number;
+  /** Of the newest attestations in the tree, how many are not in the database any more; always 0, unless somebody took them out. */
+  readonly missing: number;
+};
+
+/** Leaves that are to be appended, and what changes by them. */
+export type Appended = {
+  readonly epoch: number;
+  /** How many leaves there were: it is appended only while there are as many. */
+  readonly from: number;
+  readonly to: number;
+  readonly tiles: readonly Tile[];
+  /** The id of the first attestation among them, and the prefixes of all their leaf hashes in order. */
+  readonly firstId: number;
+  readonly prefixes: readonly number[];
+  readonly checkpoint: StoredCheckpoint | null;
+};
+
+export type LogStore = {
+  /** The oldest first. */
+  epochs(): Promise<LogEpoch[]>;
+  /**
+   * Opens an epoch, destroys the private key of the one before, and takes the setting away that says that one is due.
+   * @param opening without `firstId` and `size`, which follow from the attestations: it begins with the first one that
+   *   no checkpoint of the epoch before covers
+   * @param tiles what it begins with
+   * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read
+   */
+  open(opening: EpochOpening, tiles: readonly Tile[]): Promise<boolean>;
+  /** Gives an epoch that has no leaf yet another origin, and its key sealed under that. @returns whether it had none */
+  rename(epoch: number, renamed: Pick<LogEpoch, "origin" | "sealed">): Promise<boolean>;
+  /**
+   * The next attestations in the order of their ids, from `firstId` on.
+   * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end of the log
+   * @throws TvsError STORE_CORRUPT when more are missing than anybody takes out by mistake
+   */
+  attested(firstId: number, limit: number): Promise<(string | null)[]>;
+  /** How far the newest tree has come; null without a log. */
+  progress(): Promise<LogProgress | null>;
+  /** @returns false, having stored nothing, when another one has appended meanwhile */
+  append(appended: Appended): Promise<boolean>;
+  tiles(epoch: number): ReadTiles;
+  /** The newest checkpoint of all. */
+  newest(): Promise<StoredCheckpoint | null>;
+  /** Puts a checkpoint back that was signed, and lost before the database had it. */
+  keep(checkpoint: StoredCheckpoint): Promise<void>;
+  ofSize(epoch: number, size: number): Promise<StoredCheckpoint | null>;
+  /** The earliest checkpoint that covers a leaf. */
+  covering(epoch: number, index: number): Promise<StoredCheckpoint | null>;
+  /** Attestations whose leaf hash may begin with a prefix. */
+  withPrefix(prefix: number): Promise<number[]>;
+};
+
+/** A leaf in a tree that a checkpoint signs for. */
+export type Inclusion = {
+  readonly index: number;
+  readonly size: number;
+  /** From the leaf's sibling upwards. */
+  readonly hashes: readonly Uint8Array[];
+  /** The signed note. */
+  readonly checkpoint: string;
+};
+
+/** One tree's growth. */
+export type Consistency = { readonly epoch: number; readonly hashes: readonly Uint8Array[] };
+
+/** What anybody may ask the log. */
+export type LogReader = {
+  epochs(): Promise<LogEpoch[]>;
+  /** The newest checkpoint; null as long as there is none. */
+  newest(): Promise<StoredCheckpoint | null>;
+  /**
+   * @param size of a checkpoint; without it, the earliest one that covers the leaf
+   * @returns null for a hash that is no leaf's, or that no checkpoint covers yet; `no-checkpoint` when there was never
+   *   one of that size that covers it
+   */
+  inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | "no-checkpoint" | null>;
+  /**
+   * Between two sizes of the newest epoch's tree, 1 ≤ from ≤ to.
+   * @returns null when no checkpoint covers `to` leaves yet
+   */
+  consistency(from: number, to: number): Promise<Consistency | null>;
+};
+
+/** Attestations of one part of the index by which leaf hashes are found, as a power of two. */
+export const partBits = 18;
+
+/** The first six bytes of a leaf hash, as a number. */
+export function prefixOf(leafHash: Uint8Array): number {
+  return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
+}
+
+/** How many leaves of an epoch are no attestation: a later one begins with a leaf that names the one before. */
+export function openingLeaves({ previous }: Pick<LogEpoch, "previous">): number {
+  return previous === null ? 0 : 1;
+}
+
+/** The id of the attestation that is appended next. */
+export function nextId(epoch: Pick<LogEpoch, "firstId" | "size" | "previous">): number {
+  return epoch.firstId + epoch.size - openingLeaves(epoch);
+}
+
+function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: number): number {
+  return id - epoch.firstId + openingLeaves(epoch);
+}
+
+/** The epoch in whose tree an attestation stands, by its id; undefined for one that has no leaf yet. */
+function epochOf(epochs: readonly LogEpoch[], id: number): LogEpoch | undefined {
+  return epochs.findLast((epoch) => id >= epoch.firstId && id < nextId(epoch));
+}
+
+export function createLogReader(store: LogStore): LogReader {
+  async function proofAt(epoch: LogEpoch, index: number, size?: number): Promise<Inclusion | null> {
+    const checkpoint = await (size === undefined
+      ? store.covering(epoch.epoch, index)
+      : store.ofSize(epoch.epoch, size));
+    if (checkpoint === null || checkpoint.size <= index) return null;
+    const hashes = await inclusionProof(index, checkpoint.size, store.tiles(epoch.epoch));
+    return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
+  }
+
+  async function find(wanted: Uint8Array): Promise<{ epoch: LogEpoch; index: number } | null> {
+    const epochs = await store.epochs();
+    const isWanted = (hash: Uint8Array) => isSameHash(hash, wanted);
+    for (const id of await store.withPrefix(prefixOf(wanted))) {
+      const epoch = epochOf(epochs, id);
+      if (epoch === undefined) continue;
+      const index = indexOf(epoch, id);
+      if (isWanted(await leafAt(index, store.tiles(epoch.epoch)))) return { epoch, index };
+    }
+    const opened = epochs.find(({ previous }) => previous !== null && isWanted(openingLeafHash(previous)));
+    return opened === undefined ? null : { epoch: opened, index: 0 };
+  }
+
+  return {
+    epochs: store.epochs,
+    newest: store.newest,
+    async inclusion(wanted, size) {
+      const found = await find(wanted);
+      if (found === null) return null;
+      const proof = await proofAt(found.epoch, found.index, size);
+      return proof ?? (size === undefined ? null : "no-checkpoint");
+    },
+    async consistency(from, to) {
+      const newest = await store.newest();
+      if (newest === null || to > newest.size) return null;
+      const { epoch } = newest;
+      return { epoch, hashes: await consistencyProof(from, to, store.tiles(epoch)) };
+    },
+  };
+}
