@@ -8,6 +8,7 @@ import { inTime } from "../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { createIdempotency } from "../src/domain/idempotency.ts";
 import { createLive } from "../src/domain/live.ts";
+import { createLogReader } from "../src/domain/log/log.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../src/domain/node-memory.ts";
 import { createPublicLookup } from "../src/domain/public-lookup.ts";
 import { createQuota } from "../src/domain/quota.ts";
@@ -205,6 +206,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       }),
       work,
     ),
+    log: createLogReader(stores.log),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,

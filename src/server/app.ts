@@ -7,6 +7,7 @@ import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
 import { createDemoOffer } from "./local-caller.ts";
+import { createLogDocuments } from "./log-documents.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
 import { helpPages } from "./pages/help.ts";
 import { publicPage } from "./pages/public-page.ts";
@@ -14,7 +15,7 @@ import { referencePage } from "./pages/reference-page.ts";
 import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
 import { forPartners } from "./partner-api.ts";
 import { problemReply } from "./problem.ts";
-import { createPublicLimit, type PublicLimit, serviceDocuments } from "./public-api.ts";
+import { createPublicLimit, type PublicParts, serviceDocuments } from "./public-api.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 
@@ -22,11 +23,7 @@ import type { AppOptions, Service } from "./service.ts";
 export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
 
 /** What the handlers of the table need. */
-type Dependencies = {
-  readonly service: Service;
-  readonly limit: PublicLimit;
-  readonly forwardsCertificates: PeerTest;
-};
+type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
 
 /** The pages and documents that the table's rows name. */
 export type Pages = ReturnType<typeof createPages>;
@@ -75,6 +72,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
       perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
       counts: options.addressCounts,
     }),
+    log: createLogDocuments(service),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

@@ -5,12 +5,20 @@ import { log } from "../log.ts";
 import type { PageHandler } from "./http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import { rateLimitKeys, type SourceOf } from "./http/peer.ts";
+import type { LogDocuments } from "./log-documents.ts";
 import { publicDocument, sendDocument } from "./public-document.ts";
 import { check, searchTermSchema } from "./requests.ts";
 import type { Service } from "./service.ts";
 
+/** What calls for everybody are answered from. */
+export type PublicParts = {
+  readonly service: Service;
+  readonly limit: PublicLimit;
+  readonly log: LogDocuments;
+};
+
 /** A call for everybody, within the limit of the address that it comes from. */
-export type PublicHandler = (call: HttpCall, on: { service: Service; limit: PublicLimit }) => Promise<Reply>;
+export type PublicHandler = (call: HttpCall, on: PublicParts) => Promise<Reply>;
 
 /** The public lookup (contract C2). */
 export const publicLookup: PublicHandler = async (call, { service, limit }) => {
@@ -24,6 +32,14 @@ export const publicLookup: PublicHandler = async (call, { service, limit }) => {
   const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
   return jsonReply(200, answer, headers);
 };
+
+/** A call that names nobody, and counts as a lookup. */
+export function withinLimit(handler: PublicHandler): PublicHandler {
+  return async (call, on) => {
+    const decision = on.limit(call).lookup();
+    return decision.allowed ? handler(call, on) : tooMany(decision, "lookups");
+  };
+}
 
 function tooMany(decision: AddressDecision, what: string): Reply {
   const { retryAfterSeconds } = decision;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
+import type { HttpCall, Reply } from "./http/http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
 export type PublicDocument = {
@@ -36,16 +37,25 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * Sends a document, or 304 when the caller has it (RFC 9110, 13.1.2). Caches ask again after five minutes: a
- * rotated key has been public for a day before it signs.
- */
+/** How long caches may go by a document with keys: a rotated key has been public for a day before it signs. */
+export const asKeys = "public, max-age=300, must-revalidate";
+
+/** Answers a call with a document, or with 304 when the caller has it (RFC 9110, 13.1.2). */
+export function documentReply(call: HttpCall, document: PublicDocument, cacheControl: string): Reply {
+  const { body, type, etag } = document;
+  const headers: Record<string, string> = { "Cache-Control": cacheControl, ETag: etag };
+  if (isKnown(call.header("if-none-match"), etag)) return { status: 304, headers, body: "" };
+  headers["Content-Type"] = type;
+  return { status: 200, headers, body };
+}
+
+/** Sends a document, or 304 when the caller has it. */
 export function sendDocument(c: Context, document: PublicDocument): Response {
   const { gzipped } = document;
   const compress = gzipped !== undefined && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).
   const etag = compress ? document.etag.replace(/"$/, '-gzip"') : document.etag;
-  c.header("Cache-Control", "public, max-age=300, must-revalidate");
+  c.header("Cache-Control", asKeys);
   c.header("ETag", etag);
   if (gzipped !== undefined) c.header("Vary", "Accept-Encoding", { append: true });
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
@@ -56,7 +66,8 @@ export function sendDocument(c: Context, document: PublicDocument): Response {
 }
 
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (ifNoneMatch === undefined) return false;
+  const known = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return known.includes(etag) || known.includes("*");
 }
 

@@ -160,7 +160,7 @@ export const searchTermSchema = v.pipe(
   }),
 );
 
-const idempotencyKeySchema = v.pipe(
+export const idempotencyKeySchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, `must be 1 to ${maxIdempotencyKeyLength} characters`),
   v.maxLength(maxIdempotencyKeyLength, `must be 1 to ${maxIdempotencyKeyLength} characters`),
@@ -175,6 +175,29 @@ const idempotencyKeySchema = v.pipe(
 
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;
 
+const leafHashForm = "must be 64 hexadecimal digits in lower case";
+
+export const leafHashSchema = v.pipe(
+  v.string(leafHashForm),
+  v.regex(/^[0-9a-f]{64}$/, leafHashForm),
+  v.metadata({
+    description:
+      "Hash of a leaf: SHA-256 over a zero byte, the text `tvs/v1/attestation`, a line feed, and the 32 bytes of " +
+      "SHA-256 over the envelope's `signature` (RFC 6962, 2.1).",
+    examples: [examples.leafHash],
+  }),
+);
+
+const treeSizeForm = "must be a whole number from 1 to 2^53 - 1, without leading zeros";
+
+export const treeSizeSchema = v.pipe(
+  v.number(treeSizeForm),
+  v.integer(treeSizeForm),
+  v.minValue(1, treeSizeForm),
+  v.maxValue(Number.MAX_SAFE_INTEGER, treeSizeForm),
+  v.metadata({ description: "How many leaves the log has.", examples: [examples.inclusion.treeSize] }),
+);
+
 /** The schemas of what callers send, by their published names. */
 export const requestSchemas = {
   Identifier: identifierSchema,
@@ -188,49 +211,9 @@ export const requestSchemas = {
   NinLookupRequest: ninLookupSchema,
   SearchTerm: searchTermSchema,
   IdempotencyKey: idempotencyKeySchema,
+  LeafHash: leafHashSchema,
+  TreeSize: treeSizeSchema,
 } as const satisfies Record<string, v.GenericSchema>;
-
-type Parameter = {
-  readonly name: string;
-  readonly in: "query" | "path" | "header";
-  readonly description: string | undefined;
-  /** The published name of its schema; none of what HTTP itself says. */
-  readonly schema?: keyof typeof requestSchemas;
-  readonly example: string | number | undefined;
-};
-
-/** The parameters of calls, by the name under which operations refer to them. */
-export const parameters = {
-  searchTerm: {
-    name: "searchTerm",
-    in: "query",
-    description: v.getMetadata(searchTermSchema).description,
-    schema: "SearchTerm",
-    example: examples.regNo,
-  },
-  regNo: {
-    name: "regNo",
-    in: "path",
-    description:
-      "Registration number with its slashes percent-encoded (`%2F`); they are also taken as they are.",
-    schema: "RegNo",
-    example: examples.regNo,
-  },
-  tId: { name: "tId", in: "path", description: "Teacher id.", schema: "TId", example: examples.tId },
-  idempotencyKey: {
-    name: "Idempotency-Key",
-    in: "header",
-    description: v.getMetadata(idempotencyKeySchema).description,
-    schema: "IdempotencyKey",
-    example: undefined,
-  },
-  ifNoneMatch: {
-    name: "If-None-Match",
-    in: "header",
-    description: "The `ETag` of the copy at hand.",
-    example: '"gvIYSZwWV5TBkV2dJb5C1uGm2lI"',
-  },
-} as const satisfies Record<string, Parameter>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

@@ -7,6 +7,7 @@ import type { Scope } from "../domain/partners.ts";
 import type { Traffic } from "../metrics/requests.ts";
 import type { Pages } from "./app.ts";
 import type { PageHandler } from "./http/hono-call.ts";
+import { logRoutes } from "./log-routes.ts";
 import type { Operation, ResponsesByStatus } from "./openapi/document.ts";
 import * as partner from "./partner-api.ts";
 import { type PublicHandler, publicLookup } from "./public-api.ts";
@@ -196,6 +197,7 @@ export const routes: readonly Route[] = [
       responses: { 200: "KeyHistory", 304: "NotModified" },
     },
   },
+  ...logRoutes,
   {
     method: "GET",
     path: `${api}/health`,

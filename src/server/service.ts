@@ -2,6 +2,7 @@ import type { CallObserver } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { KeyKind } from "../domain/credentials.ts";
 import type { Live } from "../domain/live.ts";
+import type { LogReader } from "../domain/log/log.ts";
 import type { PublicLookup } from "../domain/public-lookup.ts";
 import type { Quota } from "../domain/quota.ts";
 import type { Secrets } from "../domain/secrets.ts";
@@ -13,6 +14,7 @@ export type Service = {
   readonly live: Live;
   readonly verification: Verification;
   readonly publicLookup: PublicLookup;
+  readonly log: LogReader;
   readonly quota: Quota;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;

@@ -83,6 +83,18 @@ test("lookups by NIN, e-mail or phone have a third of the limit, whichever way t
   expect((await ask(address)).status).toBe(200);
 });
 
+test("whoever asks the evidence log spends of the same limit", async () => {
+  await roomInMinute();
+  const address = freshAddress();
+  const asked = await Promise.all(
+    Array.from({ length: perMinute }, () =>
+      world.get("/v1/inter-agency/log/key", { "X-Forwarded-For": address }),
+    ),
+  );
+  expect(asked.filter(({ status }) => status === 200)).toHaveLength(perMinute);
+  expect((await ask(address)).status).toBe(429);
+});
+
 test("an IPv6 network of /48 has sixteen times the limit", async () => {
   await roomInMinute();
   const networks = Array.from({ length: 17 }, (_, at) => `2001:db8:48:${at.toString(16)}::1`);

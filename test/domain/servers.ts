@@ -2,6 +2,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createLive, type Live } from "../../src/domain/live.ts";
+import { createLogReader } from "../../src/domain/log/log.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { createVerification } from "../../src/domain/verification.ts";
@@ -13,6 +14,7 @@ import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
+import { createLogStore } from "../../src/store/log.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
@@ -64,6 +66,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
       clock,
     }),
     publicLookup: () => Promise.reject(new Error("not asked")),
+    log: createLogReader(createLogStore(gated)),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
     keyKind: "live",

@@ -24,6 +24,8 @@ type Register = { readonly dataDir: string; readonly env: Environment };
 export type ClusterNode = {
   /** The same after each start. */
   readonly url: string;
+  /** What is its own: beside the master key, if that were a file, the last checkpoint of the evidence log. */
+  readonly dataDir: string;
   /** Between the node and the libSQL server. */
   readonly link: FaultProxy;
   /** @param program another one than before: the next release */
@@ -86,6 +88,7 @@ async function makeNode(
   let service: Service | null = null;
   return {
     url: `http://127.0.0.1:${port}`,
+    dataDir,
     link,
     async start(another = program) {
       program = another;

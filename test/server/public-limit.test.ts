@@ -60,6 +60,25 @@ describe("lookups by NIN, e-mail or phone", () => {
   });
 });
 
+test("whoever asks the evidence log spends of the same limit, and is refused in the same words", async () => {
+  world = await openTestService({ publicPerMinute: 5 });
+  const ask = (log: string, method = "GET") =>
+    world.call(`/v1/inter-agency/log/${log}`, { method, from: "192.0.2.1" });
+  const leaf = "0".repeat(64);
+  const asked = [ask("key"), ask("key", "HEAD"), ask(`inclusion/${leaf}`), ask("consistency")];
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 404, 400]);
+  expect(await lookUp("API", known.regNo)).toBe(200);
+  const refused = await world.call(`${path}?searchTerm=1`, { from: "192.0.2.1" });
+  const words = await refused.json();
+  for (const log of ["checkpoint", "key", `inclusion/${leaf}`, "consistency?from=1&to=1"]) {
+    const response = await ask(log);
+    expect([log, response.status, await response.json()]).toEqual([log, 429, words]);
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(response.headers.get("X-RateLimit-Limit")).toBe("5");
+  }
+  expect((await world.call("/v1/inter-agency/log/key", { from: "192.0.2.2" })).status).toBe(200);
+});
+
 describe("an IPv6 network", () => {
   test("of /48 has sixteen times the limit of its /64s together", async () => {
     world = await openTestService({ publicPerMinute: 3 });

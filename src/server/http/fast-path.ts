@@ -166,7 +166,8 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
 
 function send({ status, headers, body }: Reply, outgoing: ServerResponse): void {
   if (outgoing.destroyed) return;
-  headers["Content-Length"] = String(Buffer.byteLength(body));
+  // Of a 304 it would be the length of what is not sent.
+  if (status !== 304) headers["Content-Length"] = String(Buffer.byteLength(body));
   outgoing.writeHead(status, headers);
   outgoing.end(body);
 }

@@ -26,7 +26,8 @@ export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
 export function routed(handler: Handler): PageHandler {
   return async (c) => {
     const { status, headers, body } = await replyTo(handler, honoCall(c));
-    return new Response(body, { status, headers });
+    // Where there can be none, not even an empty one is taken.
+    return new Response(status === 304 ? null : body, { status, headers });
   };
 }
 

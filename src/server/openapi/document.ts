@@ -1,8 +1,9 @@
 import { eventTypes } from "../../partner/contract.ts";
-import { parameters } from "../requests.ts";
 import { type Route, routes } from "../routes.ts";
 import * as examples from "./examples.ts";
-import { headers, type Json, namedExamples, type ResponseName, responseRef, responses } from "./responses.ts";
+import { headers, type Json } from "./headers.ts";
+import { parameters } from "./parameters.ts";
+import { namedExamples, type ResponseName, responseRef, responses } from "./responses.ts";
 import { jsonSchemas, type SchemaName, schemaRef } from "./schemas.ts";
 
 /** The version of the published contract, which is not the program's. */
@@ -36,6 +37,7 @@ const tags = {
   public: "Public lookup",
   verification: "Verification",
   documents: "Keys and health",
+  log: "Evidence log",
 } as const;
 
 const securitySchemes: Json = {
@@ -78,6 +80,13 @@ export function openApiDocument(issuer: string): OpenApiDocument {
       {
         name: tags.documents,
         description: "What partners need for verifying, and for watching the service.",
+      },
+      {
+        name: tags.log,
+        description:
+          "For everyone: every envelope is a leaf of an append-only Merkle tree (RFC 6962), whose checkpoints are " +
+          "signed notes (c2sp.org/tlog-checkpoint). A proof shows that an envelope was answered before a checkpoint " +
+          "was signed, also when a signing key is stolen later.",
       },
     ],
     paths: paths(),
@@ -149,7 +158,8 @@ function describeParameters(): Json {
       "schema" in parameter
         ? { schema: schemaRef(parameter.schema), ...(example !== undefined && { example }) }
         : { schema: { type: "string", examples: [example] } };
-    return [key, { name, in: place, required: place !== "header", description, ...schema }];
+    const required = place !== "header" && !("isOptional" in parameter);
+    return [key, { name, in: place, required, description, ...schema }];
   });
   return Object.fromEntries(described);
 }

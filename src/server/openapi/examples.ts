@@ -167,6 +167,22 @@ export const keyHistory = [
   "GRXdCXY5_DJ2v-332wSS6UbVtFm_BP7hbbzSrdz72tm8kMZUx5qmLtbwBv-SkzCA_vQA",
 ].join("");
 
+/** The leaf of the envelope that was found, and nobody's key for a log of the two envelopes above. */
+export const leafHash = "a3c207f5b0e4c1606abe680f4a6c88e8b99599caa530b10b05485bf258449631";
+export const logKey = "teachers.example/log+f9b6e643+Ab/lE3k80tWakG9E3Fx+plnhkGpM/s5JsbZX1fUcvqPj\n";
+const secondLeafHash = "do7E7ELOabaGeW63b72as3r3t2zIhKn2bidHixVyg64=";
+export const inclusion = {
+  leafIndex: 0,
+  treeSize: 2,
+  hashes: [secondLeafHash],
+  checkpoint: [
+    "teachers.example/log\n2\nmZzXZ/Zzw++RNLELanSvc7OC4jkhVlr051Ytt6fv+eM=\n\n",
+    "— teachers.example/log +bbmQ1UKpKnVg6/adpVZAqjZIwhe5hUhZqkBvYJbCdXuEXJBox4gIm4F2xnuWEf5KLke9Fs5kMrli3Qdxcp7ctdyRQQ=\n",
+    "— teachers.example/log 63xhCwAAAABppAc2vhhgNNakS+lBt7yq7Xa74XywnjsyBSHoZ3IUlvKJsts4IVMte+ZQJ9XXipnYIecsFTWWlyW/7ROGdr7WFNWjAQ==\n",
+  ].join(""),
+};
+export const consistency = { from: 1, to: 2, hashes: [secondLeafHash] };
+
 export const health = { status: "ok", service: "tvs", issuer, activeKid: kid };
 export const unavailable = { ...health, status: "unavailable" };
 

@@ -7,6 +7,7 @@ import {
   type SignedEnvelope,
   type WebhookEvent,
 } from "../../partner/contract.ts";
+import type { describeConsistency, describeInclusion } from "../log-documents.ts";
 import * as examples from "./examples.ts";
 import {
   certificateSchema,
@@ -150,6 +151,33 @@ export const keyHistorySchema = documented(
     "them offline, years later.",
   examples.keyHistory,
 );
+
+const logHashes = v.pipe(
+  v.array(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{43}=$/))),
+  v.description("Hashes in base64, in the order in which they are used."),
+);
+
+export const logInclusionSchema = documented(
+  v.object({
+    leafIndex: count("Place of the leaf, from 0."),
+    treeSize: count("Leaves of the tree that the proof leads to."),
+    hashes: logHashes,
+    checkpoint: text("The checkpoint of that size, a signed note."),
+  }),
+  "The proof that a leaf is in the log: hash your way up (RFC 9162, 2.1.3.2), and compare with the root in the checkpoint, " +
+    "whose signatures are to be verified with the log's key.",
+  examples.inclusion,
+) satisfies v.GenericSchema<unknown, ReturnType<typeof describeInclusion>>;
+
+export const logConsistencySchema = documented(
+  v.object({
+    from: count("Leaves of the smaller tree."),
+    to: count("Leaves of the larger tree."),
+    hashes: logHashes,
+  }),
+  "The proof that the larger tree begins with the smaller one (RFC 9162, 2.1.4.2): nothing was changed or removed.",
+  examples.consistency,
+) satisfies v.GenericSchema<unknown, ReturnType<typeof describeConsistency>>;
 
 export const healthSchema = documented(
   v.object({

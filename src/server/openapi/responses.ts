@@ -1,63 +1,7 @@
 import { refusedCredentials } from "../../domain/credentials.ts";
 import * as examples from "./examples.ts";
+import { type HeaderName, headerRefs, type Json, rateLimit, text } from "./headers.ts";
 import { type SchemaName, schemaRef } from "./schemas.ts";
-
-/** A part of the document: OpenAPI 3.1 objects are plain JSON. */
-export type Json = { readonly [member: string]: unknown };
-
-const integer = (minimum: number, example: number) => ({ type: "integer", minimum, examples: [example] });
-const text = (...shown: string[]) => ({ type: "string", examples: shown });
-
-/** Every response header, by the name that is sent. */
-export const headers = {
-  "X-Request-Id": {
-    description:
-      "Id of this response, by which the operator finds the call and what it attested: name it when asking about one.",
-    schema: { type: "string", format: "uuid", examples: ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44"] },
-  },
-  "X-Verification-Id": {
-    description: "The envelope's `verificationId`.",
-    schema: text(examples.foundEnvelope.verificationId),
-  },
-  "X-Signature-Kid": { description: "The envelope's `signatureKid`.", schema: text(examples.kid) },
-  "X-RateLimit-Limit": {
-    description: "The quota per minute: the partner's, or that of a source IP address at the public lookup.",
-    schema: integer(0, 600),
-  },
-  "X-RateLimit-Remaining": {
-    description: "Calls left now: the lesser of what minute and day have left.",
-    schema: integer(0, 599),
-  },
-  "X-RateLimit-Reset": {
-    description:
-      "When the window ends, in Unix epoch seconds: the minute, or the UTC day on a 429 by the day.",
-    schema: integer(0, 1772357460),
-  },
-  "Retry-After": { description: "Seconds to wait before trying again.", schema: integer(1, 23) },
-  "Idempotent-Replayed": {
-    description: "Present, and `true`, when this is the stored answer to an earlier call with the same key.",
-    schema: { type: "string", const: "true", examples: ["true"] },
-  },
-  ETag: {
-    description: "Version of the document, for `If-None-Match`.",
-    schema: text('"gvIYSZwWV5TBkV2dJb5C1uGm2lI"'),
-  },
-  Allow: { description: "The methods that this path has.", schema: text("GET, HEAD") },
-  "Cache-Control": {
-    description: "How long the answer may be kept, and by whom.",
-    schema: text("no-store", "public, max-age=300, must-revalidate"),
-  },
-  "WWW-Authenticate": { description: "How to present a key.", schema: text('Bearer realm="tvs"') },
-} as const satisfies Record<string, Json>;
-
-type HeaderName = keyof typeof headers;
-
-const rateLimit = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] as const;
-
-function headerRefs(names: readonly HeaderName[]): Json {
-  const sorted = [...names, "X-Request-Id" as const];
-  return Object.fromEntries(sorted.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
 
 /** A response whose body is JSON. */
 type JsonResponse = {
@@ -190,6 +134,54 @@ export const responses = {
     description: "The document is still the one that `If-None-Match` names. No body.",
     headers: headerRefs(["ETag", "Cache-Control"]),
   },
+  LogCheckpoint: {
+    description:
+      "The newest checkpoint: origin, size and root, with a plain and a timestamped signature of the log's key " +
+      "(c2sp.org/signed-note, tlog-checkpoint, tlog-cosignature).",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "text/plain": { schema: text(examples.inclusion.checkpoint) } },
+  },
+  LogKey: {
+    description: "The verifier keys of the log, one line each (c2sp.org/signed-note).",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "text/plain": { schema: text(examples.logKey) } },
+  },
+  LogInclusion: jsonResponse({
+    description: "The leaf is in the log. This answer never changes.",
+    schema: "LogInclusion",
+    headers: ["ETag", "Cache-Control"],
+  }),
+  LogConsistency: jsonResponse({
+    description: "The log of the larger size begins with that of the smaller one.",
+    schema: "LogConsistency",
+    headers: ["ETag", "Cache-Control"],
+  }),
+  LogInvalid: failure({
+    statusCode: 400,
+    description: "A parameter is missing or malformed, which the message names, or `from` is above `to`.",
+    message: "leafHash must be 64 hexadecimal digits in lower case",
+    headers: [],
+  }),
+  NoCheckpoint: failure({
+    statusCode: 404,
+    description: "Nothing was attested yet: an empty log has no checkpoint.",
+    message: "there is no checkpoint yet",
+    headers: [],
+  }),
+  LeafUnknown: failure({
+    statusCode: 404,
+    description:
+      "No leaf has this hash, or no checkpoint covers it yet: try again after half a minute. Or `size` is not that of a " +
+      "checkpoint that covers it; the message says which.",
+    message: "no checkpoint covers a leaf with this hash",
+    headers: [],
+  }),
+  SizeUnknown: failure({
+    statusCode: 404,
+    description: "The newest checkpoint has fewer leaves than `to`.",
+    message: "no checkpoint covers so many leaves",
+    headers: [],
+  }),
   Healthy: jsonResponse({
     description: "Database and signer answer.",
     schema: "Health",

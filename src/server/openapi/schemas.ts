@@ -28,6 +28,8 @@ export const publishedSchemas = {
   Jwks: responses.jwksSchema,
   Jwk: responses.jwkSchema,
   KeyHistory: responses.keyHistorySchema,
+  LogInclusion: responses.logInclusionSchema,
+  LogConsistency: responses.logConsistencySchema,
   Health: responses.healthSchema,
   Error: responses.errorSchema,
   RateLimitError: responses.rateLimitErrorSchema,

@@ -121,6 +121,23 @@ describe("the fast path answers as Hono's routes do", () => {
     expect(answer).toEqual(await ask(hono, path, init));
   });
 
+  test.each([
+    ["the key", "/key", {}],
+    ["the key, which is known", "/key", { headers: { "If-None-Match": "*" } }],
+    ["no checkpoint yet", "/checkpoint", {}],
+    ["an unknown leaf", `/inclusion/${"0".repeat(64)}`, {}],
+    ["no leaf", "/inclusion/x", {}],
+    ["no size", `/inclusion/${"0".repeat(64)}?size=`, {}],
+    ["sizes", "/consistency?from=1&to=1", {}],
+    ["a size in other digits", "/consistency?from=%31&to=%D9%A1", {}],
+    ["no sizes", "/consistency", {}],
+  ])("to who asks the evidence log: %s", async (_name, path, init) => {
+    const before = taken;
+    const answer = await ask(fast, `/v1/inter-agency/log${path}`, init);
+    expect(taken).toBe(before + 1);
+    expect(answer).toEqual(await ask(hono, `/v1/inter-agency/log${path}`, init));
+  });
+
   const partnerLookups: [name: string, path: string][] = [
     ["a number with encoded slashes", `${byRegNo}/${encodeURIComponent(known.regNo)}`],
     ["a number with slashes as they are", `${byRegNo}/${known.regNo}`],

@@ -238,6 +238,9 @@ describe("the app refuses as the document shows", () => {
     ],
     ["NotFound", `${prefix}/lookup`, {}],
     ["MethodNotAllowed", eligibility, { method: "DELETE" }],
+    ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
+    ["LeafUnknown", `${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
+    ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
     ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
   ];
 
@@ -268,6 +271,12 @@ describe("the app refuses as the document shows", () => {
       const init = { headers, body: examples.eligibilityCheck };
       expect(await world.ask(eligibility, init, {}, service)).toEqual(value);
     }
+  });
+
+  test("a log in which nothing stands yet", async () => {
+    const other = await openExampleWorld();
+    expect(await other.ask(`${prefix}/log/checkpoint`)).toEqual(shown("NoCheckpoint"));
+    await other.close();
   });
 
   test("a key that was used with another body", async () => {
@@ -327,6 +336,7 @@ describe("the app refuses as the document shows", () => {
   test("with nothing left out: every error that the document has was asked for", () => {
     const others = [
       "Unauthorized",
+      "NoCheckpoint",
       "KeyReused",
       "KeyInUse",
       "PartnerUnavailable",

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { logKeeperOf } from "../../../cli/evidence-log.ts";
+import { leafHash } from "../../../src/domain/log/tree.ts";
 import { publishedSchemas, type SchemaName } from "../../../src/server/openapi/schemas.ts";
 import {
   known,
@@ -165,6 +167,36 @@ describe("answers are as documented", () => {
     if (status >= 400) expect(body).toMatchObject({ statusCode: status });
   });
 
+  test("the evidence log: 200, 304, 400, 404, 405, 429", async () => {
+    const other = await openTestService({ publicPerMinute: 14 });
+    const log = `${prefix}/log`;
+    const asked = async (path: string, status: number, call: Call = {}) => {
+      const response = await other.call(path, call);
+      expect([path, response.status]).toEqual([path, status]);
+      return expectDocumented(response, path, call.method ?? "GET");
+    };
+    const answer = await other.call(eligibility, { as: "full", body: check({ tId: 1 }) });
+    const { signature } = (await answer.json()) as { signature: string };
+    await logKeeperOf(other.operator, other.operator.stores.log).checkpoint();
+    const leaf = Buffer.from(leafHash(signature)).toString("hex");
+    const known = { headers: { "If-None-Match": "*" } };
+    for (const path of [`${log}/checkpoint`, `${log}/key`, `${log}/inclusion/${leaf}`]) {
+      await asked(path, 200);
+      await asked(path, 304, known);
+    }
+    await asked(`${log}/consistency?from=1&to=1`, 200);
+    await asked(`${log}/consistency?from=1&to=1`, 304, known);
+    expect(await asked(`${log}/inclusion/${leaf}?size=1`, 200)).toMatchObject({ leafIndex: 0, treeSize: 1 });
+    await asked(`${log}/inclusion/${leaf}?size=2`, 404);
+    await asked(`${log}/inclusion/${"0".repeat(64)}`, 404);
+    await asked(`${log}/inclusion/0`, 400);
+    await asked(`${log}/consistency?from=1`, 400);
+    await asked(`${log}/consistency?from=1&to=2`, 404);
+    await asked(`${log}/key`, 405, { method: "DELETE" });
+    await asked(`${log}/key`, 429);
+    await other.close();
+  });
+
   test("nothing at an address: 404", async () => {
     const response = await world.call(`${prefix}/lookup`);
     expect(response.status).toBe(404);
@@ -198,6 +230,10 @@ describe("answers are as documented", () => {
     const paths: [string, Call][] = [
       [`${prefix}/health`, {}],
       [publicPath("1"), {}],
+      [`${prefix}/log/checkpoint`, {}],
+      [`${prefix}/log/key`, {}],
+      [`${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
+      [`${prefix}/log/consistency?from=1&to=1`, {}],
       [`${prefix}/lookup/by-tid/1`, { as: "full" }],
       [eligibility, { as: "full", body: check({ tId: 1 }) }],
     ];

@@ -1,0 +1,48 @@
+/** A register with attestations in its evidence log, made as the service makes them. */
+
+import { logKeeperOf } from "../../cli/evidence-log.ts";
+import { type Operator, withOperator } from "../../cli/open.ts";
+import { openService } from "../../cli/open-service.ts";
+import { readConfig } from "../../src/config.ts";
+import { checkpointKeyOf } from "../../src/domain/log/epochs.ts";
+import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { anApiKey, aPartner } from "./samples.ts";
+
+const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
+
+/** Answers `count` calls, in a register that is made with the first. */
+export async function attestSome(dataDir: string, count: number): Promise<void> {
+  const { operator, service, close } = await openService(config(dataDir));
+  const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
+  if (operator.isNew) await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
+  const question = { identifier: { regNo: "A/B/C/1" }, purpose: "EMPLOYER_BACKGROUND_CHECK" } as const;
+  for (let done = 0; done < count; done++) {
+    const quota = service.quota.open(partner);
+    const caller = { judge: () => ({ partner, credential: "k1" }), requestId: "request-1", quota };
+    await service.verification.answer(caller, "eligibility-check", { question });
+  }
+  await close();
+}
+
+/** Acts on a register that is there, as a command would. */
+export function withLog<T>(dataDir: string, act: (operator: Operator) => Promise<T>): Promise<T> {
+  return withOperator(config(dataDir), act);
+}
+
+/** The newest checkpoint, signed if need be. */
+export async function newestNote(dataDir: string): Promise<string> {
+  return withLog(dataDir, async (operator) => {
+    const checkpoint = await logKeeperOf(operator).checkpoint();
+    return checkpoint?.note ?? "";
+  });
+}
+
+/** A checkpoint that the log's own key signs, for a tree that never was: what a thief of the key could make. */
+export function forgedNote(dataDir: string, size: number): Promise<string> {
+  return withLog(dataDir, async ({ stores, secrets, clock }) => {
+    const epoch = (await stores.log.epochs()).at(-1);
+    if (epoch === undefined) throw new Error("there is no log");
+    const head = { origin: epoch.origin, size, root: new Uint8Array(32).fill(7) };
+    return signCheckpoint(head, Math.floor(clock.now() / 1000), checkpointKeyOf(epoch, secrets));
+  });
+}
