@@ -2,15 +2,21 @@
 
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
-import { refusalReasons } from "../../src/partner/reasons.ts";
-import type { Check, KeyTrust, Verification } from "../../src/partner/verification.ts";
+import { countEntries } from "../../src/partner/log-proof.ts";
+import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
+import type { Check, KeyTrust, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import { printable } from "../terminal/printable.ts";
 
 /** One verification as text. */
 export type Format = (verification: Verification, location: Location) => string;
 
 /** Where an envelope was found. */
-export type Location = { readonly file: string; readonly place: Place };
+export type Location = {
+  readonly file: string;
+  readonly place: Place;
+  /** The envelope came with a proof that nobody asked about; it must not look as if it had been judged. */
+  readonly hasUnjudgedProof?: boolean;
+};
 
 /** Nearly every text is plain ASCII, and then there is nothing to look for. */
 const beyondPlain = /[^ -~]/;
@@ -63,13 +69,18 @@ function checksJson({ checks, valid }: Verification): string {
   return json;
 }
 
+function logJson({ log, warnings: told }: Verification): string {
+  const evidence = log === null ? "null" : escaped(JSON.stringify(log));
+  return `"log":${evidence},"warnings":${told.length === 0 ? "[]" : JSON.stringify(told)}`;
+}
+
 /**
  * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
  *
  * @param verification the verdict
  * @param location where the envelope stood
  */
-function formatJson(verification: Verification, { file, place }: Location): string {
+function formatJson(verification: Verification, { file, place, hasUnjudgedProof = false }: Location): string {
   const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
   const { line, index } = place;
   return (
@@ -78,6 +89,7 @@ function formatJson(verification: Verification, { file, place }: Location): stri
     `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
     `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},` +
     `"result":${escaped(JSON.stringify(result))},"trust":${trustJson(verification.trust)},` +
+    `${logJson(verification)},${hasUnjudgedProof ? '"proofNotJudged":true,' : ""}` +
     `"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
     `${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`
   );
@@ -111,6 +123,21 @@ function describeResult({ teacher, license, certificate }: EligibilityResult): s
     ...row("license", license?.status, license?.issueDate, license?.expiryDate),
     ...row("certificate", certificate?.status, certificate?.regNo, certificate?.issueDate),
   ];
+}
+
+/** What the proof shows, and why that makes the envelope acceptable where nothing else would. */
+function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
+  if (log === null) return [];
+  const { origin, index, size, checkpointAt, precedesCompromise } = log;
+  const isWhy = precedesCompromise && isValid;
+  return [
+    ...row("in the log", `entry ${index} of ${origin}, which had ${countEntries(size)} on ${checkpointAt}`),
+    ...(isWhy ? row("accepted", "because the log had it before its key was compromised") : []),
+  ];
+}
+
+function describeWarning(warning: Warning): string[] {
+  return row("warning", `${warning}: ${warnings[warning]}`);
 }
 
 function describeCheck({ name, ok, detail }: Check): string {
@@ -156,6 +183,8 @@ function formatHuman(verification: Verification, location: Location, color: bool
     ...row("issuer", verification.issuer),
     ...row("audience", verification.audience),
     ...row("kid", verification.kid),
+    ...describeLog(verification.log, isGenuine),
+    ...verification.warnings.flatMap(describeWarning),
     ...(result === null ? [] : describeResult(result)),
     ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
   ];

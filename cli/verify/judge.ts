@@ -1,10 +1,15 @@
 /** The judging of `tvs verify`: its sources in order, the lines of large ones on all cores. */
 
 import { type EnvelopeItem, endsAsEnvelope, type Place, readLineBlock } from "../../src/partner/input.ts";
+import type { LogProof } from "../../src/partner/log-proof.ts";
 import { refuse, type Verdict } from "../../src/partner/reasons.ts";
 import { decodeUtf8 } from "../../src/partner/strict-json.ts";
 import { unopened, type Verification } from "../../src/partner/verification.ts";
-import { type SyncVerifyOptions, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
+import {
+  type SyncVerifyOptions,
+  verifyEnvelope,
+  verifyEnvelopeSync,
+} from "../../src/partner/verify-envelope.ts";
 import { type LineBlock, readSource, type Source } from "./files.ts";
 import type { Format, Location } from "./format.ts";
 
@@ -38,6 +43,10 @@ export type VerifierThreads = {
 /** How this run judges. */
 export type Judge = {
   readonly options: SyncVerifyOptions;
+  /** Every envelope is held against it; there is hardly more than the one that it is of. */
+  readonly proof: LogProof | null;
+  /** The certificate brings a proof, and no key was given to judge it by. */
+  readonly hasUnjudgedProof: boolean;
   readonly format: Format;
   /** Starts the threads at the first call; null where one thread has to do. */
   threads(): Promise<VerifierThreads | null>;
@@ -51,6 +60,14 @@ export function emptyTally(): Tally {
 
 function judgeItem(item: EnvelopeItem, options: SyncVerifyOptions): Verification {
   return "refusal" in item ? unopened(item.refusal) : verifyEnvelopeSync(item.value, options);
+}
+
+async function judgeWithProof(
+  item: EnvelopeItem,
+  options: SyncVerifyOptions,
+  proof: LogProof,
+): Promise<Verification> {
+  return "refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, { ...options, proof });
 }
 
 /** The envelopes in one line: mostly one, which is then read only once. */
@@ -120,7 +137,7 @@ function countOf({ tally }: JudgedLines): number {
 /** Judges one file in order. @returns how many envelopes it holds */
 async function judgeFile(source: Extract<Source, { chunks: unknown }>, judge: Judge, printer: Printer) {
   const { file, chunks } = source;
-  const { options, format } = judge;
+  const { options, proof, format } = judge;
   let found = 0;
   let queue: ReturnType<typeof createQueue> | undefined;
   const judgeBlock = async (block: LineBlock) => {
@@ -135,15 +152,18 @@ async function judgeFile(source: Extract<Source, { chunks: unknown }>, judge: Ju
   };
   try {
     for await (const block of readSource(chunks)) {
-      if ("bytes" in block) {
+      if ("bytes" in block && proof === null) {
         await judgeBlock(block);
         continue;
       }
       // What comes after lines is printed after them.
       found += (await queue?.drain()) ?? 0;
-      for (const item of block.items) {
+      const items = "items" in block ? block.items : readLineBlock(block.bytes, { line: block.linesBefore });
+      for (const item of items) {
         found++;
-        printer.print(judgeItem(item, options), { file, place: item.place });
+        const verification =
+          proof === null ? judgeItem(item, options) : await judgeWithProof(item, options, proof);
+        printer.print(verification, { file, place: item.place, hasUnjudgedProof: judge.hasUnjudgedProof });
       }
     }
   } finally {

@@ -7,11 +7,12 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "../../src/partner/strict-json.ts";
 import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { type LogSettings, settledLogKey } from "./proof.ts";
 
 export type Environment = Record<string, string | undefined>;
 
 /** Where the keys are, and who must have signed for whom. Paths are absolute. */
-export type Profile = {
+export type Profile = LogSettings & {
   jwks: string | undefined;
   keyHistory: string | undefined;
   /** The key that must have signed the key history. */
@@ -27,6 +28,8 @@ type VerifyFlags = {
   anchor?: string | undefined;
   issuer?: string | undefined;
   audience?: string | undefined;
+  logKeys?: readonly string[] | undefined;
+  logState?: string | undefined;
   profile?: string | undefined;
 };
 
@@ -59,12 +62,15 @@ async function loadProfile(name: string, env: Environment): Promise<Sources> {
   if (!isJsonObject(profile))
     throw usage(`no profile ${name} in ${path}: save one with --save-profile ${name}`);
   const text = (member: string) => (typeof profile[member] === "string" ? profile[member] : undefined);
+  const logKeys = Array.isArray(profile.logKeys) ? profile.logKeys.map(String) : [];
   return {
     jwks: text("jwks"),
     keyHistory: text("keyHistory"),
     anchor: text("anchor"),
     issuer: text("issuer"),
     audience: text("audience"),
+    logKeys,
+    logState: text("logState"),
   };
 }
 
@@ -91,6 +97,8 @@ function fromEnvironment(env: Environment): Sources {
     anchor: env.TVS_VERIFY_ANCHOR,
     issuer: env.TVS_VERIFY_ISSUER,
     audience: env.TVS_VERIFY_AUDIENCE,
+    logKeys: env.TVS_VERIFY_LOG_KEY ? [env.TVS_VERIFY_LOG_KEY] : [],
+    logState: env.TVS_VERIFY_LOG_STATE,
   };
 }
 
@@ -108,7 +116,8 @@ function absolute(path: string | undefined): string | undefined {
 export async function resolveProfile(flags: VerifyFlags, env: Environment): Promise<Profile> {
   const saved = flags.profile === undefined ? {} : await loadProfile(flags.profile, env);
   const layers: Sources[] = [flags, saved, fromEnvironment(env)];
-  const pick = (name: keyof Sources) => layers.map((layer) => layer[name]).find(Boolean);
+  const pick = (name: keyof Omit<Sources, "logKeys">) => layers.map((layer) => layer[name]).find(Boolean);
+  const logKeys = layers.map((layer) => layer.logKeys ?? []).find((keys) => keys.length > 0) ?? [];
   const [jwks, keyHistory] = [absolute(pick("jwks")), absolute(pick("keyHistory"))];
   const [anchor, issuer, audience] = [pick("anchor"), pick("issuer"), pick("audience")];
   if (!jwks && !keyHistory)
@@ -124,5 +133,15 @@ export async function resolveProfile(flags: VerifyFlags, env: Environment): Prom
     );
   if (!issuer) throw usage("the issuer is not known: give --issuer URL, the public URL of the service");
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
-  return { jwks, keyHistory, anchor, issuer, audience };
+  if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
+  const logState = absolute(pick("logState"));
+  return {
+    jwks,
+    keyHistory,
+    anchor,
+    issuer,
+    audience,
+    logKeys: await Promise.all(logKeys.map(settledLogKey)),
+    logState,
+  };
 }

@@ -16,6 +16,7 @@ import { formatOf } from "./format.ts";
 import { type Judge, judgeSource, type Tally, type VerifierThreads } from "./judge.ts";
 import type { PictureLimits } from "./pictures.ts";
 import { createPrinter, createProgress } from "./printer.ts";
+import { openProof } from "./proof.ts";
 import { openRs256 } from "./rs256.ts";
 import { type Environment, type Profile, resolveProfile, saveProfile } from "./settings.ts";
 import { startVerifiers, type VerifierSettings } from "./threads.ts";
@@ -54,12 +55,27 @@ const args = {
   },
   issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
   audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
+  proof: {
+    type: "string",
+    valueHint: "FILE",
+    description: "The proof that the envelope is in the service's evidence log; needs --log-key",
+  },
+  "log-key": {
+    type: "string",
+    valueHint: "KEY|FILE",
+    description: "The log's key, or a file of such keys; may be given several times (TVS_VERIFY_LOG_KEY)",
+  },
+  "log-state": {
+    type: "string",
+    valueHint: "FILE",
+    description: "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
+  },
   now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
   profile: { type: "string", valueHint: "NAME", description: "Use a saved profile" },
   "save-profile": {
     type: "string",
     valueHint: "NAME",
-    description: "Save keys, anchor, issuer and audience as a profile",
+    description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
   },
   json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
   qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
@@ -70,6 +86,7 @@ type Command = {
   readonly profile: Profile;
   readonly settings: VerifierSettings;
   readonly qr: boolean;
+  readonly proof: string | undefined;
 };
 
 const maxKeyFileBytes = 4 * 1024 * 1024;
@@ -79,7 +96,7 @@ function parse(rawArgs: readonly string[]) {
   try {
     return parseArgs({
       args: [...rawArgs],
-      options: { ...args, ...commonArgs },
+      options: { ...args, ...commonArgs, "log-key": { type: "string", multiple: true } },
       allowPositionals: true,
       strict: true,
     });
@@ -110,9 +127,27 @@ async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promi
   };
 }
 
+/** What only a proof needs must not look as if it had been judged by. */
+function assertProofFlags(flags: ReturnType<typeof parse>["values"], { logKeys }: Profile): void {
+  const { proof, qr } = flags;
+  const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
+  // A certificate may bring its own.
+  const isExpected = proof !== undefined || qr === true || flags["save-profile"] !== undefined;
+  if (isForProof && !isExpected)
+    throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
+  if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");
+  if (proof !== undefined && logKeys.length === 0)
+    throw new TvsError(
+      "USAGE",
+      "--proof needs the key of the log: give --log-key KEY, as tvs log key and the service's /log/key print it",
+    );
+}
+
 async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Command> {
   const { values: flags, positionals: paths } = parse(rawArgs);
-  const profile = await resolveProfile({ ...flags, keyHistory: flags["key-history"] }, io.env);
+  const { "key-history": keyHistory, "log-key": logKeys, "log-state": logState } = flags;
+  const profile = await resolveProfile({ ...flags, keyHistory, logKeys, logState }, io.env);
+  assertProofFlags(flags, profile);
   const name = flags["save-profile"];
   if (name !== undefined) {
     const path = await saveProfile(name, profile, io.env);
@@ -124,18 +159,22 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
   const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
   const [sources, json, color] = [await readSources(profile), flags.json === true, io.color ?? false];
   const settings = { sources, issuer, audience, nowMs: now.getTime(), json, color };
-  return { paths, profile, settings, qr: flags.qr === true };
+  return { paths, profile, settings, qr: flags.qr === true, proof: flags.proof };
 }
 
 /** How this run judges; the threads are started when a large input needs them. */
-async function createJudge({ settings }: Command, io: VerifyIo) {
+async function createJudge({ settings, proof, profile }: Command, printed: string | null, io: VerifyIo) {
   const { sources, issuer, audience, nowMs } = settings;
+  const now = new Date(nowMs);
   const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
   const count = io.threads ?? availableParallelism();
   const entry = count > 1 ? io.workerEntry : undefined;
   let started: Promise<VerifierThreads> | null = null;
+  const opened = await openProof({ path: proof, printed }, profile, now);
   const judge: Judge = {
-    options: { keys, issuer, audience, now: new Date(nowMs), verifySignature },
+    options: { keys, issuer, audience, now, verifySignature },
+    proof: opened,
+    hasUnjudgedProof: opened === null && printed !== null,
     format: formatOf(settings),
     async threads() {
       if (entry === undefined) return null;
@@ -153,9 +192,15 @@ function exitCode(tally: Tally): number {
 }
 
 async function openPictures(paths: readonly string[], stdin: Bytes, io: VerifyIo) {
-  const { openCodes, pictureLimits, startPictureThread } = await import("./pictures.ts");
+  const { pictureLimits, readCertificate, startPictureThread } = await import("./pictures.ts");
   const entry = io.workerEntry ?? new URL("../main.ts", import.meta.url);
-  return openCodes(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
+  return readCertificate(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
+}
+
+/** A proof that came with the certificate and was not asked about must not look as if it had been judged. */
+function proofNote({ hasUnjudgedProof }: Judge): string {
+  if (!hasUnjudgedProof) return "";
+  return "the certificate carries a proof of the evidence log: --log-key KEY has it judged as well\n";
 }
 
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
@@ -168,12 +213,17 @@ function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const { paths, profile, settings } = command;
   const progress = command.qr ? null : await createProgress(paths);
-  const { judge, close } = await createJudge(command, io);
+  const stdin = io.stdin ?? process.stdin;
+  const certificate = command.qr ? await openPictures(paths, stdin, io) : null;
+  const printed = certificate?.proof ?? null;
+  const { judge, close } = await createJudge(command, printed, io);
   const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
-  const keyFiles = [profile.jwks, profile.keyHistory].filter((path) => path !== undefined);
+  const { jwks, keyHistory, logKeys, logState } = profile;
+  const keyFiles = [jwks, keyHistory, command.proof, logState, ...logKeys].filter(
+    (path) => path !== undefined,
+  );
   try {
-    const stdin = io.stdin ?? process.stdin;
-    const sources = command.qr ? await openPictures(paths, stdin, io) : openSources(paths, stdin, keyFiles);
+    const sources = certificate === null ? openSources(paths, stdin, keyFiles) : [certificate.source];
     for await (const source of sources) {
       await judgeSource(source, judge, printer);
     }
@@ -184,7 +234,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   }
   const { valid, refused, undecidable } = tally;
   const isSummed = !settings.json && paths.length > 0;
-  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile));
+  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile) + proofNote(judge));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }
@@ -236,6 +286,7 @@ export default command({
     "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
   example:
     "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
+    "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a\n" +
     "  tvs verify --qr certificate.pdf --profile exam-body-a",
   args,
   variadic: true,

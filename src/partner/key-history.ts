@@ -3,9 +3,9 @@
  * compromised. A compact JWS signed by the active key; with it an envelope is verifiable years later.
  */
 
-import { parseDateTime } from "./date-time.ts";
+import { formatSeconds, parseDateTime } from "./date-time.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
-import { Refusal, refuse } from "./reasons.ts";
+import { Refusal, refuse, type Warning } from "./reasons.ts";
 import { hasSignatureLength, type VettedKey, verifyWithWebCrypto, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type Passed, passed, skipped } from "./verification.ts";
@@ -156,21 +156,57 @@ function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
 
+/** What the key's compromise, or the lack of one, means for an envelope. */
+export type CompromiseFinding = {
+  readonly outcome: Passed;
+  readonly warnings: readonly Warning[];
+  /** Whether only the log's proof makes the envelope acceptable. */
+  readonly precedesCompromise: boolean;
+};
+
+function finding(outcome: Passed, ...warnings: Warning[]): CompromiseFinding {
+  return { outcome, warnings: Object.freeze(warnings), precedesCompromise: false };
+}
+
 const unknown = skipped("No key history tells when this key was in use.");
-const neverCompromised = passed("The key history flags no compromise of this key.");
-const beforeCompromise = passed("The key was compromised later; signed before that time, this still counts.");
+const unknownCompromise = finding(unknown);
+const neverCompromised = finding(passed("The key history flags no compromise of this key."));
+const beforeCompromise = finding(
+  passed(
+    "The key was compromised later than this says it was signed; its thief could have written that time.",
+  ),
+  "COULD_BE_BACKDATED",
+);
 const inUse = passed("The key was in use at the time of signing.");
 
+/** What was in the log before the key was compromised was not made by a thief, whatever time it states. */
+function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
+  const since = formatSeconds(Math.floor(compromisedSinceMs / 1000));
+  const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatSeconds(loggedSeconds)}, before that.`;
+  return { outcome: passed(detail), warnings: [], precedesCompromise: true };
+}
+
 /**
- * Refuses what a compromised key signed at or after its time.
+ * Refuses what a compromised key signed at or after its time, unless the log had it before that (decision D13.6).
  *
  * @param window the key's window, null when no key history is known
- * @param seconds the time of signing
+ * @param seconds the time of signing, which a thief can choose
+ * @param loggedSeconds the time of a checkpoint that covers the envelope, null without a proof
  */
-export function checkCompromise(window: KeyWindow | null, seconds: number): Passed | Refusal {
-  if (window === null) return unknown;
-  if (isCompromisedAt(window, seconds)) return refuse("KEY_COMPROMISED");
-  return window.compromisedSinceMs === null ? neverCompromised : beforeCompromise;
+export function checkCompromise(
+  window: KeyWindow | null,
+  seconds: number,
+  loggedSeconds: number | null,
+): CompromiseFinding | Refusal {
+  if (window === null) return unknownCompromise;
+  const { compromisedSinceMs } = window;
+  if (compromisedSinceMs === null) return neverCompromised;
+  if (loggedSeconds !== null && !isCompromisedAt(window, loggedSeconds))
+    return loggedBefore(compromisedSinceMs, loggedSeconds);
+  if (!isCompromisedAt(window, seconds)) return beforeCompromise;
+  return loggedSeconds === null
+    ? refuse("KEY_COMPROMISED")
+    : refuse("KEY_COMPROMISED", "The key was compromised when this was signed, and when the log had it.");
 }
 
 /**

@@ -27,10 +27,27 @@ export type {
 } from "./contract.ts";
 export { type EnvelopeItem, readEnvelopes } from "./input.ts";
 export { createKeySet, type KeySet, type KeySetSources } from "./key-set.ts";
-export { Refusal, type RefusalReason, refusalReasons, type Verdict } from "./reasons.ts";
+export type { Checkpoint, TreeHead } from "./log-checkpoint.ts";
+export { type LogProof, type LogProofOptions, openLogProof, readLogKeys } from "./log-proof.ts";
+export {
+  formatLogState,
+  type LogState,
+  type RememberedCheckpoint,
+  readLogState,
+  rememberCheckpoint,
+} from "./log-state.ts";
+export {
+  Refusal,
+  type RefusalReason,
+  refusalReasons,
+  type Verdict,
+  type Warning,
+  warnings,
+} from "./reasons.ts";
 export type { VerifySignature } from "./rsa-key.ts";
+export type { VerifierKey } from "./signed-note.ts";
 export { type JsonValue, readStrictJson } from "./strict-json.ts";
-export type { Check, CheckName, KeyTrust, Verification } from "./verification.ts";
+export type { Check, CheckName, KeyTrust, LogEvidence, Verification } from "./verification.ts";
 export {
   type SyncVerifyOptions,
   type VerifyOptions,

@@ -3,7 +3,7 @@
 import type { Claims } from "./claims.ts";
 import type { EligibilityResult } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
-import { type Refusal, type RefusalReason, refusalReasons, type Verdict } from "./reasons.ts";
+import { type Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
 
 /** The checks, in the order in which they run; the first that fails gives the reason. */
 export const checkNames = [
@@ -12,6 +12,7 @@ export const checkNames = [
   "keySet",
   "key",
   "signature",
+  "log",
   "compromise",
   "window",
   "claims",
@@ -35,6 +36,20 @@ export type KeyTrust = {
   readonly historySignedAt: string | null;
 };
 
+/** Where and when the evidence log had an envelope, as its proof shows. */
+export type LogEvidence = {
+  /** The log's name. */
+  readonly origin: string;
+  /** The envelope's place in the log, from 0. */
+  readonly index: number;
+  /** How many entries the log had at the time of the checkpoint. */
+  readonly size: number;
+  /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
+  readonly checkpointAt: string | null;
+  /** Whether the key was compromised later than that, which is why the envelope is accepted all the same. */
+  readonly precedesCompromise: boolean;
+};
+
 /**
  * What a verification found. Everything but `kid` comes from what is signed: it is null unless the signature
  * is good and its key was sound and in use, and it is there when only a later check refused the envelope.
@@ -54,6 +69,10 @@ export type Verification = {
   readonly result: EligibilityResult | null;
   /** What the keys rest on; null when the check `keySet` was not passed. */
   readonly trust: KeyTrust | null;
+  /** What the proof shows; null without one, or when the check `log` was not passed. */
+  readonly log: LogEvidence | null;
+  /** What to know of an envelope that is valid all the same. */
+  readonly warnings: readonly Warning[];
   /** All of `checkNames`, in order. */
   readonly checks: readonly Check[];
 };
@@ -67,9 +86,12 @@ export type Draft = {
   kid: string | null;
   claims: Claims | null;
   trust: KeyTrust | null;
+  log: LogEvidence | null;
+  warnings: readonly Warning[];
 };
 
 const notReached = "Not reached.";
+const noWarnings: readonly Warning[] = Object.freeze([]);
 
 /** A passed check, to be made once and noted for many envelopes. */
 export function passed(detail: string): Passed {
@@ -83,7 +105,7 @@ export function skipped(detail: string): Passed {
 
 /** Begins a verification. */
 export function beginVerification(): Draft {
-  return { outcomes: [], kid: null, claims: null, trust: null };
+  return { outcomes: [], kid: null, claims: null, trust: null, log: null, warnings: noWarnings };
 }
 
 /** Notes the outcome of the next check of `checkNames`. */
@@ -123,13 +145,17 @@ function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly C
     verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
     result: claims?.result ?? null,
     trust: draft.trust,
+    log: draft.log,
+    warnings: reason === null ? draft.warnings : noWarnings,
     checks,
   };
 }
 
 /** Ends a verification that passed every check. */
 export function accept(draft: Draft): Verification {
-  return conclude(draft, null, acceptedChecks(draft.outcomes));
+  const { outcomes, log } = draft;
+  // What a proof shows is said of one envelope alone.
+  return conclude(draft, null, log === null ? acceptedChecks(outcomes) : describe(outcomes));
 }
 
 /**

@@ -4,6 +4,7 @@ import { type Claims, readClaims, readIssuedAt } from "./claims.ts";
 import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
+import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -34,10 +35,12 @@ export type VerifyOptions = {
   readonly clockToleranceSeconds?: number;
   /** Another implementation of RS256 than WebCrypto. */
   readonly verifySignature?: VerifySignature;
+  /** What `openLogProof` gave: the envelope must be the one in the log that it proves. */
+  readonly proof?: LogProof;
 };
 
-/** The same with a synchronous implementation of RS256: no promise for each of a million envelopes. */
-export type SyncVerifyOptions = VerifyOptions & {
+/** The same without a proof and with a synchronous RS256: no promise for each of a million envelopes. */
+export type SyncVerifyOptions = Omit<VerifyOptions, "proof"> & {
   readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
 };
 
@@ -50,6 +53,16 @@ type Opened = {
   readonly written: WrittenEnvelope | null;
 };
 
+/** A good signature, and what the log's proof shows when there is one. */
+type Found = { readonly opened: Opened; readonly logged: LogFinding | null };
+
+/** What the cryptography says; null when this machine's failed. */
+type Answered = {
+  readonly opened: Opened;
+  readonly isGood: boolean | null;
+  readonly logged: LogFinding | Refusal | null;
+};
+
 type Form = Pick<Opened, "jws" | "outer" | "written">;
 
 const outcomes = {
@@ -58,6 +71,7 @@ const outcomes = {
   header: passed("RS256, no extensions, no key of its own."),
   key: passed("The key that the header names is known."),
   signature: passed("The signature was made by this key over this content."),
+  noProof: skipped("No proof of the evidence log was given."),
   claims: passed("All claims are there and well formed."),
   issuer: passed("Signed for the expected issuer."),
   audience: passed("Signed for the expected partner."),
@@ -172,13 +186,17 @@ function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Ve
 }
 
 /** The key's own state at the time of signing comes first: a compromised key can sign any claim. */
-function judgeKey(opened: Opened, payload: JsonObject, options: VerifyOptions): Verification {
+function judgeKey(found: Found, payload: JsonObject, options: VerifyOptions): Verification {
+  const { opened, logged } = found;
   const { draft, key } = opened;
   const issuedAt = readIssuedAt(payload);
   if (issuedAt instanceof Refusal) return fail(draft, "claims", issuedAt);
-  const compromise = checkCompromise(key.window, issuedAt);
+  const compromise = checkCompromise(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
   if (compromise instanceof Refusal) return fail(draft, "compromise", compromise);
-  note(draft, compromise);
+  const { outcome, warnings, precedesCompromise } = compromise;
+  note(draft, outcome);
+  draft.warnings = warnings;
+  if (logged !== null) draft.log = { ...logged.evidence, precedesCompromise };
   const inWindow = checkWindow(key.window, issuedAt);
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
@@ -194,13 +212,17 @@ function readPayload({ jws, written }: Opened): JsonObject | Refusal {
 }
 
 /** Every check after the cryptography. */
-function judge(opened: Opened, isGood: boolean | null, options: VerifyOptions): Verification {
+function judge({ opened, isGood, logged }: Answered, options: VerifyOptions): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
   note(draft, outcomes.signature);
+  if (logged instanceof Refusal) return fail(draft, "log", logged);
+  draft.log = logged?.evidence ?? null;
+  note(draft, logged?.outcome ?? outcomes.noProof);
   const payload = readPayload(opened);
-  return payload instanceof Refusal ? fail(draft, "claims", payload) : judgeKey(opened, payload, options);
+  if (payload instanceof Refusal) return fail(draft, "claims", payload);
+  return judgeKey({ opened, logged }, payload, options);
 }
 
 /** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
@@ -218,7 +240,7 @@ function assertOptions(options: VerifyOptions): void {
  *
  * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
  * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)
- * @param options the key set, the expected issuer and audience, the time, and a tolerance in seconds
+ * @param options the key set, the expected issuer and audience, the time, a tolerance in seconds, and a proof of the log
  * @returns the verdict, with every check that was made; a bad envelope never throws
  * @throws TypeError for a missing issuer or audience, an invalid date or a negative tolerance
  *
@@ -236,13 +258,16 @@ export async function verifyEnvelope(
   assertOptions(options);
   const opened = open(readForm(input), options);
   if ("verdict" in opened) return opened;
-  const { jws, key } = opened;
-  const verifySignature = options.verifySignature ?? verifyWithWebCrypto;
+  return judge({ opened, ...(await answer(opened, options)) }, options);
+}
+
+async function answer({ jws, key }: Opened, options: VerifyOptions): Promise<Omit<Answered, "opened">> {
+  const { verifySignature = verifyWithWebCrypto, proof } = options;
   try {
     const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
-    return judge(opened, isGood === true, options);
+    return { isGood: isGood === true, logged: proof === undefined ? null : await findInLog(proof, jws) };
   } catch {
-    return judge(opened, null, options);
+    return { isGood: null, logged: null };
   }
 }
 
@@ -250,15 +275,16 @@ export async function verifyEnvelope(
  * The same as `verifyEnvelope`, with a synchronous implementation of RS256: no promise for each of a million envelopes.
  *
  * @param input as for `verifyEnvelope`
- * @param options the same, and `verifySignature`
+ * @param options the same with `verifySignature`, and without `proof`
  * @returns the verdict; a `verifySignature` that throws makes it undecidable (`VERIFIER_FAILED`)
- * @throws TypeError as `verifyEnvelope` does
+ * @throws TypeError as `verifyEnvelope` does, and for a proof, which takes a promise to check
  */
 export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
   assertOptions(options);
+  if ("proof" in options) throw new TypeError("verifyEnvelopeSync takes no proof: use verifyEnvelope");
   const opened = open(readForm(input), options);
   if ("verdict" in opened) return opened;
-  return judge(opened, verifyNow(opened, options), options);
+  return judge({ opened, isGood: verifyNow(opened, options), logged: null }, options);
 }
 
 function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {

@@ -5,12 +5,18 @@ test("the package gives partners these values and no others, under its own name"
   expect(Object.keys(partner).sort()).toEqual([
     "Refusal",
     "createKeySet",
+    "formatLogState",
+    "openLogProof",
     "readEnvelopes",
+    "readLogKeys",
+    "readLogState",
     "readStrictJson",
     "refusalReasons",
+    "rememberCheckpoint",
     "verifyEnvelope",
     "verifyEnvelopeSync",
     "verifyWebhook",
+    "warnings",
     "webhookRefusalReasons",
   ]);
 });

@@ -8,15 +8,20 @@ import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { checkNames, type Verification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import { logFolder } from "../fixtures/log-notes.ts";
 import { type FixtureCase, makeFixtures } from "../fixtures/make-envelopes.ts";
+import type { LogCases } from "../fixtures/make-log.ts";
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "cases.json"), "utf8"));
 
-/** These need a file system or a broken machine; test/cli/verify/verify.test.ts and a test below provoke them. */
+/** These need a file system, a broken machine or a broken setting; other tests of verifying provoke them. */
 const reasonsWithoutEnvelope = [
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
+  "LOG_KEY_UNREADABLE",
+  "LOG_STATE_UNREADABLE",
   "NO_ENVELOPE",
   "VERIFIER_FAILED",
 ];
@@ -59,7 +64,12 @@ describe("verifyEnvelope", () => {
   }
 
   test("every reason has a fixture", () => {
-    const covered = new Set([...cases.flatMap(({ reasons }) => reasons), ...reasonsWithoutEnvelope]);
+    const ofProofs = logCases.map(({ reason }) => reason);
+    const covered = new Set([
+      ...cases.flatMap(({ reasons }) => reasons),
+      ...ofProofs,
+      ...reasonsWithoutEnvelope,
+    ]);
     covered.delete(null);
     expect([...covered].sort()).toEqual(Object.keys(refusalReasons).sort());
   });
@@ -83,7 +93,7 @@ describe("verifyEnvelope", () => {
     });
     expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
     expect(verification.checks.map(({ name, ok }) => [name, ok])).toEqual(
-      checkNames.map((name) => [name, true]),
+      checkNames.map((name) => [name, name === "log" ? null : true]),
     );
   });
 
@@ -129,16 +139,21 @@ describe("verifyEnvelope", () => {
     expect(verification.checks.slice(-3).map(({ ok }) => ok)).toEqual([null, null, null]);
   });
 
-  test("a compromised key's earlier envelope is valid with a note", async () => {
+  test("a compromised key's earlier envelope is valid with a warning", async () => {
     const text = read("inputs", "valid-before-compromise.json").toString();
-    const { checks } = await verifyEnvelope(text, await optionsOf(both));
+    const { checks, warnings } = await verifyEnvelope(text, await optionsOf(both));
     expect(checks.find(({ name }) => name === "compromise")?.detail).toContain("compromised later");
+    expect(warnings).toEqual(["COULD_BE_BACKDATED"]);
   });
 
   test("with a JWKS alone the window is not known", async () => {
     const options = await optionsOf({ jwks: "jwks.json", keyHistory: null });
     const { checks } = await verifyEnvelope(read("inputs", "valid.json").toString(), options);
-    expect(checks.filter(({ ok }) => ok === null).map(({ name }) => name)).toEqual(["compromise", "window"]);
+    expect(checks.filter(({ ok }) => ok === null).map(({ name }) => name)).toEqual([
+      "log",
+      "compromise",
+      "window",
+    ]);
   });
 
   test("the verdicts tell wrong from not known", async () => {

@@ -66,7 +66,7 @@ describe("--json", () => {
       ]),
     );
     expect(objects.map(({ file, valid, reason }) => [file, valid, reason])).toEqual(expected);
-    for (const object of objects) expect(object.checks).toHaveLength(12);
+    for (const object of objects) expect(object.checks).toHaveLength(13);
   });
 
   test("a valid envelope", async () => {

@@ -1,0 +1,75 @@
+/** The proof of the evidence log that `tvs verify` was given, and the keys and the memory to judge it with. */
+
+import { resolve } from "node:path";
+import { TvsError } from "../../src/domain/errors.ts";
+import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import { readBounded } from "../input-file.ts";
+import { readLogKeys, readStateFile, rememberInFile } from "../log-memory.ts";
+
+/** Where the log's keys and what was seen of it are. Paths are absolute. */
+export type LogSettings = {
+  /** Verifier keys, and files of them. */
+  readonly logKeys: readonly string[];
+  /** The file that remembers the largest checkpoint of each log. */
+  readonly logState: string | undefined;
+};
+
+/** No proof is longer, even with the signatures of many witnesses. */
+const maxProofBytes = 1024 * 1024;
+
+async function readProofFile(path: string): Promise<Uint8Array> {
+  const bytes = await readBounded(path, maxProofBytes).catch((cause) => {
+    throw new TvsError("INPUT_UNREADABLE", `the proof ${path} cannot be read: check the path`, { cause });
+  });
+  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `the proof ${path} is larger than 1 MiB`);
+  return bytes;
+}
+
+/**
+ * What a profile keeps of a log key: a key as it is, a file by its absolute path.
+ *
+ * @param value what was given
+ */
+export async function settledLogKey(value: string): Promise<string> {
+  return (await readVerifierKey(value)) === null ? resolve(value) : value;
+}
+
+/** Where a proof can come from; the file counts when there are both. */
+type ProofSource = {
+  /** The proof's file. */
+  readonly path: string | undefined;
+  /** What the codes of a certificate carry; it is left alone while no key of a log is known. */
+  readonly printed: string | null;
+};
+
+async function readProof({ path, printed }: ProofSource, { logKeys }: LogSettings) {
+  if (path !== undefined) return readProofFile(path);
+  return logKeys.length === 0 ? null : printed;
+}
+
+/**
+ * Opens the proof that every envelope of this run is held against. What it shows of the log is remembered at once: it is
+ * the log's own word, whatever comes of the envelopes.
+ *
+ * @param source where the proof is
+ * @param settings the keys, and the file that remembers
+ * @param now the time to judge by
+ * @returns null without a proof
+ * @throws TvsError INPUT_UNREADABLE for a file that cannot be read or is not what it should be, and for a state file that
+ * cannot be written
+ */
+export async function openProof(
+  source: ProofSource,
+  settings: LogSettings,
+  now: Date,
+): Promise<LogProof | null> {
+  const written = await readProof(source, settings);
+  if (written === null) return null;
+  const logKeys = await readLogKeys(settings.logKeys);
+  if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
+  const logState = readStateFile("--log-state", settings.logState);
+  const proof = await openLogProof(written, { logKeys, now, logState });
+  if (proof.refusal === null) await rememberInFile(settings.logState, proof);
+  return proof;
+}

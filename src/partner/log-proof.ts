@@ -1,0 +1,202 @@
+/**
+ * Proofs that an envelope is in the evidence log (C2SP tlog-proof; decision D13.6): a place, the hashes from there to the
+ * root, and a checkpoint. With one, the time of signing need not be believed: the checkpoint's time is the log's word
+ * that the envelope was there by then.
+ *
+ * A proof is opened once, and then held against envelopes.
+ */
+
+import { decodeBase64, decodeHash, encodeBase64 } from "./base64.ts";
+import { encodeBase64url } from "./base64url.ts";
+import { formatSeconds } from "./date-time.ts";
+import type { CompactJws } from "./jws.ts";
+import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
+import { findFork, type LogState } from "./log-state.ts";
+import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { readVerifierKey, type VerifierKey } from "./signed-note.ts";
+import { decodeUtf8 } from "./strict-json.ts";
+import { type LogEvidence, type Passed, passed } from "./verification.ts";
+
+/** A proof as it is written; nothing in it was checked. */
+type WrittenProof = {
+  readonly index: number;
+  readonly hashes: readonly Uint8Array<ArrayBuffer>[];
+  /** The checkpoint, a signed note. */
+  readonly note: string;
+};
+
+/** A proof whose checkpoint is the log's. Build it with `openLogProof`; a refusal is given to every envelope. */
+export type LogProof =
+  | { readonly refusal: Refusal }
+  | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
+
+export type LogProofOptions = {
+  /** The keys of the logs that are trusted; `readLogKeys` reads them. */
+  readonly logKeys: readonly VerifierKey[];
+  /** The largest checkpoints seen so far; a log that contradicts its own is refused. */
+  readonly logState?: LogState;
+  /** The time to judge by; the machine's when left out. */
+  readonly now?: Date;
+  /** How far the clocks of log and caller may differ; 60 by default. */
+  readonly clockToleranceSeconds?: number;
+};
+
+/** An envelope that is in the log. */
+export type LogFinding = {
+  readonly evidence: LogEvidence;
+  readonly checkpoint: Checkpoint;
+  readonly outcome: Passed;
+};
+
+const firstLine = "c2sp.org/tlog-proof@v1\n";
+/** What an editor that saves in its own way makes of the first line. */
+const resaved = /^\uFEFF?c2sp\.org\/tlog-proof@v1\r?\n/;
+const whyResaved =
+  "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
+const defaultToleranceSeconds = 60;
+/** A path in a tree of 2^53 leaves. */
+const maxHashes = 53;
+
+function malformed(detail: string): Refusal {
+  return refuse("PROOF_MALFORMED", detail);
+}
+
+/** The opaque data that the format allows; nothing depends on it, but what is there has to be in form. */
+function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
+  const [first = ""] = lines;
+  if (!first.startsWith("extra ")) return lines;
+  const bytes = decodeBase64(first.slice("extra ".length));
+  return bytes === null || bytes.length === 0
+    ? malformed("The proof's extra data is not base64.")
+    : lines.slice(1);
+}
+
+function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusal {
+  const [indexLine = "", ...path] = lines;
+  const index = indexLine.startsWith("index ") ? readCount(indexLine.slice("index ".length)) : null;
+  if (index === null) return malformed("The proof does not say which entry of the log it is of.");
+  if (path.length > maxHashes) return malformed("The proof has more hashes than any tree is high.");
+  const hashes: Uint8Array<ArrayBuffer>[] = [];
+  for (const line of path) {
+    const hash = decodeHash(line);
+    if (hash === null) return malformed("A line of the proof is not a hash in base64.");
+    hashes.push(hash);
+  }
+  return { index, hashes };
+}
+
+/** How many leaves a log had, in words. */
+export function countEntries(size: number): string {
+  return size === 1 ? "1 entry" : `${size} entries`;
+}
+
+function readProof(source: string | Uint8Array): WrittenProof | Refusal {
+  const text = typeof source === "string" ? source : decodeUtf8(source);
+  if (text === null) return malformed("The proof is not valid UTF-8.");
+  if (!text.startsWith(firstLine))
+    return refuse("PROOF_UNREADABLE", resaved.test(text) ? whyResaved : undefined);
+  const blank = text.indexOf("\n\n");
+  if (blank === -1) return malformed("The proof ends before its checkpoint.");
+  const lines = withoutExtra(text.slice(firstLine.length, blank).split("\n"));
+  if (lines instanceof Refusal) return lines;
+  const path = readPath(lines);
+  return path instanceof Refusal ? path : { ...path, note: text.slice(blank + 2) };
+}
+
+/**
+ * A proof as it is written.
+ *
+ * @param proof the place, the hashes from the leaf's sibling upwards, and the checkpoint's note
+ * @returns the file's text
+ */
+export function formatLogProof({
+  index,
+  hashes,
+  note,
+}: {
+  readonly index: number;
+  readonly hashes: readonly Uint8Array[];
+  readonly note: string;
+}): string {
+  return `${firstLine}${[`index ${index}`, ...hashes.map(encodeBase64), "", note].join("\n")}`;
+}
+
+async function open(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
+  const written = readProof(source);
+  if (written instanceof Refusal) return { refusal: written };
+  const checkpoint = await openCheckpoint(written.note, options.logKeys);
+  if (checkpoint instanceof Refusal) return { refusal: checkpoint };
+  const { now = new Date(), clockToleranceSeconds = defaultToleranceSeconds, logState } = options;
+  const isFuture = checkpoint.seconds > now.getTime() / 1000 + clockToleranceSeconds;
+  const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState ?? new Map());
+  return refusal === null ? { ...written, checkpoint, refusal } : { refusal };
+}
+
+/**
+ * Opens a proof: its form, the checkpoint's signatures and time, and what was seen of the log before.
+ *
+ * A bad proof does not throw: it then carries the refusal that every envelope will get.
+ *
+ * @param source the file, as text or bytes
+ * @param options the log's keys, and what else is known
+ * @returns the proof, for the option `proof` of `verifyEnvelope`
+ * @throws TypeError for an invalid date or a negative tolerance
+ *
+ * @example
+ * ```ts
+ * const logKeys = await readLogKeys(await (await fetch(`${service}/v1/inter-agency/log/key`)).text());
+ * if (logKeys instanceof Refusal) throw new Error(logKeys.detail);
+ * const proof = await openLogProof(proofFile, { logKeys });
+ * const verdict = await verifyEnvelope(text, { keys, issuer, audience, proof });
+ * ```
+ */
+export async function openLogProof(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
+  const { now, clockToleranceSeconds = 0 } = options;
+  if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
+  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  // What throws here is the cryptography itself, for example a browser without Ed25519.
+  return open(source, options).catch(() => ({ refusal: refuse("VERIFIER_FAILED") }));
+}
+
+/**
+ * Holds a proof against an envelope's signature.
+ *
+ * @param proof the opened proof
+ * @param jws the signature that must be the entry that it is of
+ * @returns where and when the log had it, or the refusal of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
+ * @throws DOMException when this machine has no WebCrypto
+ */
+export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
+  if (proof.refusal !== null) return proof.refusal;
+  const { index, hashes, checkpoint } = proof;
+  const { origin, size, seconds } = checkpoint;
+  // The form is canonical, so these are the bytes that were read.
+  const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
+  const root = await rootOfInclusion({ leafHash: await attestationLeafHash(text), index, size, hashes });
+  if (root === null)
+    return malformed(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
+  if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
+  const checkpointAt = formatSeconds(seconds);
+  const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;
+  const evidence = { origin, index, size, checkpointAt, precedesCompromise: false };
+  return { evidence, checkpoint, outcome: passed(detail) };
+}
+
+/**
+ * Reads the keys of logs, as the service and `tvs log key` give them out: one verifier key a line, however lines end.
+ *
+ * @param source one key, or lines of them
+ * @returns the keys, or the refusal `LOG_KEY_UNREADABLE`
+ * @throws DOMException when this machine has no WebCrypto
+ */
+export async function readLogKeys(source: string | Uint8Array): Promise<readonly VerifierKey[] | Refusal> {
+  const text = typeof source === "string" ? source : (decodeUtf8(source) ?? "");
+  const keys: VerifierKey[] = [];
+  for (const [place, line] of text.split(/\r?\n/).entries()) {
+    const key = line === "" ? null : await readVerifierKey(line);
+    if (key !== null) keys.push(key);
+    else if (line !== "") return refuse("LOG_KEY_UNREADABLE", `Line ${place + 1} is not the key of a log.`);
+  }
+  return keys.length === 0 ? refuse("LOG_KEY_UNREADABLE", "There is no key.") : keys;
+}

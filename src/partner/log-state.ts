@@ -1,0 +1,94 @@
+/**
+ * What a reader remembers of logs: the largest checkpoint of each that it has seen (decision D13.6). A log that later
+ * shows another tree of the same size has been rewritten, and the two notes prove it to everybody.
+ *
+ * Pure functions over the text of the file; whoever keeps it writes it.
+ */
+
+import { type Checkpoint, readTreeHead, type TreeHead } from "./log-checkpoint.ts";
+import { isSameHash } from "./merkle-proof.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { readNote } from "./signed-note.ts";
+import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+
+/** A checkpoint that was checked when it was seen. */
+export type RememberedCheckpoint = TreeHead & {
+  /** The signed note, which is the evidence. */
+  readonly note: string;
+};
+
+/** The largest checkpoint seen of each log, by its origin. */
+export type LogState = ReadonlyMap<string, RememberedCheckpoint>;
+
+/** Says of a file what it is. */
+const format = "tvs/log-state/v1";
+
+function unreadable(detail?: string): Refusal {
+  return refuse("LOG_STATE_UNREADABLE", detail);
+}
+
+function readCheckpoint(note: JsonValue): RememberedCheckpoint | null {
+  const signed = typeof note === "string" ? readNote(note) : null;
+  if (signed === null || signed instanceof Refusal) return null;
+  const head = readTreeHead(signed.text);
+  return head instanceof Refusal ? null : { ...head, note: String(note) };
+}
+
+/**
+ * Reads the file. What it holds is believed as it is: it is the reader's own.
+ *
+ * @param source the file, as text or bytes
+ * @returns the state, or the refusal `LOG_STATE_UNREADABLE`
+ */
+export function readLogState(source: string | Uint8Array): LogState | Refusal {
+  const reading = readStrictJson(source);
+  const isState = !(reading instanceof Refusal) && isJsonObject(reading) && reading.format === format;
+  const notes = isState ? reading.checkpoints : null;
+  if (!Array.isArray(notes)) return unreadable();
+  const state = new Map<string, RememberedCheckpoint>();
+  for (const note of notes) {
+    const checkpoint = readCheckpoint(note);
+    if (checkpoint === null) return unreadable("The state file holds something that is no checkpoint.");
+    if (state.has(checkpoint.origin)) return unreadable("The state file holds two checkpoints of one log.");
+    state.set(checkpoint.origin, checkpoint);
+  }
+  return state;
+}
+
+/** The file's text. */
+export function formatLogState(state: LogState): string {
+  const checkpoints = [...state.values()].map(({ note }) => note);
+  return `${JSON.stringify({ format, checkpoints }, null, 2)}\n`;
+}
+
+/**
+ * Refuses a checkpoint that contradicts what was seen: the same size with another root. Trees of different sizes need a
+ * consistency proof to be told apart, which a proof of one envelope does not hold.
+ *
+ * @param checkpoint one that was checked
+ * @param state what was seen before
+ * @returns the refusal `LOG_FORKED`, or null
+ */
+export function findFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
+  const seen = state.get(origin);
+  if (seen === undefined || seen.size !== size || isSameHash(seen.root, root)) return null;
+  return refuse("LOG_FORKED", `The log ${origin} has shown two different trees of ${size} entries.`);
+}
+
+/**
+ * Remembers a checkpoint, if it is larger than the one that was seen last.
+ *
+ * @param state what was seen before
+ * @param checkpoint one that was checked, and that contradicts nothing
+ * @param note its signed note
+ * @returns the same state when it has not grown
+ */
+export function rememberCheckpoint(
+  state: LogState,
+  { origin, size, root }: Checkpoint,
+  note: string,
+): LogState {
+  const seen = state.get(origin);
+  if (seen !== undefined && seen.size >= size) return state;
+  return new Map(state).set(origin, { origin, size, root, note });
+}

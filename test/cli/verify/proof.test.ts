@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { logFolder } from "../../fixtures/log-notes.ts";
+import type { LogCase, LogCases } from "../../fixtures/make-log.ts";
+import { makeFolder } from "../../harness/folder.ts";
+import { run } from "./verify-run.ts";
+
+const at = (path: string) => join(logFolder, path);
+const index: LogCases = JSON.parse(await readFile(at("cases.json"), "utf8"));
+const { issuer, audience } = index;
+const settings = ["--jwks", at(index.jwks), "--key-history", at(index.keyHistory)];
+settings.push("--issuer", issuer, "--audience", audience, "--now", index.now);
+
+const current = at("envelopes/current.json");
+const logKey = at("keys/log.vkey");
+const cutKey = index.keys[0]?.key.slice(0, -4) ?? "";
+const proofOf = (name: string) => ["--proof", at(`proofs/${name}.tlog-proof`)];
+const withProof = (name: string) => [...settings, ...proofOf(name), "--log-key", logKey];
+
+let temp: string;
+let remove: () => Promise<void>;
+beforeAll(async () => {
+  ({ path: temp, remove } = await makeFolder());
+});
+afterAll(() => remove());
+
+async function copyOf(path: string, name: string): Promise<string> {
+  await copyFile(at(path), join(temp, name));
+  return join(temp, name);
+}
+
+const exitCodes = { valid: 0, refused: 1, undecidable: 2 };
+
+async function judge(one: LogCase) {
+  const state = one.logState === null ? [] : ["--log-state", await copyOf(one.logState, `${one.name}.json`)];
+  const proof = one.proof === null ? [] : ["--proof", at(one.proof), "--log-key", at(one.logKeys), ...state];
+  const { code, objects } = await run([...settings, ...proof, "--json", at(one.envelope)]);
+  return { code, objects };
+}
+
+test("every fixture of the log is judged as its index says", async () => {
+  for (const one of index.cases) {
+    const { code, objects } = await judge(one);
+    const { name, verdict, reason, warnings, log } = one;
+    expect([name, code]).toEqual([name, exitCodes[verdict]]);
+    expect(objects).toMatchObject([{ verdict, reason, warnings, log }]);
+  }
+});
+
+describe("for a person", () => {
+  test("a proof from before the theft says why the envelope is accepted", async () => {
+    const args = withProof("stolen-key-proved-by-first-checkpoint");
+    const { code, stdout } = await run([...args, at("envelopes/genuine.json")]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      "in the log      entry 2 of teachers.example/log, which had 3 entries on 2025-08-01T09:30:20Z\n" +
+        "  accepted        because the log had it before its key was compromised\n",
+    );
+    expect(stdout).not.toContain("warning");
+  });
+
+  test("without a proof an envelope that could be backdated is said to be so", async () => {
+    const { code, stdout } = await run([...settings, at("envelopes/forged.json")]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("warning         COULD_BE_BACKDATED: The key was compromised later");
+  });
+
+  test("a forged envelope with another one's proof is refused by name", async () => {
+    const args = withProof("stolen-key-proved-by-first-checkpoint");
+    const { code, stdout } = await run([...args, at("envelopes/forged.json")]);
+    expect(code).toBe(1);
+    expect(stdout).toStartWith(
+      `refused  ${at("envelopes/forged.json")}  PROOF_OF_ANOTHER_ENVELOPE: The proof does not lead`,
+    );
+    expect(stdout).not.toContain("in the log");
+  });
+});
+
+describe("several envelopes", () => {
+  test("are each held against the proof, and its own is found", async () => {
+    const files = [at("envelopes/another.json"), current, at("envelopes/current.jws")];
+    const { code, objects } = await run([...withProof("current"), "--json", ...files]);
+    expect(code).toBe(1);
+    expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
+  });
+
+  test("in a file too large to be read at once are as well", async () => {
+    const lines = [current, at("envelopes/another.json")].map(async (path) =>
+      JSON.stringify(JSON.parse(await readFile(path, "utf8"))),
+    );
+    const filler = Array.from({ length: 9 }, () => "x".repeat(1024 * 1024));
+    const stdin = `${[...(await Promise.all(lines)), ...filler].join("\n")}\n`;
+    const { objects } = await run([...withProof("current"), "--json", "-"], { stdin });
+    expect(objects.slice(0, 2).map(({ reason, line }) => [reason, line])).toEqual([
+      [null, 1],
+      ["PROOF_OF_ANOTHER_ENVELOPE", 2],
+    ]);
+    expect(objects).toHaveLength(11);
+    expect(objects.every(({ valid }, place) => valid === (place === 0))).toBe(true);
+  });
+
+  test("in a folder are found beside the proof, the key and the state, which are none", async () => {
+    const folder = join(temp, "folder");
+    await mkdir(folder);
+    for (const path of ["envelopes/current.json", "proofs/current.tlog-proof", "keys/log.vkey"])
+      await copyFile(at(path), join(folder, path.split("/")[1] ?? ""));
+    const named = (name: string) => join(folder, name);
+    const args = ["--proof", named("current.tlog-proof"), "--log-key", named("log.vkey")];
+    args.push("--log-state", named("state.json"));
+    const { code, objects } = await run([...settings, ...args, "--json", folder]);
+    expect([code, objects.map(({ file }) => file)]).toEqual([0, [named("current.json")]]);
+  });
+});
+
+describe("the state file", () => {
+  const larger = "current-clock-ahead";
+
+  test("is made, grows, and never shrinks", async () => {
+    const state = join(temp, "state.json");
+    const judged = async (name: string) => {
+      const { code } = await run([...withProof(name), "--log-state", state, current]);
+      const { checkpoints } = JSON.parse(await readFile(state, "utf8")) as { checkpoints: string[] };
+      return [code, ...checkpoints.map((note) => note.split("\n", 2).join(" "))];
+    };
+    expect(await judged("current")).toEqual([0, "teachers.example/log 12"]);
+    expect(await judged(larger)).toEqual([0, "teachers.example/log 13"]);
+    const before = await stat(state);
+    expect(await judged("current")).toEqual([0, "teachers.example/log 13"]);
+    expect((await stat(state)).ino).toBe(before.ino);
+  });
+
+  test("keeps the larger of two checkpoints that are remembered at once, and leaves no lock", async () => {
+    const folder = join(temp, "at-once");
+    await mkdir(folder);
+    const state = join(folder, "state.json");
+    const judged = (name: string) => run([...withProof(name), "--log-state", state, current]);
+    for (let round = 0; round < 5; round++) {
+      const codes = await Promise.all([larger, "current", larger, "current"].map(judged));
+      expect(codes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+      expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n13\\n");
+      expect(await readdir(folder)).toEqual(["state.json"]);
+      await rm(state);
+    }
+    const left = join(folder, ".state.json.lock");
+    await writeFile(left, "");
+    await utimes(left, 0, 0);
+    expect((await judged("current")).code).toBe(0);
+    expect(await readdir(folder)).toEqual(["state.json"]);
+  });
+
+  test("remembers what the log said, whatever comes of the envelope", async () => {
+    const state = join(temp, "other.json");
+    const args = [...withProof("current"), "--log-state", state, at("envelopes/another.json")];
+    expect((await run(args)).code).toBe(1);
+    expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n12\\n");
+  });
+
+  test("learns nothing from a checkpoint that is refused", async () => {
+    const state = join(temp, "never.json");
+    for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
+      expect((await run([...withProof(name), "--log-state", state, current])).code).toBe(1);
+    }
+    expect(await stat(state).catch(() => null)).toBeNull();
+    const forked = await copyOf("states/forked.json", "forked.json");
+    expect((await run([...withProof("current"), "--log-state", forked, current])).code).toBe(1);
+    expect(await readFile(forked, "utf8")).toBe(await readFile(at("states/forked.json"), "utf8"));
+  });
+
+  test("that is none, or cannot be written, ends the run before anything is judged", async () => {
+    const link = join(temp, "link.json");
+    await symlink(at("states/empty.json"), link);
+    const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
+    const paths = states.map((name) => at(`states/unreadable-${name}.json`));
+    for (const state of [...paths, temp, link, join(temp, "no folder", "state.json")]) {
+      const { code, stdout, stderr } = await run([...withProof("current"), "--log-state", state, current]);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(/^tvs verify: .*\n$/);
+      expect(stderr).toContain(state);
+    }
+  });
+});
+
+describe("the settings", () => {
+  test("come from the environment and from a profile as well", async () => {
+    const text = (await readFile(logKey, "utf8")).trim();
+    const state = join(temp, "profile-state.json");
+    const env = { HOME: temp, TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
+    const judged = [...settings, ...proofOf("current"), current];
+    expect((await run(judged, { env })).code).toBe(0);
+    expect((await stat(state)).isFile()).toBe(true);
+    const keys = ["--log-key", at("keys/other.vkey"), "--log-key", text];
+    const saved = await run([...settings.slice(0, -2), ...keys, "--save-profile", "board"], {
+      env: { HOME: temp },
+    });
+    expect(saved.stderr).toStartWith("saved profile board in ");
+    const used = ["--profile", "board", "--now", index.now, ...proofOf("current"), current];
+    expect((await run(used, { env: { HOME: temp } })).code).toBe(0);
+  });
+
+  test.each([
+    ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
+    ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
+    ["a state without a proof", ["--log-state", "state.json"], "--proof FILE"],
+    ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
+    ["an empty key option", [...proofOf("current"), "--log-key", ""], "--log-key is empty"],
+    ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
+    ["no such key", [...proofOf("current"), "--log-key", "no-such"], "is no log's key, and as a file"],
+    ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
+    ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
+  ])("that are wrong end the run with one line: %s", async (_name, args, advice) => {
+    const { code, stdout, stderr } = await run([...settings, ...args, current]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(advice);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test.each([
+    ["saved with other line ends", (text: string) => text.replaceAll("\n", "\r\n"), "line ends"],
+    ["with a surplus blank line", (text: string) => `${text}\n`, "surplus blank line"],
+    ["that was cut short", (text: string) => text.slice(0, -20), "in the midst of its signatures"],
+  ])("a proof %s is told from one that proves nothing", async (_name, change, words) => {
+    const file = join(temp, "changed.tlog-proof");
+    await writeFile(file, change(await readFile(proofOf("current")[1] ?? "", "utf8")));
+    const { code, stdout } = await run([...settings, "--proof", file, "--log-key", logKey, current]);
+    expect(code).not.toBe(0);
+    expect(stdout).toMatch(new RegExp(`NO log .*${words}`));
+  });
+
+  test("a proof that is larger than any is not read to its end", async () => {
+    const large = join(temp, "large.tlog-proof");
+    await writeFile(large, Buffer.alloc(1024 * 1024 + 1));
+    const { code, stderr } = await run([...settings, "--proof", large, "--log-key", logKey, current]);
+    expect([code, stderr]).toEqual([2, `tvs verify: the proof ${large} is larger than 1 MiB\n`]);
+  });
+});
