@@ -1,0 +1,114 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeHash } from "../../src/partner/base64.ts";
+import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { isConsistent } from "../../src/partner/merkle-proof.ts";
+import {
+  createKeySet,
+  type LogProofOptions,
+  openLogProof,
+  Refusal,
+  readEnvelopes,
+  readLogKeys,
+  readLogState,
+  verifyEnvelope,
+} from "../../src/partner/partner.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import { logFolder } from "../fixtures/log-notes.ts";
+import { type LogCase, type LogCases, makeLogFixtures } from "../fixtures/make-log.ts";
+
+const read = (path: string) => readFileSync(join(logFolder, path));
+const index: LogCases = JSON.parse(read("cases.json").toString());
+const { issuer, audience } = index;
+const now = new Date(index.now);
+const keys = await createKeySet({ jwks: read(index.jwks), keyHistory: read(index.keyHistory), issuer });
+
+function unrefused<T>(value: T | Refusal): T {
+  if (value instanceof Refusal) throw new Error(value.detail);
+  return value;
+}
+
+async function keysOf(path: string) {
+  return unrefused(await readLogKeys(read(path)));
+}
+
+async function judge({ envelope, proof, logKeys, logState }: LogCase) {
+  const [item] = readEnvelopes(read(envelope));
+  if (item === undefined || "refusal" in item) throw new Error("nothing was found");
+  const state: Pick<LogProofOptions, "logState"> =
+    logState === null ? {} : { logState: unrefused(readLogState(read(logState))) };
+  const opened =
+    proof === null
+      ? {}
+      : { proof: await openLogProof(read(proof), { logKeys: await keysOf(logKeys), now, ...state }) };
+  return verifyEnvelope(item.value, { keys, issuer, audience, now, ...opened });
+}
+
+describe("an envelope with a proof", () => {
+  for (const one of index.cases) {
+    test(`${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
+      const { verdict, reason, warnings, log } = await judge(one);
+      const { verdict: due, reason: why, warnings: told, log: evidence } = one;
+      expect({ verdict, reason, warnings, log }).toEqual({
+        verdict: due,
+        reason: why,
+        warnings: told,
+        log: evidence,
+      } as never);
+    });
+  }
+});
+
+test("every checkpoint is judged as its index says", async () => {
+  for (const { checkpoint, logKeys, reason } of index.checkpoints) {
+    const opened = await openCheckpoint(read(checkpoint), await keysOf(logKeys));
+    expect([checkpoint, opened instanceof Refusal ? opened.reason : null]).toEqual([
+      checkpoint,
+      reason as null,
+    ]);
+  }
+});
+
+test("every consistency proof is judged as its index says", async () => {
+  for (const { from, to, proof, consistent } of index.consistency) {
+    const logKeys = await keysOf("keys/log.vkey");
+    const [smaller, larger] = [
+      unrefused(await openCheckpoint(read(from), logKeys)),
+      unrefused(await openCheckpoint(read(to), logKeys)),
+    ];
+    const { hashes } = JSON.parse(read(proof).toString()) as { hashes: string[] };
+    const given = {
+      from: smaller.size,
+      to: larger.size,
+      fromRoot: smaller.root,
+      toRoot: larger.root,
+      hashes: hashes.map((hash) => decodeHash(hash) ?? new Uint8Array()),
+    };
+    expect([proof, await isConsistent(given)]).toEqual([proof, consistent]);
+  }
+});
+
+test("every key is read as the index says", async () => {
+  for (const { key, name } of index.keys) {
+    expect([key, (await readVerifierKey(key))?.name ?? null]).toEqual([key, name]);
+  }
+  const { key = "" } = index.keys[0] ?? {};
+  for (const list of ["", "\n", `${key}\nkey\n`, `${key}\r`, ` ${key}`, Uint8Array.of(0xff)])
+    expect(await readLogKeys(list)).toMatchObject({ reason: "LOG_KEY_UNREADABLE" });
+  for (const list of [key, `${key}\n`, `${key}\r\n`, `\n${key}\n\n`])
+    expect(await readLogKeys(list)).toMatchObject([{ name: "teachers.example/log" }]);
+});
+
+test("a file that is no state of a log is refused as a whole", () => {
+  for (const name of ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"]) {
+    const state = readLogState(read(`states/unreadable-${name}.json`));
+    expect(state).toMatchObject({ reason: "LOG_STATE_UNREADABLE" });
+  }
+});
+
+test("the fixtures are what their script makes", () => {
+  for (const [path, content] of makeLogFixtures()) {
+    expect([path, read(path).equals(Buffer.from(content))]).toEqual([path, true]);
+  }
+});
