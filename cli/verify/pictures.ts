@@ -77,6 +77,9 @@ export function startPictureThread(entry: URL, limits: PictureLimits): PictureTh
   return { read, close: () => void worker.terminate() };
 }
 
+const proofAlone =
+  "only the codes of a proof were found; give pictures of the codes of the signed answer as well";
+
 function unreadable(path: string, problem: string, cause?: unknown): TvsError {
   const name = path === "-" ? "standard input" : path;
   return new TvsError("INPUT_UNREADABLE", `${name}: ${problem}`, cause === undefined ? undefined : { cause });
@@ -91,20 +94,33 @@ async function readPicture(path: string, stdin: Bytes): Promise<Uint8Array> {
 }
 
 /** Says what is missing, and what to do about it. */
-function explain(reading: Exclude<CodesReading, { jws: string }>): string {
+function explain(reading: Extract<CodesReading, { problem: string }>): string {
+  if (reading.problem === "NONE") {
+    return "no QR code of a certificate was found; try a sharper picture, from straight above, of one code at a time";
+  }
+  const isProof = reading.of === "proof";
   switch (reading.problem) {
-    case "NONE":
-      return "no QR code of a certificate was found; try a sharper picture, from straight above, of one code at a time";
-    case "SEVERAL":
-      return `the codes belong to ${reading.count} different certificates; give the pictures of one at a time`;
+    case "SEVERAL": {
+      const what = isProof ? "proofs" : "certificates";
+      return `the codes belong to ${reading.count} different ${what}; give the pictures of one at a time`;
+    }
     case "DAMAGED":
-      return "the codes do not fit together: one of them was damaged or replaced";
+      return `the codes ${isProof ? "of the proof " : ""}do not fit together: one of them was damaged or replaced`;
     case "MISSING": {
       const { missing, total } = reading;
-      return `the certificate has ${total} codes, and these were not found: ${missing.join(", ")}; give pictures of all of them`;
+      const what = isProof ? "proof on the certificate" : "certificate";
+      return `the ${what} has ${total} codes, and these were not found: ${missing.join(", ")}; give pictures of all of them`;
     }
   }
 }
+
+/** What the codes of one certificate carry. */
+export type Certificate = {
+  /** The signature of its envelope, under the names of the files. */
+  readonly source: Source;
+  /** The proof file that is printed beside it; null without one. */
+  readonly proof: string | null;
+};
 
 /**
  * Reads all pictures as those of one certificate.
@@ -112,14 +128,13 @@ function explain(reading: Exclude<CodesReading, { jws: string }>): string {
  * @param paths PNG, JPEG and PDF files, or `-` for standard input
  * @param stdin standard input
  * @param thread decodes and scans; ended in any case
- * @returns one source, the JWS that the codes carry
- * @throws TvsError INPUT_UNREADABLE when the pictures give none, with what to do about it
+ * @throws TvsError INPUT_UNREADABLE when the pictures give no envelope, with what to do about it
  */
-export async function* openCodes(
+export async function readCertificate(
   paths: readonly string[],
   stdin: Bytes,
   thread: PictureThread,
-): AsyncGenerator<Source> {
+): Promise<Certificate> {
   try {
     let texts: readonly string[] = [];
     for (const path of paths) {
@@ -129,8 +144,10 @@ export async function* openCodes(
     }
     const file = paths.join(", ");
     const reading = await joinCodes(texts);
-    if (!("jws" in reading)) throw unreadable(file, explain(reading));
-    yield { file, chunks: oneChunk(new TextEncoder().encode(reading.jws)) };
+    if ("problem" in reading) throw unreadable(file, explain(reading));
+    const { jws, proof } = reading;
+    if (jws === null) throw unreadable(file, proofAlone);
+    return { source: { file, chunks: oneChunk(new TextEncoder().encode(jws)) }, proof };
   } finally {
     thread.close();
   }

@@ -105,18 +105,27 @@ async function scanCodes(
 }
 
 /**
- * A reader of the codes of one certificate, which may lie in several files.
+ * A reader of the codes of one certificate, which may lie in several files. A certificate has the codes of its proof
+ * before those of its envelope, so that whoever has found the whole envelope has seen whether there is a proof, and
+ * need not look at what follows.
  *
  * @returns looks at the pictures of one more file, as many as it takes, and gives the texts of all codes so far
  */
 export function createCodeReader(): (pictures: AsyncIterable<Pixels>) => Promise<readonly string[]> {
   const texts = new Set<string>();
-  const isEnough = async (found: readonly string[]) => "jws" in (await joinCodes([...texts, ...found]));
   return async (pictures) => {
+    const own = new Set<string>();
+    const isEnough = async (found: readonly string[]) => {
+      // Each file was given for something that it holds, also when the envelope is whole without it.
+      if (own.size + found.length === 0) return false;
+      const reading = await joinCodes([...texts, ...own, ...found]);
+      return !("problem" in reading) && reading.jws !== null;
+    };
     for await (const pixels of pictures) {
-      for (const text of await scanCodes(pixels, isEnough)) texts.add(text);
+      for (const text of await scanCodes(pixels, isEnough)) own.add(text);
       if (await isEnough([])) break;
     }
+    for (const text of own) texts.add(text);
     return [...texts];
   };
 }

@@ -1,6 +1,6 @@
 /** The envelope page: what a clerk with a certificate goes through, on every screen. */
 
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -25,10 +25,23 @@ import {
   verify,
   within,
 } from "./envelope-page.ts";
+import { makeLog } from "./evidence-log.ts";
 
 useEnvelopePage();
 
 const temp = sharedFolder();
+
+/** As a partner does who has only the files. */
+async function readBackOffline(
+  file: string,
+  more: string[] = [],
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const history = join(temp, "key-history.jose");
+  const address = `${site.url}/v1/inter-agency/.well-known/key-history`;
+  await writeFile(history, await (await fetch(address)).text());
+  const settings = ["--key-history", history, "--issuer", site.url, "--audience", site.demo.partnerId];
+  return runTvs(["verify", "--qr", file, ...settings, ...more, "--json"]);
+}
 
 describe("a certificate of verification", () => {
   async function readBack(file: string): Promise<{ verdict: string; text: string }> {
@@ -38,15 +51,6 @@ describe("a certificate of verification", () => {
       expect(complaints).toEqual([]);
       return outcome;
     });
-  }
-
-  /** As a partner does who has only the files. */
-  async function readBackOffline(file: string): Promise<{ code: number; stdout: string; stderr: string }> {
-    const history = join(temp, "key-history.jose");
-    const address = `${site.url}/v1/inter-agency/.well-known/key-history`;
-    await writeFile(history, await (await fetch(address)).text());
-    const settings = ["--key-history", history, "--issuer", site.url, "--audience", site.demo.partnerId];
-    return runTvs(["verify", "--qr", file, ...settings, "--json"]);
   }
 
   test("is printed as PDF, and the page and the command read it back", async () => {
@@ -117,6 +121,73 @@ describe("a certificate of verification", () => {
     }));
 });
 
+describe("a certificate with a proof of the evidence log", () => {
+  const file = join(temp, "proven.pdf");
+  const keyFile = join(temp, "log.key");
+  let log: Awaited<ReturnType<typeof makeLog>>;
+
+  beforeAll(async () => {
+    log = await makeLog(`${new URL(site.url).host}/log`);
+    await writeFile(keyFile, log.key);
+  });
+
+  async function openProving() {
+    const tab = await openPage();
+    await tab.page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
+    return tab;
+  }
+
+  test("carries the proof in codes of its own, and the page reads both back", async () => {
+    // As long as a proof gets in a log of sixteen million entries.
+    const proof = await log.proveDeep(JSON.parse(envelope).signature, new Date(), 24);
+    await within(openProving(), async ({ page, complaints }) => {
+      const buffer = Buffer.from(proof);
+      await page.setInputFiles("#files", { name: "a.tlog-proof", mimeType: "text/plain", buffer });
+      await certificateFor(page, envelope);
+      const text = await shownIn(page, "#certificate");
+      for (const shown of ["Evidence log: recorded by", "Proof, code 5 of 5", "Code 3 of 3"]) {
+        expect(text).toContain(shown);
+      }
+      expect(await axeFindings(page)).toEqual([]);
+      await page.pdf({ path: file, format: "A4" });
+      for (const [index, figure] of (await page.locator(".codes figure").all()).entries()) {
+        await figure.screenshot({ path: join(temp, `proven-${index}.jpg`), type: "jpeg", quality: 60 });
+      }
+      expect(complaints).toEqual([]);
+    });
+    await within(openProving(), async ({ page }) => {
+      await page.setInputFiles("#files", file);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      expect(await shownIn(page, "#proof-name")).toBe("Proof: from the codes of the certificate");
+      expect(await shownIn(page, "#outcome")).toContain("of 16,777,216 at that time");
+    });
+    const { code, stdout } = await readBackOffline(file, ["--log-key", keyFile]);
+    expect(JSON.parse(stdout)).toMatchObject({ valid: true, log: { size: 2 ** 24 } });
+    expect(code).toBe(0);
+  });
+
+  test("is read from photographs in any order, and says which code of the proof is missing", () =>
+    within(openProving(), async ({ page }) => {
+      const pictures = [7, 0, 6, 1, 5, 2, 3].map((index) => join(temp, `proven-${index}.jpg`));
+      await page.setInputFiles("#files", pictures);
+      await untilOutcomeSays(page, "The proof on the certificate has 5 codes, and these were not found: 5.");
+      await page.setInputFiles("#files", [...pictures, join(temp, "proven-4.jpg")]);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+    }));
+
+  test("made without it has three codes as ever, and a proof's file may be opened with it", () =>
+    within(openProving(), async ({ page }) => {
+      await certificateFor(page, envelope);
+      expect(await page.locator("#certificate figure").count()).toBe(3);
+      expect(await shownIn(page, "#certificate")).not.toContain("vidence log");
+      const [bare, proof] = [join(temp, "bare.pdf"), join(temp, "bare.tlog-proof")];
+      await page.pdf({ path: bare, format: "A4" });
+      await writeFile(proof, await log.prove(JSON.parse(envelope).signature, new Date()));
+      await page.setInputFiles("#files", [bare, proof]);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+    }));
+});
+
 describe("on every screen", () => {
   const screens = [
     ["phone, light", { width: 360, height: 740 }, "light"],
@@ -167,7 +238,7 @@ describe("on every screen", () => {
     within(openPage(), async ({ page }) => {
       await page.focus("#envelope");
       await page.keyboard.insertText(envelope);
-      for (let turn = 0; turn < 3; turn++) await page.keyboard.press("Tab");
+      for (let turn = 0; turn < 4; turn++) await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");
       expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     }));

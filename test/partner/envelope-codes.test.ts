@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { joinCodes, splitIntoCodes, tagOf } from "../../src/partner/envelope-codes.ts";
+import {
+  type CodesReading,
+  joinCodes,
+  splitIntoCodes,
+  splitProofIntoCodes,
+  tagOf,
+} from "../../src/partner/envelope-codes.ts";
 import { folder } from "../fixtures/envelope-tokens.ts";
 
 const jws = (await readFile(join(folder, "inputs", "valid-bare.jws"), "utf8")).trim();
@@ -21,32 +27,37 @@ describe("the codes of a signature", () => {
 
   test("give it back in any order, and read more than once", async () => {
     const codes = await splitIntoCodes(jws);
-    expect(await joinCodes([...codes].reverse().concat(codes))).toEqual({ jws });
+    expect(await joinCodes([...codes].reverse().concat(codes))).toEqual({ jws, proof: null });
   });
 
   test("are told apart from other codes on the same sheet", async () => {
     const codes = await splitIntoCodes(jws);
     const others = ["https://www.example.org/a.b", "a.b.c", "TVS1:0/3:abcdefgh:x", "TVS2:1/1:abcdefgh:x", ""];
-    expect(await joinCodes([...others, ...codes])).toEqual({ jws });
+    expect(await joinCodes([...others, ...codes])).toEqual({ jws, proof: null });
     expect(await joinCodes(others)).toEqual({ problem: "NONE" });
   });
 
   test("a single code may hold all of it", async () => {
-    expect(await joinCodes([jws])).toEqual({ jws });
+    expect(await joinCodes([jws])).toEqual({ jws, proof: null });
   });
 
   test("name those that are missing", async () => {
     const codes = await splitIntoCodes(jws.repeat(4));
     const missing = [2, 5];
     const rest = codes.filter((_, index) => !missing.includes(index + 1));
-    expect(await joinCodes(rest)).toEqual({ problem: "MISSING", missing, total: codes.length });
+    expect(await joinCodes(rest)).toEqual({
+      problem: "MISSING",
+      of: "envelope",
+      missing,
+      total: codes.length,
+    });
   });
 
   test("of two signatures are not mixed", async () => {
     const codes = await splitIntoCodes(jws);
     const others = await splitIntoCodes(`${jws}x`);
-    expect(await joinCodes([...codes, ...others])).toEqual({ problem: "SEVERAL", count: 2 });
-    expect(await joinCodes([...codes, `${jws}x`])).toEqual({ problem: "SEVERAL", count: 2 });
+    expect(await joinCodes([...codes, ...others])).toEqual({ problem: "SEVERAL", of: "envelope", count: 2 });
+    expect(await joinCodes([...codes, `${jws}x`])).toEqual({ problem: "SEVERAL", of: "envelope", count: 2 });
   });
 
   test.each([
@@ -55,13 +66,13 @@ describe("the codes of a signature", () => {
     ["a number above the total", (code: string) => code.replace(/^TVS1:1\/(\d)/, "TVS1:8/$1")],
   ])("with %s do not fit together", async (_, change) => {
     const [first = "", ...rest] = await splitIntoCodes(jws);
-    expect(await joinCodes([change(first), ...rest])).toEqual({ problem: "DAMAGED" });
+    expect(await joinCodes([change(first), ...rest])).toEqual({ problem: "DAMAGED", of: "envelope" });
   });
 
   test("contradicting each other do not fit together", async () => {
     const codes = await splitIntoCodes(jws);
     const [first = ""] = codes;
-    expect(await joinCodes([...codes, `${first}x`])).toEqual({ problem: "DAMAGED" });
+    expect(await joinCodes([...codes, `${first}x`])).toEqual({ problem: "DAMAGED", of: "envelope" });
   });
 
   test("are at most ninety-nine", async () => {
@@ -71,5 +82,40 @@ describe("the codes of a signature", () => {
       (error: unknown) => error,
     );
     expect(await outcome).toBeInstanceOf(RangeError);
+  });
+});
+
+describe("the codes of a proof", () => {
+  const hashes = Array.from({ length: 24 }, (_, index) => Buffer.alloc(32, index).toString("base64"));
+  const checkpoint = "teachers.example/log\n10000000\nroot=\n\n\u2014 teachers.example/log c2lnbmF0dXJl\n";
+  const proof = ["c2sp.org/tlog-proof@v1", "index 7654321", ...hashes, "", checkpoint].join("\n");
+
+  test("lie beside those of the envelope, and both are given back, in any order", async () => {
+    const codes = [...(await splitProofIntoCodes(proof)), ...(await splitIntoCodes(jws))];
+    expect(codes.every((code) => /^TV[SP]1:[\w./:-]+$/.test(code) && code.length <= 450)).toBe(true);
+    expect(await joinCodes(codes)).toEqual({ jws, proof });
+    expect(await joinCodes(codes.reverse())).toEqual({ jws, proof });
+  });
+
+  test("may be read alone", async () => {
+    expect(await joinCodes(await splitProofIntoCodes(proof))).toEqual({ jws: null, proof });
+  });
+
+  test("are asked for when some of them are missing", async () => {
+    const [, ...rest] = await splitProofIntoCodes(proof);
+    const problem: CodesReading = { problem: "MISSING", of: "proof", missing: [1], total: rest.length + 1 };
+    expect(await joinCodes([...rest, ...(await splitIntoCodes(jws))])).toEqual(problem);
+  });
+
+  test("of two proofs are not mixed, and a changed one does not fit", async () => {
+    const envelope = await splitIntoCodes(jws);
+    const codes = await splitProofIntoCodes(proof);
+    const others = await splitProofIntoCodes(`${proof}\n`);
+    const several: CodesReading = { problem: "SEVERAL", of: "proof", count: 2 };
+    expect(await joinCodes([...envelope, ...codes, ...others])).toEqual(several);
+    const changed = codes.map((code) =>
+      code.replace(/:(.)([^:]*)$/, (_, first, rest) => `:${first}A${rest}`),
+    );
+    expect(await joinCodes([...envelope, ...changed])).toEqual({ problem: "DAMAGED", of: "proof" });
   });
 });

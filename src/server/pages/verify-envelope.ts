@@ -82,7 +82,8 @@ function envelopeMain(form: EnvelopeForm): Markup {
 <pre tabindex="0"><code>${offline}</code></pre>
 </div>
 <div id="tool" hidden data-scanner="${scripts.scanner}" data-pdf="${scripts.pdf}"
- data-jwks="v1/inter-agency/.well-known/jwks.json" data-history="v1/inter-agency/.well-known/key-history">
+ data-jwks="v1/inter-agency/.well-known/jwks.json" data-history="v1/inter-agency/.well-known/key-history"
+ data-log-key="v1/inter-agency/log/key">
 <fieldset class="screen">
 <legend>${texts.kinds.legend}</legend>
 <label class="choice"><input type="radio" name="kind" id="kind-envelope" checked> ${texts.kinds.envelope}</label>
@@ -110,6 +111,7 @@ function keysPart({ texts, pasted }: EnvelopeForm): Markup {
 <p>${modes.pasted} <a href="verify-envelope">${modes.toFetched}</a>.</p>
 ${area({ id: "key-history", label: modes.history, hint: modes.historyHint, rows: 3 })}
 ${area({ id: "jwks", label: modes.jwks, hint: modes.jwksHint, rows: 3 })}
+${area({ id: "log-key", label: texts.log.keyLabel, hint: texts.log.keyHint, rows: 2 })}
 </section>`;
 }
 
@@ -118,10 +120,20 @@ function envelopePart({ texts, issuer }: EnvelopeForm): Markup {
   return html`<form id="envelope-form" aria-label="${texts.kinds.envelope}">
 ${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
 ${area({ id: "envelope", label: words.paste, hint: null, rows: 6 })}
+${proofPart(texts)}
 ${line({ id: "issuer", label: words.issuer, hint: words.issuerHint, value: issuer })}
 ${line({ id: "audience", label: words.audience, hint: words.audienceHint })}
 <button>${words.verify}</button>
 </form>`;
+}
+
+/** Folded up, because most people have no proof; what was dropped is named beside it. */
+function proofPart({ log }: EnvelopeTexts): Markup {
+  return html`<details class="field" id="proof-part"><summary>${log.add}</summary>
+${area({ id: "proof", label: log.paste, hint: log.addHint, rows: 4 })}
+</details>
+<div class="present"><p id="proof-name" role="status"></p>
+<button type="button" class="quiet" id="proof-remove" hidden>${log.remove}</button></div>`;
 }
 
 function webhookPart({ webhook: words, kinds }: EnvelopeTexts): Markup {

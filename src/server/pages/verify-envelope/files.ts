@@ -1,12 +1,18 @@
 /** Files that the reader opened or dropped: texts, or pictures, which a worker reads. */
 
 import { fileKind, maxFileBytes } from "../../../certificate/pixels.ts";
-import { joinCodes } from "../../../partner/envelope-codes.ts";
+import { type CodesReading, joinCodes } from "../../../partner/envelope-codes.ts";
 import type { PictureAnswer, PictureJob } from "./scanner.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */
 export type Given = { readonly name: string | null; readonly content: string | Uint8Array };
+
+/** A proof of the evidence log, and the file that it came from; null when it was pasted or came as codes. */
+export type GivenProof = { readonly name: string | null; readonly text: string };
+
+/** What somebody put in at once. */
+export type Input = { readonly given: readonly Given[]; readonly proof: GivenProof | null };
 
 /** An envelope has two to ten kilobytes. */
 const maxTextBytes = 1024 * 1024;
@@ -103,23 +109,61 @@ async function openFile(file: File, words: Words): Promise<OpenedFile> {
   return { name: file.name, bytes, type: file.type };
 }
 
-/** Reads the codes of all pictures together. @throws PageProblem when they make no signature */
+/** Says what keeps the codes from making one certificate. */
+function explain(reading: Extract<CodesReading, { problem: string }>, words: Words): string {
+  if (reading.problem === "NONE") return words.noCode;
+  const said = words.codes[reading.of];
+  if (reading.problem === "MISSING") return said.missing(reading.missing.join(", "), reading.total);
+  return reading.problem === "SEVERAL" ? said.several : said.damaged;
+}
+
+/** Reads the codes of all pictures together. @throws PageProblem when they carry nothing whole */
 async function readPictures(
   files: readonly OpenedFile[],
   given: { words: Words; scripts: ScriptAddresses },
-): Promise<string> {
-  const { words } = given;
+): Promise<Extract<CodesReading, { jws: unknown }>> {
   const reading = await joinCodes(await readCodes(files, given));
-  if ("jws" in reading) return reading.jws;
-  if (reading.problem === "MISSING") {
-    throw new PageProblem(words.missing(reading.missing.join(", "), reading.total));
-  }
-  const said = { NONE: words.noCode, SEVERAL: words.several, DAMAGED: words.damaged };
-  throw new PageProblem(said[reading.problem]);
+  if ("problem" in reading) throw new PageProblem(explain(reading, given.words));
+  return reading;
+}
+
+/** A mark of byte order stays, because a proof has none. */
+const exactText = new TextDecoder("utf-8", { ignoreBOM: true });
+
+const proofBeginning = "c2sp.org/tlog-proof@";
+
+/** Whether a text says of itself that it is a proof; what is wrong with it is for the verification to say. */
+export function isProofText(text: string): boolean {
+  return text.trimStart().startsWith(proofBeginning);
+}
+
+function isProofFile({ name, bytes }: OpenedFile): boolean {
+  const beginning = new TextDecoder().decode(bytes.subarray(0, 1024));
+  return isProofText(beginning) || /\.tlog-proof$/i.test(name);
+}
+
+/** The one proof of all that was put in. @throws PageProblem for several */
+function oneProof(proofs: readonly GivenProof[], words: Words): GivenProof | null {
+  const [proof = null, ...others] = proofs;
+  if (others.some(({ text }) => text !== proof?.text)) throw new PageProblem(words.manyProofs(proofs.length));
+  return proof;
+}
+
+function readTexts(files: readonly OpenedFile[], words: Words): Input {
+  for (const { bytes } of files) checkTextSize(bytes, words);
+  const proofs = files.filter(isProofFile);
+  const others = files.filter((file) => !proofs.includes(file));
+  return {
+    given: others.map(({ name, bytes }) => ({ name, content: bytes })),
+    proof: oneProof(
+      proofs.map(({ name, bytes }) => ({ name, text: exactText.decode(bytes) })),
+      words,
+    ),
+  };
 }
 
 /**
- * Reads files: either texts that hold envelopes, or pictures of the codes of one certificate.
+ * Reads files: texts that hold envelopes, or pictures of the codes of one certificate; and a proof beside either.
  *
  * @param files what was opened or dropped
  * @param given the page's sentences, and where its further scripts lie
@@ -128,17 +172,29 @@ async function readPictures(
 export async function readFiles(
   files: readonly File[],
   given: { words: Words; scripts: ScriptAddresses },
-): Promise<Given[]> {
+): Promise<Input> {
   const { words } = given;
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
   const opened: OpenedFile[] = [];
   for (const file of files) opened.push(await openFile(file, words));
-  const kinds = opened.map(({ bytes }) => fileKind(bytes));
-  if (kinds.includes("other")) throw new PageProblem(words.wrongType);
-  if (kinds.every((kind) => kind === "text")) {
-    for (const { bytes } of opened) checkTextSize(bytes, words);
-    return opened.map(({ name, bytes }) => ({ name, content: bytes }));
+  const isPicture = (file: OpenedFile) => !["text", "other"].includes(fileKind(file.bytes));
+  if (opened.some((file) => fileKind(file.bytes) === "other" && !isProofFile(file))) {
+    throw new PageProblem(words.wrongType);
   }
-  if (kinds.includes("text")) throw new PageProblem(words.mixed);
-  return [{ name: null, content: await readPictures(opened, given) }];
+  const pictures = opened.filter(isPicture);
+  const texts = readTexts(
+    opened.filter((file) => !isPicture(file)),
+    words,
+  );
+  if (pictures.length === 0) return texts;
+  if (texts.given.length > 0) throw new PageProblem(words.mixed);
+  const { jws, proof } = await readPictures(pictures, given);
+  const proofs = [texts.proof, proof === null ? null : { name: null, text: proof }];
+  return {
+    given: jws === null ? [] : [{ name: null, content: jws }],
+    proof: oneProof(
+      proofs.filter((one) => one !== null),
+      words,
+    ),
+  };
 }

@@ -1,7 +1,9 @@
 /** The verdict on an envelope, by the partner library that `tvs verify` uses as well. */
 
+import { formatSeconds } from "../../../partner/date-time.ts";
 import { type EnvelopeItem, readEnvelopes } from "../../../partner/input.ts";
 import type { KeySet } from "../../../partner/key-set.ts";
+import type { LogProof } from "../../../partner/log-proof.ts";
 import type { RefusalReason } from "../../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../partner/strict-json.ts";
 import { unopened, type Verification } from "../../../partner/verification.ts";
@@ -19,6 +21,20 @@ export type Judged = {
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
+  /** Whether it was judged with a proof of the evidence log. */
+  readonly hasProof: boolean;
+  /** Since when its key is compromised, `YYYY-MM-DDTHH:MM:SSZ`; null for a key that is not, or is not known. */
+  readonly compromisedSince: string | null;
+  /** The same envelope, judged as if there had been no proof. */
+  withoutProof(): Promise<Judged>;
+};
+
+/** What envelopes are judged by. */
+export type Judging = {
+  /** Who must have signed for whom. */
+  readonly expected: Expected;
+  readonly keys: KeySet;
+  readonly proof: LogProof | null;
 };
 
 /** No service can have this address, because no header or claim may hold it. */
@@ -33,16 +49,17 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
  * The library insists on an issuer and a partner, rightly: a program must name them. A person may leave one out;
  * then what is signed is taken for what is expected, and the page says that it was not compared.
  */
-async function verifyLeniently(value: JsonValue, expected: Expected, keys: KeySet) {
+async function verifyLeniently(value: JsonValue, { expected, keys, proof }: Judging) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
+  const fixed = { keys, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
-  let verification = await verifyEnvelope(value, { ...used, keys });
+  let verification = await verifyEnvelope(value, { ...used, ...fixed });
   for (const member of ["issuer", "audience"] as const) {
     const signed = verification[member];
     if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
     used[member] = signed;
     notCompared.push(member);
-    verification = await verifyEnvelope(value, { ...used, keys });
+    verification = await verifyEnvelope(value, { ...used, ...fixed });
   }
   return { verification, notCompared };
 }
@@ -53,15 +70,24 @@ function signatureOf(value: JsonValue): Pick<Judged, "envelope" | "jws"> {
   return { envelope, jws: typeof signature === "string" ? signature : null };
 }
 
-async function judgeItem(
-  item: EnvelopeItem,
-  expected: Expected,
-  keys: KeySet,
-): Promise<Omit<Judged, "name">> {
+function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
+  const sinceMs = kid === null ? null : (keys.get(kid)?.window?.compromisedSinceMs ?? null);
+  return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
+}
+
+async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judging): Promise<Judged> {
+  const shared = {
+    name,
+    hasProof: judging.proof !== null,
+    withoutProof: () => judgeItem(item, name, { ...judging, proof: null }),
+  };
   if ("refusal" in item) {
-    return { verification: unopened(item.refusal), notCompared: [], envelope: null, jws: null };
+    const verification = unopened(item.refusal);
+    return { ...shared, verification, notCompared: [], envelope: null, jws: null, compromisedSince: null };
   }
-  return { ...(await verifyLeniently(item.value, expected, keys)), ...signatureOf(item.value) };
+  const { verification, notCompared } = await verifyLeniently(item.value, judging);
+  const since = compromisedSince(judging.keys, verification.kid);
+  return { ...shared, verification, notCompared, ...signatureOf(item.value), compromisedSince: since };
 }
 
 /** White space around a pasted signature came with the pasting; inside it, it is refused. */
@@ -73,12 +99,11 @@ function withoutMargins(content: Given["content"]): Given["content"] {
  * Judges every envelope of a text.
  *
  * @param given the text
- * @param expected who must have signed for whom
- * @param keys the key set
+ * @param judging what they are judged by; a proof is held against each of them
  * @returns the verdicts in order, lazily; nothing when the text holds no envelope
  */
-export async function* judge(given: Given, expected: Expected, keys: KeySet): AsyncGenerator<Judged> {
+export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
   for (const item of readEnvelopes(withoutMargins(given.content))) {
-    yield { name: given.name, ...(await judgeItem(item, expected, keys)) };
+    yield judgeItem(item, given.name, judging);
   }
 }

@@ -1,6 +1,9 @@
-/** The public keys: from this service, by the only two requests that the page ever makes, or as pasted. */
+/** The public keys: from this service, by two requests and, for a proof, a third one, or as pasted. */
 
 import { createKeySet, type KeySet } from "../../../partner/key-set.ts";
+import { readLogKeys } from "../../../partner/log-proof.ts";
+import { Refusal } from "../../../partner/reasons.ts";
+import type { VerifierKey } from "../../../partner/signed-note.ts";
 import { maybeById } from "./dom.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
@@ -42,33 +45,57 @@ async function pastedKeys(jwks: string, keyHistory: string, words: Words): Promi
   });
 }
 
-/**
- * Where the keys come from, by the form of the page.
- *
- * @param addresses of this service's key set and key history
- * @returns `load` gives the keys and throws PageProblem; fetched keys serve for {@link freshMs}
- */
-export function keySource(
-  addresses: { jwks: string; history: string },
-  words: Words,
-): { source: KeySource; load: () => Promise<KeySet> } {
-  const jwks = maybeById("jwks", HTMLTextAreaElement);
-  const history = maybeById("key-history", HTMLTextAreaElement);
-  if (jwks !== null && history !== null) {
-    return { source: "pasted", load: () => pastedKeys(jwks.value.trim(), history.value.trim(), words) };
-  }
-  let fetched: Promise<KeySet> | null = null;
+/** Keeps what was fetched for {@link freshMs}. A failed request is tried again with the next envelope. */
+function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
+  let fetched: Promise<T> | null = null;
   let fetchedAtMs = 0;
-  const load = () => {
+  return () => {
     const nowMs = performance.now();
     if (nowMs - fetchedAtMs > freshMs) fetched = null;
     if (fetched === null) fetchedAtMs = nowMs;
-    fetched ??= fetchKeys(addresses, words).catch((error) => {
-      // A failed request is tried again with the next envelope.
+    fetched ??= fetchIt().catch((error) => {
       fetched = null;
       throw error;
     });
     return fetched;
   };
-  return { source: "fetched", load };
+}
+
+/** Where the page gets its keys. All throw PageProblem. */
+export type Keys = {
+  readonly source: KeySource;
+  load(): Promise<KeySet>;
+  /** The keys of the evidence log, which only a proof needs. */
+  loadLog(): Promise<readonly VerifierKey[]>;
+};
+
+async function logKeysOf(text: string, words: Words): Promise<readonly VerifierKey[]> {
+  if (text === "") throw new PageProblem(words.noLogKey);
+  if (text.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
+  const keys = await readLogKeys(text);
+  if (keys instanceof Refusal) throw new PageProblem(words.badLogKey);
+  return keys;
+}
+
+/**
+ * Where the keys come from, by the form of the page.
+ *
+ * @param addresses of this service's key set, key history and log keys
+ */
+export function keySource(addresses: { jwks: string; history: string; log: string }, words: Words): Keys {
+  const jwks = maybeById("jwks", HTMLTextAreaElement);
+  const history = maybeById("key-history", HTMLTextAreaElement);
+  const logKey = maybeById("log-key", HTMLTextAreaElement);
+  if (jwks !== null && history !== null && logKey !== null) {
+    return {
+      source: "pasted",
+      load: () => pastedKeys(jwks.value.trim(), history.value.trim(), words),
+      loadLog: () => logKeysOf(logKey.value.trim(), words),
+    };
+  }
+  return {
+    source: "fetched",
+    load: keptFresh(() => fetchKeys(addresses, words)),
+    loadLog: keptFresh(async () => logKeysOf(await fetchText(addresses.log, words), words)),
+  };
 }

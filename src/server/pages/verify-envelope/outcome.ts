@@ -4,6 +4,7 @@ import type { EligibilityResult } from "../../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";
 import type { Check, Verification } from "../../../partner/verification.ts";
 import { el } from "./dom.ts";
+import { compromiseAdvice, evidenceLine, isAboutProof, isBackdatable, proofTitle } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, reasonTexts, signatureFacts, writtenTime } from "./signed-values.ts";
@@ -30,8 +31,11 @@ function isNone({ verification }: Judged): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
-function titleOf(judged: Judged, { verdicts }: EnvelopeTexts): string {
+export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
+  const { verdicts } = texts;
   const { reason, verdict } = judged.verification;
+  if (isAboutProof(judged.verification)) return proofTitle(judged.verification, texts);
+  if (isBackdatable(judged.verification)) return verdicts.backdatable;
   if (reason?.startsWith("OUTER_")) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
   if (isNone(judged)) return verdicts.notAnEnvelope;
@@ -69,8 +73,10 @@ export function answerBox(result: EligibilityResult, texts: EnvelopeTexts): HTML
   );
 }
 
-/** A genuine signature has the colour of good news only when what it signs is good news. */
-export function signatureTone({ verdict, result }: Verification): Tone {
+/** A genuine signature has the colour of good news only when what it signs is good news, and is as old as it says. */
+export function signatureTone(verification: Verification): Tone {
+  const { verdict, result } = verification;
+  if (isBackdatable(verification)) return "warn";
   return result !== null && verdict === "valid" && answerTone(result) !== "good" ? "none" : tones[verdict];
 }
 
@@ -95,7 +101,13 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
     meaningOf(judged, texts),
     isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
     reasonOf(reason, checks),
-    verdict === "undecidable" ? (isNone(judged) ? meanings.noEnvelope : meanings.undecidable) : null,
+    compromiseAdvice(judged, texts),
+    isAboutProof(judged.verification) ? texts.log.aboutProof : null,
+    verdict === "undecidable" && !isAboutProof(judged.verification)
+      ? isNone(judged)
+        ? meanings.noEnvelope
+        : meanings.undecidable
+      : null,
     isForeign ? meanings.foreignKeys : null,
     ...judged.notCompared.map((member) => meanings.notCompared(meanings[member])),
   );
@@ -104,10 +116,11 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
 }
 
 /** Two verdicts where there is an answer that can be trusted: of the signature, and of what it signs. */
-function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement[] {
+function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (HTMLElement | null)[] {
   const first = signatureBox(judged, texts, source);
   const { valid, result } = judged.verification;
-  return valid && result !== null ? pair(first, answerBox(result, texts)) : [first];
+  if (!valid || result === null) return [first];
+  return [...pair(first, answerBox(result, texts)), evidenceLine(judged, texts)];
 }
 
 let pairs = 0;
@@ -120,11 +133,12 @@ export function pair(first: HTMLElement, second: HTMLElement): HTMLElement[] {
   return [first, second];
 }
 
-function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
+function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
   const { signed } = texts;
   const { verification } = judged;
   const title = el("h3", {}, signed.title);
   const { result } = verification;
+  if (result === null && isAboutProof(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
   const facts = [...answerFacts(result, texts), ...signatureFacts(verification, signed)];
   const { verificationId, verifiedAt, issuer, audience, kid } = verification;
@@ -205,9 +219,11 @@ export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: Key
   const eligible = answers.filter((result) => result?.eligible === true).length;
   const isGood = eligible === all.length;
   const isGenuine = answers.length === all.length;
+  const backdatable = all.filter(({ verification }) => isBackdatable(verification)).length;
   const first = verdictBox(
-    isGood ? "good" : isGenuine ? "none" : "warn",
+    backdatable > 0 ? "warn" : isGood ? "good" : isGenuine ? "none" : "warn",
     texts.many(all.length, answers.length),
+    backdatable > 0 ? texts.log.someBackdatable(backdatable) : null,
   );
   const second = verdictBox(
     eligible === answers.length ? "good" : "bad",

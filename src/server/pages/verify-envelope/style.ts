@@ -19,6 +19,14 @@ textarea { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 1re
 #outcome h2:focus { outline: none; color: inherit; background: none; box-shadow: none; }
 .verdict h2 { display: flex; align-items: center; gap: .75rem; margin: 0 0 .35rem; font-size: 1.75rem; }
 .verdict p + p { margin-top: .4rem; }
+.verdict + button { margin: 0 0 1.5rem; }
+.evidence { margin: 0 0 1.5rem; padding: .75rem 1.25rem; border-left: .2rem solid; background: none; }
+.evidence h3 { margin: 0 0 .25rem; }
+.evidence p { margin: 0; color: var(--ink); }
+.evidence p + p { margin-top: .25rem; }
+.present { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1rem; margin-bottom: 1.1rem; }
+.present p { margin: 0; overflow-wrap: anywhere; }
+button.quiet { margin: 0; padding: .5rem 1rem; color: var(--ink); background: var(--paper); border: 2px solid; box-shadow: none; font-weight: 400; }
 .mark { flex: none; display: grid; place-items: center; width: 2.25rem; height: 2.25rem; border: 3px solid; border-radius: 50%;
   font-size: 1.25rem; line-height: 1; }
 .checks { list-style: none; padding: 0; }
@@ -61,7 +69,7 @@ details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom
   #certificate { border: 0; padding: 0; margin: 0; }
   #certificate { font-size: 10pt; line-height: 1.35; }
   #certificate h2 { font-size: 18pt; margin: 0 0 .3rem; }
-  #certificate h3 { font-size: 12pt; margin: .6rem 0 .2rem; }
+  #certificate h3 { font-size: 12pt; margin: .6rem 0 .2rem; break-after: avoid; }
   #certificate p, #certificate ul, #certificate dl { margin-bottom: .4rem; }
   #certificate li { margin-bottom: .1rem; }
   #certificate .lead { font-size: 12pt; }
@@ -69,6 +77,8 @@ details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom
   #certificate .verdict h2 { font-size: 14pt; margin: 0; }
   #certificate .verdict.good { color: #0a6b48; }
   #certificate .verdict.bad { color: #a3211b; }
+  #certificate .evidence { padding: 0 .6rem; margin-bottom: .3rem; color: #000; }
+  #certificate .evidence h3 { margin: 0; }
   #certificate dl.facts > div { padding: .15rem 0; }
   .signed-answer { break-inside: avoid; }
   .codes { grid-template-columns: repeat(3, 52mm); gap: 7mm 6mm; padding: 0; }

@@ -1,5 +1,8 @@
 /** Every sentence of the envelope page; the reasons of a refusal are the partner library's own. */
 
+import { englishLog } from "./log-texts.ts";
+import { englishWebhook, englishWebhookVerdict } from "./webhook-texts.ts";
+
 const english = {
   title: "Verify an envelope",
   lead: "Find out whether an answer of this service is genuine: the envelope or the signature that a partner kept, a printed certificate of verification, or a webhook delivery. It is checked here, in your browser. Nothing that you put in leaves this page.",
@@ -34,7 +37,7 @@ const english = {
   envelope: {
     open: "Open files, or drop them here",
     openHint:
-      "An envelope (JSON), a bare signature, a batch answer; or a certificate as PDF, screenshot or photograph. Several pictures of one certificate are read together.",
+      "An envelope (JSON), a bare signature, a batch answer; or a certificate as PDF, screenshot or photograph. Several pictures of one certificate are read together. A proof from the evidence log may come with it, before it or after it.",
     paste: "Or paste the envelope or the signature",
     issuer: "Signed by (issuer)",
     issuerHint:
@@ -43,22 +46,6 @@ const english = {
     audienceHint:
       "Your partner id. Empty: it is not compared, so an answer that was given to somebody else passes too; for whom it was signed is shown to you.",
     verify: "Verify",
-  },
-
-  webhook: {
-    open: "Open the body as a file, or drop it here",
-    openHint: "The request's body, byte for byte as it was received.",
-    paste: "Or paste the body",
-    pasteHint:
-      "A body with line breaks is better opened as a file: browsers change the ends of pasted lines.",
-    header: "X-AGENCY-Signature",
-    headerHint: "The header's value: t=…,v1=…",
-    secret: "Webhook secret",
-    secretHint: "The whole secret, whsec_ included. It stays in this page and is gone when you close it.",
-    arrived: "Time of arrival",
-    arrivedHint:
-      "For example 2026-03-01T12:00:30Z. Empty: judged as of now, and a delivery that is older than 300 seconds is refused as a possible replay.",
-    verify: "Check the delivery",
   },
 
   busy: "Checking…",
@@ -85,10 +72,17 @@ const english = {
     noEnvelope: "There is no envelope in it.",
     noCode:
       "No QR code of a certificate was found. Take a sharper picture, straight from above, of one code at a time, and open all the pictures together.",
-    missing: (missing: string, total: number) =>
-      `The certificate has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
-    several: "The codes belong to different certificates. Open one certificate at a time.",
-    damaged: "The codes do not fit together: one of them was damaged or replaced.",
+    codes: {
+      envelope: {
+        missing: (missing: string, total: number) =>
+          `The certificate has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
+        several: "The codes belong to different certificates. Open one certificate at a time.",
+        damaged: "The codes do not fit together: one of them was damaged or replaced.",
+      },
+      proof: englishLog.codesOfProof,
+    },
+    manyProofs: (count: number) =>
+      `Those are ${count} proofs. Open one proof with the envelope that it belongs to, or use tvs verify.`,
     readerFailed:
       "The part of this page that reads pictures could not be loaded. Check the connection, and try again.",
     keysUnreachable: (why: string) =>
@@ -97,6 +91,9 @@ const english = {
     noConnection: "no connection",
     noKeys: "Paste the key set, the key history or both: without a key nothing can be checked.",
     keysTooLarge: "The keys are larger than 4 MiB.",
+    noLogKey:
+      "Paste the evidence log's key as well, or remove the proof: without the key it cannot be checked.",
+    badLogKey: "What is given as the evidence log's key is not one. Nothing is known about the proof.",
     badTime: "The time of arrival is not understood. Write it like 2026-03-01T12:00:30Z, or leave it empty.",
     noSecret: "Type in the webhook secret.",
     unexpected:
@@ -105,6 +102,7 @@ const english = {
 
   verdicts: {
     valid: "Signature: genuine",
+    backdatable: "Signature: genuine, but perhaps backdated",
     refused: "Not genuine",
     undecidable: "Cannot be decided",
     changed: "Not genuine: it was changed after signing",
@@ -192,6 +190,7 @@ const english = {
       keySet: "Key set",
       key: "Key",
       signature: "Signature",
+      log: "Evidence log",
       compromise: "Compromised key",
       window: "Key's time of use",
       claims: "Signed claims",
@@ -201,30 +200,6 @@ const english = {
       outer: "Unsigned copy",
     },
     notCompared: (what: string, value: string) => `You gave no ${what} to compare with. It is ${value}.`,
-  },
-
-  webhookVerdict: {
-    meaning: "The delivery was signed with this secret over exactly this body.",
-    noEvent: "The body is signed, but it is no event of the contract.",
-    advice: {
-      SIGNATURE_HEADER_MALFORMED:
-        "Paste the header's value only, as it was received, without the header's name.",
-      SIGNATURE_MISMATCH:
-        "Give the whole secret, whsec_ included, and the body byte for byte, before any program parsed it.",
-      OUTSIDE_REPLAY_WINDOW:
-        "The signature itself is good. To judge a delivery that was kept, give the time of its arrival.",
-    },
-    signedAt: "Signed on",
-    event: (type: string) => `Event: ${type}`,
-    header: "Signature header",
-    signature: "Signature",
-    replay: "Replay window",
-    details: {
-      header: "It has the form t=…,v1=….",
-      signature: "It was made with this secret over this body.",
-      replay: "Signed within 300 seconds of the time of arrival.",
-      notReached: "Not reached.",
-    },
   },
 
   certificate: {
@@ -259,6 +234,10 @@ const english = {
     code: (number: number, total: number) => `Code ${number} of ${total}`,
     tooLong: "The signed answer is too long for codes on paper. Keep the envelope itself.",
   },
+
+  log: englishLog,
+  webhook: englishWebhook,
+  webhookVerdict: englishWebhookVerdict,
 
   reasons: {
     TEACHER_NOT_FOUND: "no such teacher is registered",

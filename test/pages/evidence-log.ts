@@ -1,0 +1,42 @@
+/** A log as a partner sees it: its key, and proofs of what is in it. Made here, so that a test can make bad ones too. */
+
+import { generateKeyPairSync, sign } from "node:crypto";
+import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { formatVerifierKey } from "../../src/partner/signed-note.ts";
+import { leafOf, proofOf } from "../fixtures/log-notes.ts";
+import { mth, path as pathOf } from "../fixtures/rfc6962.ts";
+
+function numbered(count: number): Buffer[] {
+  return Array.from({ length: count }, (_, index) => leafOf(`other ${index}`));
+}
+
+/** A log under a key of its own, named by its origin. */
+export async function makeLog(origin: string) {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const raw = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
+  const key = { publicKey: raw, sign: (message: Uint8Array) => sign(null, message, privateKey) };
+
+  async function write(at: Date, { index, size, path, root }: Inclusion): Promise<string> {
+    const head = { origin, size, root: new Uint8Array(root) };
+    const checkpoint = await signCheckpoint(head, Math.floor(at.getTime() / 1000), key);
+    return proofOf(index, path, checkpoint);
+  }
+
+  return {
+    key: `${await formatVerifierKey(origin, raw)}\n`,
+    /** The proof that the log had an envelope at a time, after others. */
+    prove(jws: string, at: Date, others = 4): Promise<string> {
+      const leaves = [...numbered(others), leafOf(jws)];
+      const [size, root] = [leaves.length, mth(leaves)];
+      return write(at, { index: others, size, path: pathOf(others, leaves), root });
+    },
+    /** The same as the last of a full tree of so many levels, of which only the path is made. */
+    proveDeep(jws: string, at: Date, levels: number): Promise<string> {
+      const path = numbered(levels);
+      const root = path.reduce((node, sibling) => mth([sibling, node]), leafOf(jws));
+      return write(at, { index: 2 ** levels - 1, size: 2 ** levels, path, root });
+    },
+  };
+}
+
+type Inclusion = { index: number; size: number; path: readonly Buffer[]; root: Buffer };

@@ -1,0 +1,348 @@
+/** The envelope page: an envelope and the proof that the evidence log had it, as the public and a court go through it. */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { axeFindings, overflowPx, type Tab } from "./browser.ts";
+import {
+  askAbout,
+  checksOf,
+  envelope,
+  fixture,
+  openPage,
+  openPasted,
+  outcomeOf,
+  sent,
+  shownIn,
+  site,
+  tonesIn,
+  untilOutcomeSays,
+  useEnvelopePage,
+  verify,
+  within,
+} from "./envelope-page.ts";
+import { makeLog } from "./evidence-log.ts";
+
+useEnvelopePage();
+
+type Log = Awaited<ReturnType<typeof makeLog>>;
+
+/** The log of this service, as the page asks for its key, and that of the fixtures' issuer. */
+let log: Log;
+let fixtureLog: Log;
+let proof: string;
+let jws: string;
+
+beforeAll(async () => {
+  log = await makeLog(`${new URL(site.url).host}/log`);
+  fixtureLog = await makeLog("teachers.example/log");
+  jws = JSON.parse(envelope).signature;
+  proof = await log.prove(jws, new Date());
+});
+
+async function openProving(): Promise<Tab> {
+  const tab = await openPage();
+  await tab.page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
+  return tab;
+}
+
+async function openProvingPasted(): Promise<Tab> {
+  const tab = await openPasted();
+  await tab.page.fill("#log-key", fixtureLog.key);
+  return tab;
+}
+
+function fileOf(name: string, content: string) {
+  return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
+}
+
+const envelopeFile = () => fileOf("envelope.json", envelope);
+const proofFile = (content = proof) => fileOf("answer.tlog-proof", content);
+
+async function pasteProof(page: Page, text: string): Promise<void> {
+  await page.click("#proof-part summary");
+  await page.fill("#proof", text);
+}
+
+async function signatureOf(name: string): Promise<string> {
+  return JSON.parse(await fixture(name)).signature;
+}
+
+describe("a proof beside an envelope", () => {
+  test("is opened together with it, and shown below the two verdicts", () =>
+    within(openProving(), async ({ page, complaints, requested }) => {
+      await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
+      const { verdict, text } = await outcomeOf(page);
+      expect(verdict).toBe("Signature: genuine");
+      expect(text).toContain("This answer was in the register's evidence log by 20");
+      expect(text).toContain("It is entry number 4, counted from 0, of 5 at that time.");
+      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
+      const sizes = await page
+        .locator("#outcome .verdict h2, #outcome .evidence h3")
+        .evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).fontSize)));
+      expect(sizes).toHaveLength(3);
+      expect(sizes[2]).toBeLessThan(sizes[1] ?? 0);
+      expect(await checksOf(page, "Passed")).toHaveLength(12);
+      expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
+      expect(await axeFindings(page)).toEqual([]);
+      expect(complaints).toEqual([]);
+    }));
+
+  test("may come first", () =>
+    within(openProving(), async ({ page }) => {
+      await page.setInputFiles("#files", proofFile());
+      await untilOutcomeSays(page, "The proof is ready");
+      expect(await shownIn(page, "#proof-name")).toBe("Proof: file answer.tlog-proof");
+      await verify(page, envelope);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+    }));
+
+  test("may come second, and does not stay for the next envelope", () =>
+    within(openProving(), async ({ page }) => {
+      await page.setInputFiles("#files", envelopeFile());
+      await untilOutcomeSays(page, "Signature: genuine");
+      expect(await page.locator(".evidence").count()).toBe(0);
+      await page.setInputFiles("#files", proofFile());
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      await page.setInputFiles("#files", fileOf("next.json", await askAbout("TR/2019/LA/000003")));
+      await untilOutcomeSays(page, "Answer: REVOKED");
+      expect(await page.locator(".evidence").count()).toBe(0);
+      expect(await shownIn(page, "#proof-name")).toBe("");
+    }));
+
+  test("may be pasted, also where the envelope belongs, and be removed", () =>
+    within(openProving(), async ({ page }) => {
+      await verify(page, proof);
+      await untilOutcomeSays(page, "Now open or paste the envelope");
+      expect(await page.inputValue("#envelope")).toBe("");
+      await verify(page, envelope);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      await page.click("text=Remove the proof");
+      expect(await page.evaluate("document.activeElement.id")).toBe("files");
+      await page.click("#envelope-form button:not([type])");
+      await page.locator(".evidence").waitFor({ state: "detached" });
+      await pasteProof(page, `\n ${proof}\n\n`);
+      await page.click("#envelope-form button:not([type])");
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+    }));
+
+  test("never makes a genuine no look like a yes", () =>
+    within(openProving(), async ({ page }) => {
+      const revoked = await askAbout("TR/2019/LA/000003");
+      const its = await log.prove(JSON.parse(revoked).signature, new Date());
+      await page.setInputFiles("#files", [fileOf("revoked.json", revoked), proofFile(its)]);
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      expect(await tonesIn(page, "#outcome")).toEqual(["none", "bad"]);
+      expect(await page.locator("#outcome .good:not(.badge)").count()).toBe(0);
+    }));
+
+  test("among several envelopes counts for the one that it is of", () =>
+    within(openProving(), async ({ page }) => {
+      const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
+      const batch = fileOf("batch.json", JSON.stringify({ count: 2, results }));
+      await page.setInputFiles("#files", [batch, proofFile()]);
+      await untilOutcomeSays(page, "Signatures: 2 of 2 genuine");
+      expect(await page.locator(".evidence").count()).toBe(1);
+      await page.setInputFiles("#files", [batch, proofFile(await log.prove("other", new Date()))]);
+      await untilOutcomeSays(page, "The proof is of none of these envelopes.");
+    }));
+
+  test("cannot be judged while the log's key cannot be fetched", () =>
+    within(openPage(), async ({ page }) => {
+      await page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ status: 503 }));
+      await page.setInputFiles("#files", [envelopeFile(), proofFile()]);
+      const { verdict, text } = await outcomeOf(page);
+      expect(verdict).toBe("Cannot be decided");
+      expect(text).toContain("could not be fetched (it answered 503)");
+    }));
+
+  test("is one, not several", () =>
+    within(openProving(), async ({ page }) => {
+      const other = fileOf("other.tlog-proof", await log.prove(jws, new Date(), 7));
+      await page.setInputFiles("#files", [envelopeFile(), proofFile(), other]);
+      expect((await outcomeOf(page)).text).toContain("Those are 2 proofs.");
+    }));
+});
+
+describe("a wrong proof", () => {
+  const early = new Date("2026-01-15T08:00:00Z");
+  const cases: [string, (valid: string) => string | Promise<string>, string][] = [
+    [
+      "another log",
+      async (valid) => (await makeLog("elsewhere.example/log")).prove(valid, early),
+      "the proof is of another log",
+    ],
+    ["another envelope", () => fixtureLog.prove("another", early), "the proof is not of this envelope"],
+    [
+      "a later epoch",
+      async (valid) => (await makeLog("teachers.example/log/2")).prove(valid, early),
+      "a key of the log is missing",
+    ],
+    [
+      "the future",
+      (valid) => fixtureLog.prove(valid, new Date("2026-03-02T00:00:00Z")),
+      "the proof is from the future",
+    ],
+    [
+      "a stranger's key",
+      async (valid) => (await makeLog("teachers.example/log")).prove(valid, early),
+      "the log did not sign this proof",
+    ],
+    [
+      "half a file",
+      async (valid) => (await fixtureLog.prove(valid, early)).slice(0, 120),
+      "the proof is damaged",
+    ],
+    ["something else", () => "this is no proof", "this is no proof"],
+  ];
+
+  test.each(cases)(
+    "(%s) is named for what it is, and the envelope can be verified without it",
+    (_, make, words) =>
+      within(openProvingPasted(), async ({ page, complaints }) => {
+        const bad = await make(await signatureOf("valid.json"));
+        await page.setInputFiles("#files", [
+          fileOf("valid.json", await fixture("valid.json")),
+          proofFile(bad),
+        ]);
+        const { verdict, text } = await outcomeOf(page);
+        expect(verdict).toContain(words);
+        expect(text).toContain("It says nothing about the envelope");
+        expect(text).not.toContain("What is signed");
+        expect(await tonesIn(page, "#outcome")).not.toContain("good");
+        await page.click("text=Verify without the proof");
+        await untilOutcomeSays(page, "Signature: genuine");
+        expect(await page.locator(".evidence").count()).toBe(0);
+        expect(complaints).toEqual([]);
+      }),
+  );
+
+  test("without the log's key cannot be told from a good one, and the page says what to paste", () =>
+    within(openPasted(), async ({ page, requested }) => {
+      const before = sent(requested).length;
+      const good = await fixtureLog.prove(await signatureOf("valid.json"), early);
+      await page.setInputFiles("#files", [
+        fileOf("valid.json", await fixture("valid.json")),
+        proofFile(good),
+      ]);
+      expect((await outcomeOf(page)).text).toContain("Paste the evidence log's key as well");
+      await page.fill("#log-key", "not a key");
+      await page.click("#envelope-form button:not([type])");
+      await untilOutcomeSays(page, "given as the evidence log's key is not one");
+      await page.fill("#log-key", fixtureLog.key);
+      await page.click("#envelope-form button:not([type])");
+      await untilOutcomeSays(page, "Evidence log: recorded by 2026-01-15 08:00:00 UTC");
+      expect(sent(requested).slice(before)).toEqual([]);
+    }));
+});
+
+describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
+  async function judged(
+    page: Page,
+    name: string,
+    at: string | null,
+  ): Promise<{ verdict: string; text: string }> {
+    const content = await fixture(name);
+    const given = [fileOf(name, content)];
+    if (at !== null)
+      given.push(proofFile(await fixtureLog.prove(JSON.parse(content).signature, new Date(at))));
+    await page.setInputFiles("#files", given);
+    return outcomeOf(page);
+  }
+
+  test("could be backdated, and is not shown as sound, while there is no proof", () =>
+    within(openProvingPasted(), async ({ page }) => {
+      const { verdict, text } = await judged(page, "valid-before-compromise.json", null);
+      expect(verdict).toBe("Signature: genuine, but perhaps backdated");
+      expect(text).toContain("was compromised on 2025-09-01 12:00:00 UTC");
+      expect((await tonesIn(page, "#outcome"))[0]).toBe("warn");
+      expect(await axeFindings(page)).toEqual([]);
+    }));
+
+  test("among sound ones keeps their sum from looking sound", () =>
+    within(openProvingPasted(), async ({ page }) => {
+      const names = ["valid.json", "valid-before-compromise.json"];
+      const results = await Promise.all(names.map(async (name) => JSON.parse(await fixture(name))));
+      await verify(page, JSON.stringify({ count: 2, results }));
+      await untilOutcomeSays(page, "because the key was compromised later: 1 of them.");
+      expect((await tonesIn(page, "#outcome"))[0]).toBe("warn");
+    }));
+
+  test("counts with a proof that is older, and the page says why", () =>
+    within(openProvingPasted(), async ({ page }) => {
+      const { verdict, text } = await judged(page, "valid-before-compromise.json", "2025-09-01T11:59:59Z");
+      expect(verdict).toBe("Signature: genuine");
+      expect(text).toContain("because it was in the log before that time");
+      expect((await tonesIn(page, "#outcome"))[0]).toBe("good");
+    }));
+
+  test("is not helped by a proof that is younger", () =>
+    within(openProvingPasted(), async ({ page }) => {
+      const { verdict, text } = await judged(page, "valid-before-compromise.json", "2025-09-01T12:00:01Z");
+      expect(verdict).toBe("Signature: genuine, but perhaps backdated");
+      expect(text).toContain("The proof is not older than the compromise");
+    }));
+
+  test("is refused when it was signed later, and the page says what could help", () =>
+    within(openProvingPasted(), async ({ page }) => {
+      const { verdict, text } = await judged(page, "compromised.json", null);
+      expect(verdict).toBe("Not genuine");
+      expect(text).toContain("KEY_COMPROMISED");
+      expect(text).toContain("If there is a proof from the evidence log that is older than the compromise");
+    }));
+});
+
+describe("on every screen", () => {
+  const screens = [
+    ["phone, light", { width: 360, height: 740 }, "light"],
+    ["phone, dark", { width: 360, height: 740 }, "dark"],
+    ["desktop, light", { width: 1280, height: 900 }, "light"],
+  ] as const;
+
+  async function shoot(page: Page, name: string): Promise<void> {
+    const shots = process.env.SCREENSHOTS;
+    if (shots === undefined) return;
+    const file = `verify-proof, ${name}.png`.replace(/[^\w.]+/g, "-");
+    await page.screenshot({ path: join(shots, file), fullPage: true });
+  }
+
+  test.each(screens)("%s: nothing is cut off, and axe finds nothing", (name, viewport, colorScheme) =>
+    within(openProving(), async ({ page }) => {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await page.click("#proof-part summary");
+      await shoot(page, `${name}, form`);
+      const check = async (what: string) => {
+        expect(await overflowPx(page)).toBe(0);
+        expect(await axeFindings(page)).toEqual([]);
+        await shoot(page, `${name}, ${what}`);
+      };
+      await page.setInputFiles("#files", fileOf(`${"long-".repeat(20)}.tlog-proof`, proof));
+      await untilOutcomeSays(page, "The proof is ready");
+      await check("proof alone");
+      await page.setInputFiles("#files", envelopeFile());
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      await check("proven");
+      await page.click("text=Make a certificate to print");
+      await page.waitForSelector("#certificate img");
+      await check("certificate");
+      await page.setInputFiles("#files", [envelopeFile(), proofFile(await log.prove("other", new Date()))]);
+      await untilOutcomeSays(page, "the proof is not of this envelope");
+      await check("another envelope");
+    }),
+  );
+
+  test("by keyboard alone", () =>
+    within(openProving(), async ({ page }) => {
+      await page.focus("#envelope");
+      await page.keyboard.insertText(envelope);
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      await page.keyboard.insertText(proof);
+      for (let turn = 0; turn < 4; turn++) await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await untilOutcomeSays(page, "Evidence log: recorded by");
+      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+    }));
+});
