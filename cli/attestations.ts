@@ -265,5 +265,6 @@ export const attestationsCommand = group(
     list: async () => listCommand,
     show: async () => showCommand,
     check: async () => checkCommand,
+    prove: () => import("./attestation-proof.ts").then((file) => file.proveCommand),
   },
 );

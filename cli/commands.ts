@@ -29,6 +29,7 @@ const sections: Readonly<Record<string, Commands>> = {
   },
   "ANSWER FOR WHAT WAS SIGNED": {
     attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
+    log: () => import("./log.ts").then((file) => file.logCommand),
     keys: () => import("./keys.ts").then((file) => file.keysCommand),
     verify: () => import("./verify/verify.ts").then((file) => file.default),
     "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),

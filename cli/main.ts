@@ -1,4 +1,5 @@
 import { isMainThread, workerData } from "node:worker_threads";
+import type { AuditReaderData } from "./audit-reader.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
@@ -13,6 +14,7 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("../src/store/call-log-writer.ts")).runCallWriter(data as { file: string }),
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
+  "audit-reader": async (data) => (await import("./audit-reader.ts")).runAuditReader(data as AuditReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
   "picture-reader": async () => (await import("./verify/picture-reader.ts")).runPictureReader(),
   verifier: async (data) => (await import("./verify/threads.ts")).runVerifier(data as VerifierSettings),

@@ -9,6 +9,8 @@ const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 /** `tvs teachers revoke` says who was told VALID in the last ninety days, from the attestations. */
 const minDays = 90;
+/** Nothing younger is ever deleted. */
+export const leastRetentionMs = minDays * dayMs;
 /** Rows in one commit: a millisecond or two. */
 const chunkRows = 200;
 

@@ -1,0 +1,98 @@
+import { Buffer } from "node:buffer";
+import type { AuditedRow } from "../domain/log/audit-rows.ts";
+import type { AuditStore, EpochState } from "../domain/log/audit-store.ts";
+import type { Driver } from "./driver/driver.ts";
+import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { storedCheckpoint } from "./log.ts";
+
+/**
+ * The evidence log as an audit reads it (decision D13.7): a block at a time, each with a statement of its own, so that
+ * nobody who writes waits for it. A block comes out as two values: a row costs more than what is in it. What was signed
+ * comes as bytes, of which each row has as many as it says, whatever somebody has written there.
+ */
+const rows = `SELECT json_group_array(json_array(id, octet_length(jws), verification_id, partner_id, issued_at, kid, status,
+    eligible)) AS rows, CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
+  FROM (SELECT id, verification_id, partner_id, issued_at, kid, status, eligible, jws
+    FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id)`;
+
+/** In one statement, because a service may append meanwhile: the size, and how many leaf hashes the tiles hold. */
+const states = `SELECT epoch, size, (SELECT position * 256 + length(hashes) / 32 FROM log_tiles
+    WHERE epoch = log_epochs.epoch AND level = 0 ORDER BY position DESC LIMIT 1) AS leaves,
+  (SELECT max(size) FROM log_checkpoints WHERE epoch = log_epochs.epoch) AS signed
+  FROM log_epochs ORDER BY epoch`;
+const tiles =
+  "SELECT position, hashes FROM log_tiles WHERE epoch = ? AND level = ? AND position >= ? AND position <= ?";
+const checkpoints = `SELECT epoch, size, signed_at, note FROM log_checkpoints
+  WHERE epoch = ? AND size > ? AND size <= ? ORDER BY size LIMIT ?`;
+const positions = `SELECT json_group_array(prefix) AS prefixes, json_group_array(id) AS ids
+  FROM (SELECT prefix, id FROM log_positions WHERE part = ?1 AND (prefix, id) > (?2, ?3) ORDER BY prefix, id LIMIT ?4)`;
+/** Each by itself: to find both at once, SQLite reads all of an index. */
+const ids = `SELECT min(id) AS first, (SELECT max(id) FROM attestations) AS last FROM attestations`;
+const nextId = "SELECT min(id) AS id FROM attestations WHERE id > ?";
+const unsigned = `SELECT epoch, size FROM log_anchors WHERE NOT EXISTS (SELECT 1 FROM log_checkpoints
+  WHERE log_checkpoints.epoch = log_anchors.epoch AND log_checkpoints.size = log_anchors.size) ORDER BY epoch, size LIMIT 1`;
+
+type JsonRow = [
+  id: number,
+  octets: number,
+  verificationId: string,
+  partnerId: string,
+  issuedAt: number,
+  kid: string,
+  status: string,
+  eligible: number,
+];
+
+export function createAuditStore(driver: Driver): AuditStore {
+  return {
+    async states() {
+      return (await driver.query(states)).map((row): EpochState => {
+        const [leaves, signed] = [integerOrNull(row, "leaves") ?? 0, integerOrNull(row, "signed") ?? 0];
+        return { epoch: integer(row, "epoch"), size: integer(row, "size"), leaves, signed };
+      });
+    },
+    async ids() {
+      const [row] = await driver.query(ids);
+      return row === undefined || row.first === null
+        ? null
+        : { first: integer(row, "first"), last: integer(row, "last") };
+    },
+    async idAfter(id) {
+      const [row] = await driver.query(nextId, [id]);
+      return row === undefined ? null : integerOrNull(row, "id");
+    },
+    async rows(from, to) {
+      const [row] = await driver.query(rows, [from, to]);
+      return row === undefined ? [] : auditedRows(text(row, "rows"), bytes(row, "jws"));
+    },
+    async tiles({ epoch, level, first, last }) {
+      const found = await driver.query(tiles, [epoch, level, first, last]);
+      return new Map(found.map((row) => [integer(row, "position"), new Uint8Array(bytes(row, "hashes"))]));
+    },
+    async checkpoints({ epoch, after, upTo, limit }) {
+      const found = await driver.query(checkpoints, [epoch, after, upTo, limit]);
+      return found.map(storedCheckpoint);
+    },
+    async positions({ part, after, limit }) {
+      const [row] = await driver.query(positions, [part, after.prefix, after.id, limit]);
+      if (row === undefined) return { prefixes: [], ids: [] };
+      return { prefixes: JSON.parse(text(row, "prefixes")), ids: JSON.parse(text(row, "ids")) };
+    },
+    async anchoredWithoutCheckpoint() {
+      const [row] = await driver.query(unsigned);
+      return row === undefined ? null : { epoch: integer(row, "epoch"), size: integer(row, "size") };
+    },
+  };
+}
+
+function auditedRows(json: string, signed: Uint8Array): AuditedRow[] {
+  // A JWS is ASCII; one with anything else in it was changed, and its hash is another one this way too.
+  const jws = Buffer.from(signed.buffer, signed.byteOffset, signed.length).toString("latin1");
+  let at = 0;
+  return (JSON.parse(json) as JsonRow[]).map((row) => {
+    const [id, octets, verificationId, partnerId, issuedAt, kid, status, eligible] = row;
+    const own = jws.slice(at, at + octets);
+    at += octets;
+    return { id, verificationId, partnerId, issuedAt, kid, status, eligible: eligible === 1, jws: own };
+  });
+}

@@ -1,0 +1,130 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createPrivateKey } from "node:crypto";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { withOperator } from "../../cli/open.ts";
+import { openService } from "../../cli/open-service.ts";
+import { readConfig } from "../../src/config.ts";
+import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import { aSignedAttestation } from "../domain/log/audited-register.ts";
+import { attest } from "../harness/evidence.ts";
+import { sharedFolder } from "../harness/folder.ts";
+import { readKey } from "../harness/keys.ts";
+import { runTvs } from "../harness/program.ts";
+import { anAttestation } from "../harness/samples.ts";
+
+const dataDir = sharedFolder();
+const elsewhere = sharedFolder();
+const config = readConfig({ data: dataDir, issuer: "https://verify.example.org" }, {});
+const signer = { kid: "A", privateKey: createPrivateKey(readKey("active")) };
+const attested = [1, 2, 3].map((n) => aSignedAttestation(n, signer));
+const { verificationId = "", jws = "" } = attested[1] ?? {};
+
+const tvs = (...args: string[]) => runTvs(args, { dataDir });
+const json = async (...args: string[]) => JSON.parse((await tvs(...args, "--json")).stdout);
+
+beforeAll(async () => {
+  const { operator, close } = await openService(config);
+  await attest(operator.driver, attested);
+  await close();
+});
+
+describe("tvs log", () => {
+  test("prints the key, and a checkpoint that it signed and that covers every attestation", async () => {
+    const { stdout: keys } = await tvs("log", "key");
+    const key = await readVerifierKey(keys.trim());
+    const { stdout: note } = await tvs("log", "checkpoint");
+    const opened = await openCheckpoint(note, key === null ? [] : [key]);
+    expect(opened).toMatchObject({ origin: "verify.example.org/log", size: 3 });
+    const described = await json("log", "checkpoint");
+    expect(described).toMatchObject({ origin: "verify.example.org/log", epoch: 1, size: 3, note });
+    expect(note.split("\n")[2]).toBe(described.root);
+    expect(await json("log", "key")).toMatchObject([
+      { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
+    ]);
+  });
+
+  test("says before the first serve that there is no log", async () => {
+    const data = join(dataDir, "new");
+    await withOperator(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
+    const run = (command: string) => runTvs(["log", command], { dataDir: data });
+    expect(await run("key")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no evidence log yet"),
+    });
+    expect(await run("audit")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no evidence log yet"),
+    });
+  });
+});
+
+describe("tvs attestations prove", () => {
+  test("prints a proof of an attestation, and of its leaf alone", async () => {
+    const { stdout: proof } = await tvs("attestations", "prove", verificationId);
+    const described = await json("attestations", "prove", verificationId);
+    expect(described).toMatchObject({ leafIndex: 1, treeSize: 3, proof, origin: "verify.example.org/log" });
+    const [first, index, ...rest] = proof.split("\n");
+    expect([first, index]).toEqual(["c2sp.org/tlog-proof@v1", "index 1"]);
+    const end = rest.indexOf("");
+    expect(rest.slice(end + 1).join("\n")).toBe(described.checkpoint);
+    const hashes = rest.slice(0, end).map((line) => new Uint8Array(Buffer.from(line, "base64")));
+    const leaf = await attestationLeafHash(jws);
+    const root = await rootOfInclusion({ leafHash: leaf, index: 1, size: 3, hashes });
+    expect(Buffer.from(root ?? []).toString("base64")).toBe(described.checkpoint.split("\n")[2]);
+    expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
+  });
+
+  test("writes it to a file, once", async () => {
+    const file = join(elsewhere, "one.tlog-proof");
+    expect(await tvs("attestations", "prove", verificationId, "--out", file)).toMatchObject({
+      code: 0,
+      stdout: "",
+    });
+    expect(readFileSync(file, "utf8")).toStartWith("c2sp.org/tlog-proof@v1\nindex 1\n");
+    expect((await tvs("attestations", "prove", verificationId, "--out", file)).code).toBe(2);
+  });
+
+  test("says what it does not know, and what it was not given", async () => {
+    const unknown = anAttestation(9).verificationId;
+    expect((await tvs("attestations", "prove", unknown)).code).toBe(1);
+    expect((await tvs("attestations", "prove", "--leaf", "0".repeat(64))).code).toBe(1);
+    expect((await tvs("attestations", "prove", "--leaf", "0")).code).toBe(2);
+    expect((await tvs("attestations", "prove")).code).toBe(2);
+  });
+});
+
+describe("tvs log audit", () => {
+  test("says by its exit code and one JSON value whether the log is whole", async () => {
+    expect((await tvs("log", "audit")).stdout).toEndWith("\nall attestations are as they were logged\n");
+    expect(await json("log", "audit")).toMatchObject({
+      verdict: "whole",
+      found: 0,
+      findings: [],
+      epochs: [{ epoch: 1, size: 3, compared: 3 }],
+    });
+    await withOperator(config, ({ driver }) => {
+      const sql = "UPDATE attestations SET status = 'EXPIRED' WHERE id = 2";
+      return driver.batch([{ sql, args: [] }]);
+    });
+    const { code, stdout } = await tvs("log", "audit");
+    expect(code).toBe(1);
+    expect(stdout).toContain("the first: attestation 2 contradicts its signed result in status");
+    expect((await json("log", "audit")).findings).toMatchObject([
+      { what: "COLUMNS_CHANGED", epoch: 1, index: 1, id: 2, verificationId },
+    ]);
+  });
+
+  test("cannot decide without the checkpoint beside the master key", async () => {
+    await withOperator(config, ({ driver }) => {
+      const sql = "UPDATE attestations SET status = 'VALID' WHERE id = 2";
+      return driver.batch([{ sql, args: [] }]);
+    });
+    rmSync(join(dataDir, "log.checkpoint"));
+    const { code, stdout, stderr } = await tvs("log", "audit", "--json");
+    expect([code, JSON.parse(stdout).verdict]).toEqual([2, "undecided"]);
+    expect(stderr).toContain("put back to an earlier state");
+  });
+});
