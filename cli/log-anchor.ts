@@ -1,0 +1,224 @@
+/** `tvs log anchor`: checkpoints leave this machine, so that nobody who rules it can rewrite what they say. */
+
+import { isoTime } from "../src/domain/clock.ts";
+import { TvsError } from "../src/domain/errors.ts";
+import type { LogAnchor } from "../src/domain/log/anchors.ts";
+import type { LogEpoch, StoredCheckpoint } from "../src/domain/log/log.ts";
+import { checkTimeStamp, createTimeStampRequest, type TimeStamp } from "../src/domain/log/time-stamp.ts";
+import { createLogAnchorStore } from "../src/store/log-anchors.ts";
+import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
+import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "./bounded-fetch.ts";
+import { command, configOf, withSubCommands } from "./command.ts";
+import { logKeeperOf } from "./evidence-log.ts";
+import { readSmallFile } from "./input-file.ts";
+import { anchorExportCommand, anchorListCommand } from "./log-anchors.ts";
+import { type Operator, withOperator } from "./open.ts";
+import { hint, print, record } from "./terminal/output.ts";
+
+/** What a time-stamp authority is asked for, and how its answer is checked. */
+type AuthorityOptions = {
+  readonly url: URL;
+  readonly policy: string | undefined;
+  /** The certificates that the caller trusts, as PEM. */
+  readonly trust: string | undefined;
+  readonly timeoutMs: number;
+};
+
+type Outcome = {
+  readonly anchor: Omit<LogAnchor, "id">;
+  readonly placed: PlacedCheckpoint | null;
+  readonly stamp: TimeStamp | null;
+};
+
+const makeCommand = command({
+  name: "anchor",
+  description:
+    "Hand the newest checkpoint of the evidence log out, having made one when entries are not covered yet: to a folder, " +
+    "in a file each, or to a time-stamp authority (RFC 3161), whose answer is checked and kept. Exit 0: done, or no entry yet; 1: the " +
+    "authority refuses, its answer does not hold, or a file in the folder contradicts the database; 2: no answer",
+  example:
+    "tvs log anchor /mnt/evidence\n" +
+    "  tvs log anchor https://tsa.example.org/ --tsa-ca tsa-root.pem\n" +
+    "  tvs log anchor list\n" +
+    "  tvs log anchor export 7 /mnt/case-42",
+  args: {
+    place: {
+      type: "positional",
+      required: true,
+      valueHint: "DIR|URL",
+      description: "An existing folder, or the address of a time-stamp authority",
+    },
+    "tsa-ca": {
+      type: "string",
+      valueHint: "FILE",
+      description:
+        "Certificates that the authority's must lead up to, as PEM; without it, its own is not checked",
+    },
+    "tsa-policy": {
+      type: "string",
+      valueHint: "OID",
+      description: "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1",
+    },
+    ...timeoutArg,
+  },
+  async run({ args }) {
+    const authority = readAuthority(args);
+    const folder = authority === null ? requireFolder("PLACE", args.place) : null;
+    await withOperator(configOf(args), async (operator) => {
+      const newest = await newestCheckpoint(operator);
+      if (newest === null) {
+        print(args, null, () => "nothing to hand out yet: the evidence log has no entry");
+        return;
+      }
+      const { epoch, checkpoint } = newest;
+      const outcome =
+        authority === null
+          ? await toFolder(folder ?? "", checkpoint, operator)
+          : await toAuthority(authority, checkpoint, operator);
+      // What lay there already was handed out before.
+      const isNew = outcome.placed?.state !== "kept";
+      const id = isNew ? await createLogAnchorStore(operator.driver).add(outcome.anchor) : null;
+      print(args, describeOutcome(outcome, epoch, checkpoint, id), () =>
+        outcomeText(outcome, epoch, checkpoint, id),
+      );
+      if (id !== null && outcome.stamp !== null)
+        hint(args, `tvs log anchor export ${id} DIR writes it out, for openssl ts -verify`);
+    });
+  },
+});
+
+type AuthorityArgs = {
+  place: string;
+  "tsa-ca"?: string | undefined;
+  "tsa-policy"?: string | undefined;
+  timeout?: string | undefined;
+};
+
+/** @returns null for a folder. @throws TvsError USAGE, INPUT_UNREADABLE */
+function readAuthority(args: AuthorityArgs): AuthorityOptions | null {
+  const { place, "tsa-ca": trustFile, "tsa-policy": policy, timeout } = args;
+  if (!/^https?:/i.test(place)) {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(place))
+      throw new TvsError("USAGE", `PLACE: ${place} is neither a folder nor an http or https address`);
+    if (trustFile === undefined && policy === undefined && timeout === undefined) return null;
+    throw new TvsError("USAGE", "--tsa-ca, --tsa-policy and --timeout are for the address of an authority");
+  }
+  if (policy !== undefined && !/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(policy))
+    throw new TvsError("USAGE", "--tsa-policy must be an object identifier such as 1.3.6.1.4.1.601.10.3.1");
+  return {
+    url: readHttpUrl("URL", place),
+    policy,
+    trust: trustFile === undefined ? undefined : readSmallFile(trustFile, "--tsa-ca").toString("utf8"),
+    timeoutMs: readTimeout(timeout),
+  };
+}
+
+/** @returns null while there is nothing to sign for: a timer is set up before the first call. @throws TvsError LOG_BEHIND */
+async function newestCheckpoint(
+  operator: Operator,
+): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
+  const checkpoint = await logKeeperOf(operator).checkpoint();
+  const epochs = await operator.stores.log.epochs();
+  const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);
+  return checkpoint === null || epoch === undefined ? null : { epoch, checkpoint };
+}
+
+async function toFolder(
+  folder: string,
+  checkpoint: StoredCheckpoint,
+  { stores, clock }: Operator,
+): Promise<Outcome> {
+  const epochs = await stores.log.epochs();
+  const placed = await placeCheckpoint(folder, checkpoint, { epochs, store: stores.log });
+  const { epoch, size } = checkpoint;
+  const anchor = {
+    epoch,
+    size,
+    kind: "folder",
+    place: folder,
+    anchoredAt: clock.now(),
+    token: null,
+  } as const;
+  return { placed, anchor, stamp: null };
+}
+
+async function toAuthority(
+  { url, policy, trust, timeoutMs }: AuthorityOptions,
+  { epoch, size, note: signedNote }: StoredCheckpoint,
+  { clock }: Operator,
+): Promise<Outcome> {
+  const content = new TextEncoder().encode(signedNote);
+  const { bytes, nonce } = await createTimeStampRequest(content, policy);
+  const post = { type: "application/timestamp-query", body: bytes };
+  const called = "the time-stamp authority";
+  const { status, body: token } = await fetchBounded({ url, called, timeoutMs, post });
+  if (status !== 200)
+    throw new TvsError(
+      "INPUT_UNREADABLE",
+      `${called} at ${url.origin}${url.pathname} answered HTTP ${status}`,
+    );
+  const now = clock.now();
+  const stamp = await checkTimeStamp(token, { content, asked: { nonce, policy, now }, trust });
+  const place = `${url.origin}${url.pathname}`;
+  return { stamp, placed: null, anchor: { epoch, size, kind: "rfc3161", place, anchoredAt: now, token } };
+}
+
+function describeOutcome(
+  { anchor, placed, stamp }: Outcome,
+  { origin }: LogEpoch,
+  { signedAt }: StoredCheckpoint,
+  id: number | null,
+) {
+  const { kind, place, epoch, size, anchoredAt } = anchor;
+  return {
+    id,
+    kind,
+    place,
+    origin,
+    epoch,
+    size,
+    checkpointAt: isoTime(signedAt),
+    anchoredAt: isoTime(anchoredAt),
+    file: placed?.file ?? null,
+    state: placed?.state ?? "written",
+    checked: placed?.checked ?? null,
+    timeStamp: stamp === null ? null : describeStamp(stamp),
+  };
+}
+
+const describeStamp = (stamp: TimeStamp) => ({ ...stamp, time: isoTime(stamp.time) });
+
+function outcomeText(
+  { anchor, placed, stamp }: Outcome,
+  { origin }: LogEpoch,
+  { signedAt }: StoredCheckpoint,
+  id: number | null,
+): string {
+  const common = { log: origin, size: anchor.size, signed: isoTime(signedAt) };
+  if (placed !== null) {
+    const { file, state, checked } = placed;
+    const before = `${checked} of this log, all in agreement with the database`;
+    return record({ ...common, file, state: state === "kept" ? "was there already" : state, before });
+  }
+  return stamp === null
+    ? ""
+    : record({ ...common, authority: anchor.place, ...stampMembers(stamp), kept: id });
+}
+
+function stampMembers({ time, policy, serial, signer, fingerprint, trusted }: TimeStamp) {
+  return {
+    "time-stamped": isoTime(time),
+    policy,
+    serial,
+    signer,
+    "certificate (SHA-256)": fingerprint,
+    trust: trusted
+      ? "the certificate leads up to one in --tsa-ca"
+      : "the authority's certificate was not checked against anything; --tsa-ca FILE does",
+  };
+}
+
+export const logAnchorCommand = withSubCommands(makeCommand, {
+  list: async () => anchorListCommand,
+  export: async () => anchorExportCommand,
+});
