@@ -4,6 +4,7 @@ import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
 import type { BackupFacts } from "../src/store/driver/backup.ts";
+import { backupPlace, dropOlder, readKeep, requireNoFolder } from "./backup-folder.ts";
 import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
@@ -47,16 +48,22 @@ export function describeFacts({
   environment,
   counts,
   newestAttestation,
+  log,
 }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
   const newest = newestAttestation === null ? null : isoTime(newestAttestation);
-  return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest };
+  const [logOrigin, logEpoch, logEntries] = [log?.origin, log?.epoch, log?.entries].map((one) => one ?? null);
+  const ofLog = { logOrigin, logEpoch, logEntries };
+  return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest, ...ofLog };
 }
 
 const makeCommand = command({
   name: "backup",
   description: "Write a consistent copy of the database to a new file; the service can keep running",
-  example: "tvs backup /var/backups/tvs-2026-01-31.db\n  tvs backup verify /var/backups/tvs-2026-01-31.db",
+  example:
+    "tvs backup /var/backups/tvs-2026-01-31.db\n" +
+    "  tvs backup /var/backups --keep 14\n" +
+    "  tvs backup verify /var/backups/tvs-2026-01-31.db",
   args: {
     file: {
       type: "positional",
@@ -65,17 +72,31 @@ const makeCommand = command({
         "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
     },
     force: { type: "boolean", description: "Overwrite an existing file" },
+    keep: {
+      type: "string",
+      valueHint: "N",
+      description:
+        "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
+        "Each register needs a folder of its own",
+    },
   },
   async run({ args }) {
     const config = configOf(args);
     const source = databaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
-    const { path: file } = prepareOutput({ flag: "FILE", path: args.file, force: replace, config });
+    const keep = args.keep === undefined ? null : readKeep("--keep", args.keep);
+    const path = keep === null ? args.file : backupPlace(args.file, config, Date.now());
+    if (keep === null) requireNoFolder(args.file);
+    const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
     const facts = await backUp(workerEntry(), { source, file, replace });
     const masterKey = { included: false, place: masterKeyLocation(config) };
-    print(args, { file, ...describeFacts(facts), masterKey }, () => backupText(file, facts, masterKey.place));
-    hint(args, `tvs backup verify ${args.file} checks it, also on another machine`);
+    const deleted = keep === null ? [] : dropOlder(file, keep);
+    print(args, { file, ...describeFacts(facts), masterKey, ...(keep === null ? {} : { deleted }) }, () =>
+      backupText(file, facts, masterKey.place),
+    );
+    if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+    hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
 

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
@@ -22,6 +30,31 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
 }
 
 describe.concurrent("tvs backup", () => {
+  test("into a folder with --keep, keeps the newest of its own and touches nothing else", () =>
+    withBackup(async ({ folder, tvs }) => {
+      const to = `${folder}/backups`;
+      mkdirSync(to);
+      const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
+      const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
+      for (const name of [...old, ...others]) writeFileSync(`${to}/${name}`, "");
+      const { code, stdout } = await tvs("backup", to, "--keep", "2", "--json");
+      expect(code).toBe(0);
+      const { file, deleted } = JSON.parse(stdout) as { file: string; deleted: string[] };
+      expect(file).toMatch(/\/tvs-\d{8}T\d{6}Z\.db$/);
+      expect(deleted).toEqual(old.slice(0, 2).map((name) => `${to}/${name}`));
+      const left = [...others, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
+      expect(readdirSync(to).sort()).toEqual(left.sort());
+      expect((await tvs("backup", "verify", file)).code).toBe(0);
+      expect(await tvs("backup", `${folder}/absent`, "--keep", "2")).toMatchObject({ code: 2 });
+      expect(await tvs("backup", to, "--keep", "0")).toMatchObject({ code: 2 });
+      // The folder alone says what is missing.
+      const { code: withoutKeep, stderr } = await tvs("backup", to);
+      expect({ withoutKeep, stderr }).toEqual({
+        withoutKeep: 2,
+        stderr: expect.stringContaining("--keep N"),
+      });
+    }));
+
   test(
     "says what it wrote and that the master key is not in it, and where that is",
     () =>
@@ -33,6 +66,9 @@ describe.concurrent("tvs backup", () => {
           signingKeys: 2,
           teachers: 0,
           newestAttestation: null,
+          logOrigin: null,
+          logEpoch: null,
+          logEntries: null,
           masterKey: { included: false, place: `${dataDir}/master.key` },
         });
         const human = await tvs("backup", `${folder}/third.db`);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { readServeConfig } from "../../src/config.ts";
 import { withTempDir } from "../harness/folder.ts";
@@ -16,6 +25,7 @@ const words = (root: string, ...more: string[]) => [
   root,
   ...more,
 ];
+const analyze = Bun.which("systemd-analyze");
 const unitIn = (root: string) => join(root, "etc/systemd/system/tvs.service");
 const environmentIn = (root: string) => join(root, "etc/tvs/tvs.env");
 
@@ -127,6 +137,102 @@ describe("service install", () => {
       const { code, stderr } = await runTvs(words(root, ...more));
       expect(code).toBe(2);
       expect(stderr).toContain(message);
+    }),
+  );
+
+  test("writes timers for backups and for checkpoints, each with where it may write", () =>
+    withTempDir(async (root) => {
+      const more = [
+        "--backup-to",
+        "/srv/backups",
+        "--backup-keep",
+        "7",
+        "--anchor-to",
+        "https://tsa.example/a%20b",
+      ];
+      const { files, next } = await runJson<Report>(words(root, ...more));
+      expect(files.map(({ path }) => path.slice(root.length)).slice(3)).toEqual([
+        "/etc/systemd/system/tvs-backup.service",
+        "/etc/systemd/system/tvs-backup.timer",
+        "/etc/systemd/system/tvs-anchor.service",
+        "/etc/systemd/system/tvs-anchor.timer",
+      ]);
+      expect(next).toContain("sudo systemctl enable --now tvs-backup.timer");
+      expect(next).toContain("sudo install -d -o tvs -g tvs -m 750 /srv/backups");
+      const read = (name: string) => readFileSync(join(root, "etc/systemd/system", name), "utf8").split("\n");
+      expect(read("tvs-backup.service")).toEqual(
+        expect.arrayContaining([
+          "Type=oneshot",
+          "ExecStart=/usr/local/bin/tvs backup /srv/backups --keep 7",
+          "ReadWritePaths=/srv/backups",
+          "ProtectSystem=strict",
+          "User=tvs",
+        ]),
+      );
+      expect(read("tvs-backup.timer")).toEqual(
+        expect.arrayContaining(["OnCalendar=02:30", "Persistent=true"]),
+      );
+      expect(read("tvs-anchor.service")).toContain(
+        "ExecStart=/usr/local/bin/tvs log anchor https://tsa.example/a%%20b",
+      );
+      expect(read("tvs-anchor.timer")).toContain("OnCalendar=hourly");
+    }));
+
+  test.skipIf(analyze === null)("writes units that systemd finds nothing wrong with", () =>
+    withTempDir(async (root) => {
+      const more = ["--executable", "/bin/true", "--anchor-to", "https://tsa.example/a%20b"];
+      await runJson(["service", "install", "--root", root, "--backup-to", "/srv/backups", ...more]);
+      const folder = join(root, "etc/systemd/system");
+      for (const name of readdirSync(folder)) {
+        const { exitCode, stderr } = Bun.spawnSync(
+          [analyze ?? "", "verify", "--man=no", join(folder, name)],
+          {
+            stderr: "pipe",
+          },
+        );
+        expect({ name, exitCode, said: stderr.toString() }).toEqual({ name, exitCode: 0, said: "" });
+      }
+    }),
+  );
+
+  test("is taken away again by uninstall, but for what is enabled, settings and what others wrote", () =>
+    withTempDir(async (root) => {
+      await runJson(words(root, "--backup-to", "/srv/backups", "--anchor-to", "/mnt/evidence"));
+      const uninstall = (...more: string[]) => runTvs(["service", "uninstall", "--root", root, ...more]);
+      const timers = await uninstall("--timers", "--json");
+      expect(timers.json<Report>().files).toHaveLength(4);
+      expect(existsSync(unitIn(root))).toBe(true);
+      const wants = join(root, "etc/systemd/system/multi-user.target.wants");
+      mkdirSync(wants);
+      symlinkSync("../tvs.service", join(wants, "tvs.service"));
+      expect(await uninstall()).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("sudo systemctl disable --now tvs.service"),
+      });
+      rmSync(wants, { recursive: true });
+      expect((await uninstall("--print")).stdout).toContain("found");
+      expect(existsSync(unitIn(root))).toBe(true);
+      expect(await uninstall()).toMatchObject({ code: 0 });
+      expect(existsSync(unitIn(root))).toBe(false);
+      expect(existsSync(environmentIn(root))).toBe(true);
+      writeFileSync(unitIn(root), "[Unit]\n");
+      expect(await uninstall()).toMatchObject({ code: 1 });
+      expect(existsSync(unitIn(root))).toBe(true);
+    }));
+
+  test.each([
+    [["--backup-to", "backups"], "--backup-to must be an absolute path"],
+    [["--backup-keep", "3"], "--backup-keep goes with --backup-to"],
+    [["--backup-to", "/srv/b", "--backup-keep", "0"], "--backup-keep must be at least 1"],
+    [["--backup-to", "/srv/b", "--backup-at", "daily\nUser=root"], "--backup-at must be a calendar"],
+    [["--anchor-to", "https://user:word@tsa.example/"], "without a user or password"],
+    [["--anchor-to", "/mnt/a", "--tsa-ca", "/etc/ca.pem"], "--tsa-ca goes with"],
+  ])("refuses the timers of %p", (more, message) =>
+    withTempDir(async (root) => {
+      const { code, stderr } = await runTvs(words(root, ...more));
+      expect(code).toBe(2);
+      expect(stderr).toContain(message);
+      expect(existsSync(join(root, "etc"))).toBe(false);
     }),
   );
 
