@@ -5,10 +5,12 @@ import { isoTime, systemClock } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { Difference } from "../src/store/audit-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
+import type { Driver } from "../src/store/driver/driver.ts";
 import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
 import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
 import { locationOf } from "./register.ts";
+import { logRemarks, type RestoredLog, settleRestoredLog } from "./restore-log.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "./terminal/output.ts";
 import { ensureDataDir } from "./vault.ts";
@@ -49,11 +51,16 @@ export const restoreCommand = command({
     // Only now, so that a backup which is refused leaves no folder behind.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
-    const restored = await restoreBackup({ from, facts, target, force, holdWebhooks, stamp });
+    let log: RestoredLog | null = null;
+    const onCopied = async (driver: Driver) => {
+      log = await settleRestoredLog(driver, { config, schema: facts.schema, clock: systemClock });
+    };
+    const options = { from, facts, target, force, holdWebhooks, stamp, onCopied };
+    const restored = await restoreBackup(options);
     const { replaced, undone } = restored;
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
-    const notes = remarks(config, restored, { facts, holdWebhooks });
+    const notes = remarks(config, restored, { facts, holdWebhooks, log });
     const value = {
       database: target,
       ...describeFacts(facts),
@@ -61,6 +68,7 @@ export const restoreCommand = command({
       replaced,
       webhooksHeld: holdWebhooks,
       undone,
+      log,
       notes,
     };
     print(args, value, () =>
@@ -89,7 +97,7 @@ function accept(config: Config, facts: BackupFacts): void {
 function remarks(
   config: Config,
   { replaced, undone }: Restored,
-  { facts, holdWebhooks }: { facts: BackupFacts; holdWebhooks: boolean },
+  { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
 ): string[] {
   const since = "since the backup was made";
   return [
@@ -105,6 +113,7 @@ function remarks(
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
+    ...logRemarks(log, facts.log),
     `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
     holdWebhooks
       ? "Webhooks are held; check what is pending (tvs webhooks list --state pending), then send them with tvs webhooks release."

@@ -1,7 +1,7 @@
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
-import { type KeyedLoad, type LoadFindings, startLoad } from "./keyed-load.ts";
+import { type Callers, type KeyedLoad, type LoadFindings, startLoad } from "./keyed-load.ts";
 import { addPartner, importTeachers, openDatabase, type Register } from "./register.ts";
 
 /**
@@ -24,7 +24,7 @@ const smallPerMinute = 25;
 export function killRepeatedly(kills: number, threads: number): Promise<Findings> {
   return withTempDir(async (dataDir) => {
     const start = () => startService({ dataDir, args: ["--threads", String(threads)] });
-    const callers = await prepare({ dataDir });
+    const callers = await prepareCallers({ dataDir });
     let service = await start();
     const load = startLoad({ url: () => service.url, teachers, callers });
     for (let kill = 0; kill < kills; kill++) {
@@ -46,7 +46,8 @@ export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
   while (answers.length < before + bigCallers || !isReplayed()) await sleep(5);
 }
 
-async function prepare(register: Register) {
+/** Makes a register, with callers of one partner whose quota nobody reaches, and one of another who does. */
+export async function prepareCallers(register: Register): Promise<Callers[]> {
   await importTeachers(register, teachers);
   const big = { partnerId: "big", count: bigCallers, perMinute: null };
   const small = { partnerId: "small", count: 1, perMinute: smallPerMinute };

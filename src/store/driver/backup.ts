@@ -22,9 +22,18 @@ export type BackupFacts = {
   readonly counts: Readonly<Record<(typeof countedTables)[number], number>>;
   /** Milliseconds since the epoch; null when nothing was attested. */
   readonly newestAttestation: number | null;
+  /** The newest epoch of its evidence log; null where that was never begun. */
+  readonly log: {
+    readonly origin: string;
+    readonly epoch: number;
+    /** Entries that it has, with those that are attested and wait for their place in the tree. */
+    readonly entries: number;
+  } | null;
 };
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
+/** The first schema that has an evidence log. */
+const firstLogSchema = 9;
 const headerBytes = 100;
 const magic = "SQLite format 3\0";
 
@@ -80,7 +89,13 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
       // First of all, because a check of the pages evaluates what the schema says.
       const schema = await schemaOf(all);
       checkIntegrity(all);
-      return { bytes, sha256: await digestOf(file), schema, ...contentOf(all) };
+      return {
+        bytes,
+        sha256: await digestOf(file),
+        schema,
+        ...contentOf(all),
+        log: schema < firstLogSchema ? null : logOf(all),
+      };
     } catch (error) {
       const { code, message, detail = "" } = storeError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
@@ -172,6 +187,20 @@ function contentOf(all: ReadAll) {
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
     counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as BackupFacts["counts"],
     newestAttestation: seconds === null ? null : seconds * 1000,
+  };
+}
+
+/** The last attestation is never deleted, so it says how far the log reaches (decision D13.1). */
+function logOf(all: ReadAll): BackupFacts["log"] {
+  const [epoch] = all(
+    `SELECT epoch, origin, max(size, coalesce((SELECT max(id) FROM attestations) + 1 - first_id
+      + (previous IS NOT NULL), 0)) AS entries FROM log_epochs ORDER BY epoch DESC LIMIT 1`,
+  );
+  if (epoch === undefined) return null;
+  return {
+    origin: text(epoch, "origin"),
+    epoch: integer(epoch, "epoch"),
+    entries: integer(epoch, "entries"),
   };
 }
 

@@ -13,9 +13,10 @@ import {
 import { basename, dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } from "../audit-summary.ts";
+import { createSettingsStore } from "../settings.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
-import { openConnection } from "./connection.ts";
-import { storeError } from "./driver.ts";
+import { type Driver, storeError } from "./driver.ts";
+import { openEmbedded } from "./embedded.ts";
 import { codeOf, placeNew, syncFile, syncFolderOf } from "./files.ts";
 import { openNative } from "./native.ts";
 import { lockFile } from "./service-lock.ts";
@@ -38,6 +39,11 @@ export type RestoreOptions = {
   /** Replace a database that is there. */
   readonly force: boolean;
   readonly holdWebhooks: boolean;
+  /**
+   * Told of the restored database before it takes the place of the old one, which nothing of it has changed by then: what
+   * is done to it here is there from its first moment on, or never.
+   */
+  readonly onCopied?: (restored: Driver) => Promise<void>;
   /** Added to the name under which the old database is kept. */
   readonly stamp: string;
 };
@@ -73,7 +79,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     if ((await digestOf(temporary)) !== options.facts.sha256) {
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     }
-    if (options.holdWebhooks) await holdWebhooks(temporary);
+    await changeCopy(temporary, options);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readAuditSummary);
     return await swap(temporary, { ...options, target, restored });
@@ -110,16 +116,20 @@ function copyIn(from: string, temporary: string): void {
   }
 }
 
-async function holdWebhooks(file: string): Promise<void> {
-  const connection = await openConnection(file);
+async function changeCopy(
+  file: string,
+  { holdWebhooks, onCopied }: Pick<RestoreOptions, "holdWebhooks" | "onCopied">,
+): Promise<void> {
+  const driver = await openEmbedded({ file });
   try {
-    const sql =
-      "INSERT INTO settings (name, value) VALUES (?, 'true') ON CONFLICT (name) DO UPDATE SET value = 'true'";
-    connection.transaction([{ sql, args: [holdWebhooksName] }]);
-    // Back to one whole file: the connection's write-ahead log must not be left beside it.
-    connection.exec("PRAGMA journal_mode = DELETE");
+    if (holdWebhooks) await createSettingsStore(driver).write({ [holdWebhooksName]: "true" });
+    await onCopied?.(driver);
+    // Back to one whole file: the driver's write-ahead log must not be left beside it.
+    const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
+    if (mode?.journal_mode !== "delete")
+      throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
   } finally {
-    connection.close();
+    await driver.close();
   }
 }
 

@@ -47,6 +47,11 @@ const statements = [
   "INSERT INTO attestation_stretches (last_id, first_id, filter) VALUES (8, 1, zeroblob(300))",
   "UPDATE attestation_upkeep SET verified_through = 8, pruned = 2",
   "INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES ('board', 'minute', 60000, 3), ('board', 'minute', 0, 2), ('board', 'day', 0, 9)",
+  "INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, reason, previous) VALUES (1, 'é.example/log', x'00ff', NULL, 1, 6, 1, NULL, NULL), (2, 'é.example/log/2', x'ff', x'', 7, 3, 2, 'a backup was restored', '')",
+  "INSERT INTO log_tiles (epoch, level, position, hashes) VALUES (1, 0, 0, zeroblob(192)), (2, 0, 0, x'0a00'), (2, 1, 0, x'')",
+  "INSERT INTO log_positions (part, prefix, id) VALUES (0, 281474976710655, 7), (0, 0, 1), (1, 5, 262144)",
+  "INSERT INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 6, 1000, 'é.example/log' || char(10) || '— é'), (2, 3, 2000, '')",
+  "INSERT INTO log_anchors (id, epoch, size, kind, place, anchored_at, token) VALUES (4, 1, 6, 'folder', '/a b', 1, NULL), (9, 2, 3, 'rfc3161', 'https://tsa.example', 2, x'3000')",
   "INSERT INTO nodes (node_id, host, url, version, started_at, seen_at, clock_ahead_ms) VALUES ('gone', 'h', 'u', 'v', 1, 1, 0)",
   "INSERT INTO leases (name, node_id, fence, expires_at) VALUES ('housekeeping', 'gone', 4, 1)",
 ];

@@ -1,0 +1,281 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { untilAnswer } from "../harness/eventually.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { patienceMs, runJson, runTvs, runWell, type Service, startService } from "../harness/program.ts";
+import type { Envelope } from "./contract.ts";
+import { leafOf, openCheckpoint, rootOfPath } from "./merkle-tree.ts";
+import { addPartner } from "./used-folder.ts";
+import { api, issuer } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
+
+const origin = `${new URL(issuer).host}/log`;
+const args = ["--issuer", issuer, "--public-per-minute", "100000"];
+
+type Epoch = { epoch: number; origin: string; reason: string | null; previous: string | null };
+type Inclusion = { leafIndex: number; treeSize: number; hashes: string[]; checkpoint: string };
+type RestoredLog = {
+  newEpoch: boolean;
+  epoch: number;
+  origin: string;
+  previousOrigin: string | null;
+  previousSize: number | null;
+  lost: number | null;
+};
+
+type Log = {
+  readonly dataDir: string;
+  readonly database: string;
+  readonly head: string;
+  /** Serves as long as so many calls are answered, and stops well. */
+  attest(calls: number): Promise<Envelope[]>;
+  serving<T>(act: (service: Service) => Promise<T>): Promise<T>;
+  tvs(...words: string[]): ReturnType<typeof runTvs>;
+  epochs(): Promise<Epoch[]>;
+};
+
+/** A register on a folder of its own, with a partner. */
+function withLog(act: (log: Log) => Promise<void>): Promise<void> {
+  return withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const made = await addPartner("agency", ["--per-minute", "100000", "--data", dataDir, "--json"]);
+    await act(openLog(dataDir, made.json<{ apiKey: string }>().apiKey));
+  });
+}
+
+function openLog(dataDir: string, apiKey: string): Log {
+  const tvs = (...words: string[]) => runTvs([...words, "--data", dataDir]);
+  async function serving<T>(act: (service: Service) => Promise<T>): Promise<T> {
+    const service = await startService({ dataDir, args });
+    try {
+      return await act(service);
+    } finally {
+      await service.stop();
+    }
+  }
+  return {
+    dataDir,
+    database: join(dataDir, "tvs.db"),
+    head: join(dataDir, "log.checkpoint"),
+    serving,
+    attest: (calls) => serving((service) => attest(service, apiKey, calls)),
+    tvs,
+    epochs: async () => (await runJson<Epoch[]>(["log", "key", "--data", dataDir])).reverse(),
+  };
+}
+
+async function attest({ url }: Service, apiKey: string, calls: number): Promise<Envelope[]> {
+  const envelopes: Envelope[] = [];
+  for (let tId = 1; tId <= calls; tId++) {
+    const answer = await fetch(`${url}${api}/lookup/by-tid/${tId}`, {
+      headers: { Authorization: `Bearer ${apiKey}` },
+    });
+    expect(answer.status).toBe(200);
+    envelopes.push((await answer.json()) as Envelope);
+  }
+  return envelopes;
+}
+
+const keysOf = async ({ url }: Service) =>
+  (await (await fetch(`${url}${api}/log/key`)).text()).trimEnd().split("\n");
+
+const ask = ({ url }: Service, { signature }: Envelope) =>
+  fetch(`${url}${api}/log/inclusion/${leafOf(signature).toString("hex")}`);
+
+/** Proves an envelope, by whichever key the service has. @returns the origin of the log, and the leaf's place in it */
+async function prove(service: Service, envelope: Envelope): Promise<{ log: string; index: number }> {
+  const answer = await untilAnswer(
+    () => ask(service, envelope),
+    ({ status }) => status === 200,
+  );
+  const { leafIndex: index, treeSize: size, hashes, checkpoint } = (await answer.json()) as Inclusion;
+  const key = (await keysOf(service)).find((one) => one.startsWith(`${checkpoint.split("\n")[0]}+`)) ?? "";
+  const opened = openCheckpoint(checkpoint, key);
+  const path = hashes.map((hash) => Buffer.from(hash, "base64"));
+  expect(rootOfPath(leafOf(envelope.signature), { index, size, hashes: path })).toEqual(opened.root);
+  expect(opened.size).toBe(size);
+  return { log: opened.origin, index };
+}
+
+const parts = ["", "-wal", "-shm"];
+
+/** Copies a database that nothing uses, as an operator would. @returns puts the copy in its place */
+function keepCopy({ database }: Log): () => void {
+  const copied = parts.filter((end) => existsSync(database + end));
+  for (const end of copied) copyFileSync(database + end, `${database}.old${end}`);
+  return () => {
+    for (const end of parts) rmSync(database + end, { force: true });
+    for (const end of copied) renameSync(`${database}.old${end}`, database + end);
+  };
+}
+
+async function requireWhole({ tvs }: Log): Promise<void> {
+  const { code, stdout, stderr } = await tvs("log", "audit");
+  expect({ code, says: stdout + stderr }).toEqual({ code: 0, says: expect.any(String) });
+}
+
+async function requireRefused({ tvs, head }: Log, reason: RegExp): Promise<void> {
+  const kept = readFileSync(head, "utf8");
+  for (const words of [
+    ["serve", "--port", "0", ...args],
+    ["log", "checkpoint"],
+  ]) {
+    const { code, stdout, stderr } = await tvs(...words);
+    const lines = stderr
+      .trimEnd()
+      .split("\n")
+      .filter((line) => !line.startsWith("{"));
+    expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: "" });
+    expect(lines.at(-1)).toMatch(reason);
+  }
+  expect(readFileSync(head, "utf8")).toBe(kept);
+}
+
+const sizeOf = (note: string) => Number(note.split("\n")[1]);
+
+test("an old copy of the database is not signed upon, until its loss is accepted openly", () =>
+  withLog(async (log) => {
+    const old = await log.attest(3);
+    const putBack = keepCopy(log);
+    const lost = await log.attest(4);
+    expect(sizeOf(readFileSync(log.head, "utf8"))).toBe(7);
+    putBack();
+    await requireRefused(log, /7 entries of verify\.example\.gov\/log were signed for, and it has 3/);
+
+    const reason = "the disk was put back to yesterday";
+    const opened = await log.tvs("log", "epoch", "--reason", reason, "--json");
+    expect(opened.json<Record<string, unknown>>()).toMatchObject({
+      epoch: 2,
+      origin: `${origin}/2`,
+      reason,
+      previousOrigin: origin,
+      previousSize: 7,
+      size: 1,
+    });
+    expect(opened.stderr).toContain("LOG_EPOCH_UNKNOWN");
+    const [fresh] = await log.attest(1);
+    await log.serving(async (service) => {
+      expect((await keysOf(service)).map((key) => key.split("+")[0])).toEqual([`${origin}/2`, origin]);
+      for (const [index, envelope] of old.entries())
+        expect(await prove(service, envelope)).toEqual({ log: origin, index });
+      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 1 });
+      for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
+    });
+    await requireWhole(log);
+  }));
+
+test("a backup that lacks what was signed for goes on in a new epoch, and says so", () =>
+  withLog(async (log) => {
+    const old = await log.attest(3);
+    const backup = join(log.dataDir, "..", "backup.db");
+    const made = await runWell(["backup", backup, "--data", log.dataDir, "--json"]);
+    const facts = { logOrigin: origin, logEpoch: 1, logEntries: 3 };
+    expect(made.json<typeof facts>()).toMatchObject(facts);
+    expect((await log.tvs("backup", "verify", backup, "--json")).json<typeof facts>()).toMatchObject(facts);
+    const lost = await log.attest(4);
+    const kept = readFileSync(log.head, "utf8");
+    const restored = await log.tvs("restore", backup, "--force", "--json");
+    const told = restored.json<{ log: RestoredLog; notes: string[] }>();
+    expect(told.log).toEqual({
+      newEpoch: true,
+      epoch: 2,
+      origin: `${origin}/2`,
+      previousOrigin: origin,
+      previousSize: 7,
+      lost: 4,
+    });
+    expect(told.notes.join("\n")).toContain(
+      `the backup has 3 entries of ${origin}, 7 entries of ${origin} were signed for, and 4 of them are not in the backup`,
+    );
+
+    // The ids of the attestations that were lost are given anew, to others.
+    const fresh = await log.attest(4);
+    expect((await log.epochs()).map(({ previous }) => previous)).toEqual([null, kept]);
+    await log.serving(async (service) => {
+      for (const [index, envelope] of old.entries())
+        expect(await prove(service, envelope)).toEqual({ log: origin, index });
+      for (const [n, envelope] of fresh.entries())
+        expect(await prove(service, envelope)).toEqual({ log: `${origin}/2`, index: n + 1 });
+      for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
+    });
+    await requireWhole(log);
+    // The same backup once more: the second epoch is lost as well, and its name is not given twice.
+    const again = (await log.tvs("restore", backup, "--force", "--json")).json<{ log: RestoredLog }>();
+    expect(again.log).toMatchObject({
+      newEpoch: true,
+      epoch: 3,
+      previousOrigin: `${origin}/2`,
+      previousSize: 5,
+    });
+    await log.attest(1);
+    expect((await log.epochs()).map((epoch) => epoch.origin)).toEqual([origin, `${origin}/3`]);
+    await requireWhole(log);
+  }));
+
+test("a backup that has everything goes on in the same epoch", () =>
+  withLog(async (log) => {
+    await log.attest(3);
+    const backup = join(log.dataDir, "..", "backup.db");
+    await runWell(["backup", backup, "--data", log.dataDir]);
+    const { stdout } = await log.tvs("restore", backup, "--force", "--json");
+    expect(JSON.parse(stdout).log).toEqual({
+      newEpoch: false,
+      epoch: 1,
+      origin,
+      previousOrigin: null,
+      previousSize: null,
+      lost: 0,
+    });
+    const [fresh] = await log.attest(1);
+    expect((await log.epochs()).length).toBe(1);
+    await log.serving(async (service) => {
+      expect(await prove(service, fresh as Envelope)).toEqual({ log: origin, index: 3 });
+    });
+  }));
+
+test("a backup on a machine that knows no checkpoint goes on in a new epoch, which the first command that can sign opens", () =>
+  withLog(async (log) => {
+    const [old] = await log.attest(3);
+    const backup = join(log.dataDir, "..", "backup.db");
+    await runWell(["backup", backup, "--data", log.dataDir]);
+    const elsewhere = join(log.dataDir, "..", "elsewhere");
+    const options = ["--data", elsewhere];
+    const restored = await runTvs(["restore", backup, ...options, "--json"]);
+    const told = restored.json<{ log: RestoredLog; notes: string[] }>();
+    expect(told.log).toMatchObject({ newEpoch: true, epoch: 2, previousSize: 3, lost: null });
+    expect(told.notes[0]).toStartWith("First put the master key");
+
+    copyFileSync(join(log.dataDir, "master.key"), join(elsewhere, "master.key"));
+    const note = (await runWell(["log", "checkpoint", ...options])).stdout;
+    expect(note.split("\n").slice(0, 2)).toEqual([`${origin}/2`, "1"]);
+    expect(readFileSync(join(elsewhere, "log.checkpoint"), "utf8")).toBe(`${note.trimEnd()}\n`);
+    const service = await startService({ dataDir: elsewhere, args });
+    expect(await prove(service, old as Envelope)).toEqual({ log: origin, index: 0 });
+    expect(await (await fetch(`${service.url}${api}/log/checkpoint`)).text()).toBe(note);
+    await service.stop();
+  }));
+
+test("a database whose newest rows are gone is not signed upon", () =>
+  withLog(async (log) => {
+    await log.attest(5);
+    const { Database } = await import("bun:sqlite");
+    const database = new Database(log.database);
+    database.run("DELETE FROM attestations WHERE id > 3");
+    database.close();
+    await requireRefused(log, /its newest 2 attestations are not there any more/);
+    await log.tvs("log", "epoch", "--reason", "two rows were lost");
+    const [fresh] = await log.attest(1);
+    await log.serving(async (service) => {
+      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 1 });
+    });
+  }));
+
+test("a new database beside the checkpoint of an old one begins no log", () =>
+  withLog(async (log) => {
+    await log.attest(2);
+    for (const end of ["", "-wal", "-shm"]) if (existsSync(log.database + end)) rmSync(log.database + end);
+    const { code, stderr } = await log.tvs("serve", "--port", "0", ...args);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("its database tvs.db is missing")]);
+  }));

@@ -1,0 +1,125 @@
+/** What kills have left of the evidence log, held against the attestations themselves. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Checkpoint, readTreeHead } from "../../src/partner/log-checkpoint.ts";
+import { isSameHash } from "../../src/partner/merkle-proof.ts";
+import { Refusal } from "../../src/partner/reasons.ts";
+import { readNote } from "../../src/partner/signed-note.ts";
+import { runTvs } from "../harness/program.ts";
+import type { KeyedLoad, LoadFindings } from "./keyed-load.ts";
+import type { LogObserver } from "./log-observer.ts";
+import { openDatabase, type Register } from "./register.ts";
+
+/** What must be nothing. */
+export type LogFaults = LoadFindings & {
+  readonly notProvable: readonly string[];
+  readonly inConflict: readonly string[];
+  readonly unexpected: readonly string[];
+  /** Checkpoints, seen or kept beside a master key, that state another root than that of the committed attestations. */
+  readonly notWhatWasAttested: readonly string[];
+  /** Checkpoints beside a master key that the database could not reach just after the kill. */
+  readonly headsAhead: readonly string[];
+  /** Of `tvs log audit`: its words when it does not end with 0. */
+  readonly audit: string;
+};
+
+export type LogKillFindings = {
+  readonly kills: number;
+  readonly answered: number;
+  readonly interrupted: number;
+  /** Different checkpoints that the observer saw, and proofs that he verified meanwhile. */
+  readonly checkpoints: number;
+  readonly verified: number;
+  readonly faults: LogFaults;
+};
+
+/** A head file as a kill left it, and how many attestations there were then. */
+export type HeadSeen = Pick<Checkpoint, "size" | "root"> & { readonly reach: number };
+
+/** Reads the head file of a node that does not run, and what its database can reach. @returns null while there is none */
+export async function headOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
+  const file = join(dataDir, "log.checkpoint");
+  if (!existsSync(file)) return null;
+  const note = readNote(readFileSync(file));
+  const head = note instanceof Refusal ? note : readTreeHead(note.text);
+  if (head instanceof Refusal) throw new Error(`${file} is no checkpoint: ${head.reason}`);
+  const database = await openDatabase(register);
+  const [row] = await database.query("SELECT coalesce(max(id), 0) AS reach FROM attestations");
+  await database.close();
+  return { ...head, reach: Number(row?.reach) };
+}
+
+type Judging = {
+  readonly register: Register;
+  readonly url: string;
+  readonly observer: LogObserver;
+  readonly load: KeyedLoad;
+  readonly heads: readonly HeadSeen[];
+  /** What went wrong meanwhile, in words. */
+  readonly unexpected: readonly string[];
+};
+
+/** Judges everything over a service that runs again; the load and the observer have ended. */
+export async function judgeLog(judging: Judging): Promise<LogFaults> {
+  const { register, url, observer, load, heads, unexpected } = judging;
+  const doubts = await observer.judge(url);
+  const audit = await runTvs(["log", "audit"], register);
+  const database = await openDatabase(register);
+  try {
+    const rows = await database.query("SELECT id, jws FROM attestations ORDER BY id");
+    const isWhole = rows.every((row, n) => Number(row.id) === n + 1);
+    if (!isWhole) throw new Error("the ids of the attestations have gaps");
+    const states = [...observer.seen(), ...heads];
+    const roots = rootsAt(
+      rows.map((row) => String(row.jws)),
+      states.map(({ size }) => size),
+    );
+    const isOther = ({ size, root }: Pick<Checkpoint, "size" | "root">) => {
+      const own = roots.get(size);
+      return own === undefined || !isSameHash(own, root);
+    };
+    return {
+      ...(await load.judge(database)),
+      ...doubts,
+      unexpected: [...unexpected, ...doubts.unexpected],
+      notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
+      headsAhead: heads
+        .filter(({ size, reach }) => size > reach)
+        .map(({ size, reach }) => `${size} > ${reach}`),
+      audit: audit.code === 0 ? "" : `${audit.stdout}${audit.stderr}`,
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+function sha256(...parts: readonly Uint8Array[]): Buffer {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+/**
+ * The roots over the first so many envelopes (RFC 6962, 2.1), written for this alone: the log's own code and the
+ * partners' have no part in it.
+ */
+function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
+  const wanted = new Set(sizes);
+  const roots = new Map<number, Uint8Array>();
+  /** Complete subtrees from the left, each smaller than the one before. */
+  const subtrees: { leaves: number; hash: Buffer }[] = [];
+  const node = (left: Uint8Array, right: Uint8Array) => sha256(Buffer.of(1), left, right);
+  for (const [n, jws] of envelopes.entries()) {
+    const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(Buffer.from(jws))]);
+    let last = { leaves: 1, hash: sha256(Buffer.of(0), entry) };
+    for (let left = subtrees.at(-1); left?.leaves === last.leaves; left = subtrees.at(-1)) {
+      subtrees.pop();
+      last = { leaves: 2 * last.leaves, hash: node(left.hash, last.hash) };
+    }
+    subtrees.push(last);
+    const root = () => subtrees.map(({ hash }) => hash).reduceRight((right, left) => node(left, right));
+    if (wanted.has(n + 1)) roots.set(n + 1, root());
+  }
+  return roots;
+}

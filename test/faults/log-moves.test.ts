@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { makeBackup } from "../../src/store/driver/backup.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { sleep } from "../harness/eventually.ts";
+import { attestSome, newestNote } from "../harness/evidence-log.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { programWords, runJson, runTvs, runWell } from "../harness/program.ts";
+import { noServer, startServer } from "../harness/sqld.ts";
+import { migrateTo } from "../store/driver/old-database.ts";
+
+/** Of the log whose database is replaced by another one in every way that there is. */
+const origin = "verify.example.gov/log";
+
+type Epoch = { epoch: number; origin: string; previous: string | null };
+
+const headOf = (dataDir: string) => readFileSync(join(dataDir, "log.checkpoint"), "utf8");
+const placeOf = (note: string) => note.split("\n").slice(0, 2).join(" ");
+
+/** The newest checkpoint as a command signs it, of a log that an audit finds whole. */
+async function signedAndWhole(dataDir: string): Promise<string> {
+  const { stdout } = await runWell(["log", "checkpoint"], { dataDir });
+  await runWell(["log", "audit"], { dataDir });
+  expect(stdout.trimEnd()).toBe(headOf(dataDir).trimEnd());
+  return placeOf(stdout);
+}
+
+test(
+  "a backup from before the log, beside a checkpoint of one, goes on in a further epoch",
+  () =>
+    withTempDir(async (folder) => {
+      const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "old.db")];
+      await attestSome(made, 3);
+      const note = await newestNote(made);
+      // Of the first one this process may still hold a connection.
+      cpSync(made, dataDir, { recursive: true });
+      const old = await openEmbedded({ file: join(folder, "before.db") });
+      await migrateTo(old, 8);
+      expect(await makeBackup(old, backup)).toMatchObject({ schema: 8, log: null });
+      await old.close();
+      const restored = await runJson<{ log: unknown; notes: string[] }>(["restore", backup, "--force"], {
+        dataDir,
+      });
+      expect(restored.log).toMatchObject({
+        newEpoch: true,
+        epoch: 2,
+        previousOrigin: origin,
+        previousSize: 3,
+      });
+      expect(restored.notes.join("\n")).toContain(
+        `the backup has none, 3 entries of ${origin} were signed for`,
+      );
+      await attestSome(dataDir, 2);
+      expect(await signedAndWhole(dataDir)).toBe(`${origin}/2 3`);
+      const epochs = await runJson<Epoch[]>(["log", "key"], { dataDir });
+      expect(epochs.map(({ epoch, previous }) => [epoch, previous])).toEqual([[2, note]]);
+    }),
+  60_000,
+);
+
+/** Starts a command and kills it after a while, unless it is over by then. */
+async function killAfter(words: readonly string[], dataDir: string, waitMs: number): Promise<void> {
+  const env = { ...process.env, TVS_DATA: dataDir };
+  const child = Bun.spawn([...programWords, ...words], { env, stdio: ["ignore", "ignore", "ignore"] });
+  const timer = sleep(waitMs).then(() => child.kill("SIGKILL"));
+  await Promise.all([child.exited, timer]);
+}
+
+async function timeOf(act: () => Promise<unknown>): Promise<number> {
+  const begin = performance.now();
+  await act();
+  return performance.now() - begin;
+}
+
+test(
+  "a restore that is killed, and the opening of the epoch that is due, leave one log that goes on",
+  () =>
+    withTempDir(async (folder) => {
+      const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "backup.db")];
+      await attestSome(made, 2);
+      await runWell(["backup", backup], { dataDir: made });
+      await attestSome(made, 3);
+      await newestNote(made);
+      const again = () => {
+        rmSync(dataDir, { recursive: true, force: true });
+        cpSync(made, dataDir, { recursive: true });
+      };
+      again();
+      const [restore, sign] = [
+        ["restore", backup, "--force"],
+        ["log", "checkpoint"],
+      ];
+      const durations = [
+        await timeOf(() => runWell(restore, { dataDir })),
+        await timeOf(() => runWell(sign, { dataDir })),
+      ];
+      for (let round = 0; round < 6; round++) {
+        again();
+        const isOfRestore = round % 2 === 0;
+        if (!isOfRestore) await runWell(restore, { dataDir });
+        const part = 0.4 + 0.65 * Math.random();
+        await killAfter(isOfRestore ? restore : sign, dataDir, part * (durations[isOfRestore ? 0 : 1] ?? 0));
+        // The old database as it was, or the restored one in an epoch of its own: which follows the two leaves that are left.
+        const allowed = isOfRestore ? [`${origin} 5`, `${origin}/2 1`] : [`${origin}/2 1`];
+        expect(allowed).toContain(await signedAndWhole(dataDir));
+        expect(await signedAndWhole(dataDir)).toBe(placeOf(headOf(dataDir)));
+      }
+    }),
+  180_000,
+);
+
+test.skipIf(noServer !== undefined)(
+  "a register that moves to a server and back goes on in the same log, and is not behind it",
+  () =>
+    withTempDir(async (folder) => {
+      const [dataDir, last] = [join(folder, "data"), join(folder, "last")];
+      await attestSome(dataDir, 3);
+      const note = await newestNote(dataDir);
+      const server = await startServer({ folder });
+      try {
+        await runWell(["migrate", "--to", server.url], { dataDir });
+        const over = ["--database", server.url];
+        expect((await runWell(["log", "checkpoint", ...over], { dataDir })).stdout.trimEnd()).toBe(
+          note.trimEnd(),
+        );
+        expect((await runTvs(["log", "audit", ...over], { dataDir })).code).toBe(0);
+        mkdirSync(last, { mode: 0o700 });
+        await runWell(["migrate", "--to", `file:${last}/tvs.db`, ...over], { dataDir });
+        for (const name of ["master.key", "log.checkpoint"])
+          copyFileSync(join(dataDir, name), join(last, name));
+        await attestSome(last, 1);
+        expect(await signedAndWhole(last)).toBe(`${origin} 4`);
+      } finally {
+        await server.stop();
+      }
+    }),
+  60_000,
+);
