@@ -14,6 +14,7 @@ import { createAdminApp } from "../src/server/admin/admin-app.ts";
 import { createCommandLine } from "../src/server/admin/console-state.ts";
 import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/imports.ts";
+import { createLogFigures } from "../src/store/log-figures.ts";
 import { command, configOf, version } from "./command.ts";
 import { withOperator } from "./open.ts";
 import type { OpenService } from "./open-service.ts";
@@ -118,6 +119,7 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
   const { partners, webhooks, quotaStore } = operator.stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(operator.driver);
+  const logFigures = createLogFigures(operator.driver, operator.stores.log);
   const shared = {
     ...metrics,
     history,
@@ -127,7 +129,7 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
       clockAheadMs: open.node.clockAheadMs(),
       keepsHouse: open.node.keepsHouse(),
     }),
-    readings: createReadings({ quotaStore, partners, webhooks, imports, clock, onError }),
+    readings: createReadings({ quotaStore, partners, webhooks, imports, log: logFigures, clock, onError }),
     clock,
     startedAt: clock.now(),
     signingEngine: () => open.signingEngine.description,

@@ -2,7 +2,8 @@ import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { readFigures, readWebhookFigures } from "../src/domain/status.ts";
+import { describeLog, readFigures, readWebhookFigures } from "../src/domain/status.ts";
+import { createLogFigures } from "../src/store/log-figures.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
 import { describeNode } from "./nodes.ts";
@@ -43,7 +44,7 @@ export const statusCommand = command({
 
 async function readStatus(operator: Operator) {
   const {
-    stores: { keys, webhooks, nodes },
+    stores: { keys, webhooks, nodes, log },
     driver,
     keyKind,
     settingsInForce,
@@ -63,6 +64,7 @@ async function readStatus(operator: Operator) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
+    log: describeLog(await createLogFigures(driver, log).read()),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),
@@ -100,6 +102,7 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
     "newest attestation": attestations.newestAt,
     "active key": keyText(keys.active, "active"),
     "pending key": keyText(keys.pending, "public"),
+    ...logText(status),
     "idempotency records": status.idempotencyRecords,
     events: status.events,
     endpoints: endpointsText(status.webhooks),
@@ -121,6 +124,25 @@ function nodesText(nodes: Status["nodes"]): string | null {
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${ageText(key.ageSeconds)}`;
+}
+
+/** The log's lines: how far it is, who signed how long ago, and whether anybody else has it. */
+function logText({ log, at }: Status): Record<string, string | null> {
+  if (log === null) return { "evidence log": "not opened yet" };
+  const { leaves, waiting, epoch, checkpoint, anchors } = log;
+  const [anchor] = anchors;
+  const age = (time: string) => ageText((Date.parse(at) - Date.parse(time)) / 1_000);
+  return {
+    "evidence log": `${leaves} leaves, ${waiting} waiting, epoch ${epoch}`,
+    "newest checkpoint":
+      checkpoint === null
+        ? "none yet"
+        : `${checkpoint.leaves} leaves, signed ${age(checkpoint.signedAt)} ago`,
+    "newest anchor":
+      anchor === undefined
+        ? "none yet"
+        : `${anchor.leaves} leaves, at ${anchor.place} ${age(anchor.anchoredAt)} ago`,
+  };
 }
 
 function endpointsText({ endpoints, disabledEndpoints }: Status["webhooks"]): string {

@@ -18,6 +18,7 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
+import { checkLog } from "./log.ts";
 import { checkDatabaseClock, checkReadFrom, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
@@ -149,8 +150,9 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       ...(await checkDatabaseClock(nodes)),
       checkKeys(keys, options.now),
       ...(await checkReplica(driver, stored, options.readFrom)),
-      // Before schema 8 there were none.
+      // An older schema does not have them.
       ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
+      ...(schema.result === "ok" ? await checkLog(driver, logOf(stored, options)) : []),
       ...checkSettings({ stored, isEmpty }, options.config),
       await checkReceivers(endpoints),
     ],
@@ -158,6 +160,10 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     isMissing: false,
   };
+}
+
+function logOf(stored: ReadonlyMap<string, string>, { config, now }: Options) {
+  return { config, issuer: config.issuer ?? stored.get("issuer"), now };
 }
 
 async function checkReplica(

@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
+import type { LogFigures, LogFiguresStore } from "./log/figures.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
@@ -27,6 +28,8 @@ export type Readings = {
   readonly backlog: readonly PartnerBacklog[];
   readonly endpoints: readonly EndpointReading[];
   readonly imports: readonly ImportRecord[];
+  /** Null before the evidence log was opened. */
+  readonly log: LogFigures | null;
 };
 
 /** The last readings, and whether they could not be renewed; null before the first. */
@@ -37,6 +40,7 @@ type ReadingsDependencies = {
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
+  readonly log: LogFiguresStore;
   readonly clock: Clock;
   /** Told when readings could not be renewed, once until they can be again. */
   readonly onError?: (error: unknown) => void;
@@ -79,14 +83,15 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 }
 
 async function read(dependencies: ReadingsDependencies): Promise<Readings> {
-  const { quotaStore, partners, webhooks, imports, clock } = dependencies;
+  const { quotaStore, partners, webhooks, imports, log, clock } = dependencies;
   const now = clock.now();
-  const [windows, known, endpoints, backlog, latest] = await Promise.all([
+  const [windows, known, endpoints, backlog, latest, logFigures] = await Promise.all([
     quotaStore.windows(openWindows(now)),
     partners.partners(),
     webhooks.endpoints(),
     webhooks.backlog(now),
     imports.latest(shownImports),
+    log.read(),
   ]);
   return {
     readAt: now,
@@ -100,5 +105,6 @@ async function read(dependencies: ReadingsDependencies): Promise<Readings> {
       lastError,
     })),
     imports: latest,
+    log: logFigures,
   };
 }

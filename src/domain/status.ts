@@ -4,6 +4,7 @@ import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
 import type { ImportRecord } from "./import/store.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
+import type { LogFigures } from "./log/figures.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
@@ -105,5 +106,22 @@ function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord
     events,
     startedAt: isoTime(startedAt),
     finishedAt: finishedAt === null ? null : isoTime(finishedAt),
+  };
+}
+
+/** How the evidence log does; times in ISO 8601. @returns null before the log was opened */
+export function describeLog(log: LogFigures | null) {
+  if (log === null) return null;
+  const { size: leaves, signedSize, signedAt, uncoveredSince, anchors, ...rest } = log;
+  return {
+    ...rest,
+    leaves,
+    uncoveredSince: uncoveredSince === null ? null : isoTime(uncoveredSince),
+    checkpoint: signedAt === null ? null : { leaves: signedSize, signedAt: isoTime(signedAt) },
+    anchors: anchors.map(({ size, anchoredAt, ...one }) => ({
+      ...one,
+      leaves: size,
+      anchoredAt: isoTime(anchoredAt),
+    })),
   };
 }

@@ -5,6 +5,7 @@ import type { Node } from "../domain/nodes.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import type { Family, Sample } from "./families.ts";
+import { logFamilies } from "./log-families.ts";
 
 /** How the serving threads of the process are doing. */
 export type ThreadFigures = {
@@ -93,6 +94,7 @@ export const stateFamilies: readonly Family<StateSources>[] = [
     help: "1 when the active key has signed for longer than 90 days",
     read: ({ keys, now }) => [{ value: Number(rotationOf(keys, now).isDue) }],
   },
+  ...logFamilies,
   {
     name: "tvs_import_last_finished_timestamp_seconds",
     type: "gauge",

@@ -80,6 +80,16 @@ describe("/metrics", () => {
     expect(figureOf("tvs_node_keeps_house")).toBe(1);
   });
 
+  test("says how far the evidence log is, and nothing of checkpoints and anchors that there are not", () => {
+    expect(figureOf("tvs_log_epoch")).toBe(1);
+    expect(figureOf("tvs_log_leaves", { state: "sequenced" })).toBe(0);
+    expect(figureOf("tvs_log_leaves", { state: "waiting" })).toBe(0);
+    expect(figureOf("tvs_log_uncovered_seconds")).toBe(0);
+    expect(figureOf("tvs_log_checkpoint_leaves")).toBe(0);
+    expect(samplesOf("tvs_log_checkpoint_timestamp_seconds")).toEqual([]);
+    expect(samplesOf("tvs_log_anchor_timestamp_seconds")).toEqual([]);
+  });
+
   test("says what the process uses", () => {
     expect(figureOf("process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);

@@ -1,9 +1,10 @@
 /** What on the console needs an operator's attention. */
 
+import { checkpointLateness, type LogFigures, lateAnchors } from "../../domain/log/figures.ts";
 import { clockBoundsMs, describeClock } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
-import type { ConsoleState } from "./console-state.ts";
+import { type ConsoleState, quoted } from "./console-state.ts";
 import { count, moment, percent, span } from "./markup.ts";
 
 /** Something that an operator should see to, and the command that does it or shows more. */
@@ -35,6 +36,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     found.push(...backlogConcerns(readings, state));
     found.push(...readings.quotas.flatMap((one) => quotaConcerns(one, state)));
     found.push(...importConcerns(readings, state));
+    if (readings.log !== null) found.push(...logConcerns(readings.log, state));
   }
   return [...found.filter(({ level }) => level === "bad"), ...found.filter(({ level }) => level === "warn")];
 }
@@ -165,4 +167,17 @@ function importConcerns(readings: Readings, { commandLine, now }: ConsoleState):
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null) return [];
   const text = `The last import began ${span(now - last.startedAt)} ago and is not finished. If it was stopped, the same command goes on with it.`;
   return [{ level: "warn", text, command: commandLine("teachers import FILE") }];
+}
+
+function logConcerns(log: LogFigures, { commandLine, now }: ConsoleState): Concern[] {
+  const waits = checkpointLateness(log, now);
+  const late = lateAnchors(log, now).map(({ place, anchoredAt }): Concern => {
+    const text = `The last anchor at ${place} is ${span(now - anchoredAt)} old, and the log has grown since.`;
+    return { level: "warn", text, command: commandLine(`log anchor ${quoted(place)}`) };
+  });
+  if (waits === null) return late;
+  const text =
+    `An attestation has waited for a checkpoint for ${span(waits)}; they are made every 30 seconds. ` +
+    "The service's log says why.";
+  return [{ level: "bad", text, command: commandLine("doctor") }, ...late];
 }

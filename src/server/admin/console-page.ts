@@ -3,6 +3,7 @@
 import { html, raw } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import type { ConsoleState } from "./console-state.ts";
+import { logSection } from "./log-section.ts";
 import { badge, commandBox, type Markup, moment } from "./markup.ts";
 import {
   attentionSection,
@@ -27,6 +28,7 @@ const sections = {
   webhooks: { id: "webhooks", title: "Webhooks", render: webhooksSection },
   quotas: { id: "quotas", title: "Quotas", render: quotaSection },
   keys: { id: "keys", title: "Signing keys", render: keysSection },
+  log: { id: "log", title: "Evidence log", render: logSection },
   nodes: { id: "nodes", title: "Nodes", render: nodesSection },
   imports: { id: "imports", title: "Imports", render: importsSection },
   refusals: { id: "refusals", title: "Refused calls", render: refusalsSection },
@@ -62,6 +64,7 @@ ${panel(sections.attention, state)}
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
 ${panel(sections.webhooks, state)}
 <div class="pair">${panel(sections.quotas, state)}${panel(sections.keys, state)}</div>
+${panel(sections.log, state)}
 ${panel(sections.nodes, state)}
 ${panel(sections.refusals, state)}
 ${panel(sections.imports, state)}

@@ -56,6 +56,7 @@ export function createCommandLine(options: readonly string[]): CommandLine {
   return (words) => `tvs ${words}${suffix}`;
 }
 
-function quoted(word: string): string {
+/** A word as any shell takes it for one. */
+export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

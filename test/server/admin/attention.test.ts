@@ -22,6 +22,13 @@ const anImport = {
   ...{ inserted: 0, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 0 },
 };
 
+const anchor = { kind: "folder", place: "/srv/anchors", epoch: 1, size: 4, anchoredAt: now - 26 * 3_600_000 };
+const aLog = {
+  ...{ epoch: 1, origin: "verify.example/log", size: 5, signedSize: 5, signedAt: now, waiting: 0 },
+  uncoveredSince: null,
+  anchors: [anchor],
+};
+
 type Change = {
   readings?: object | null;
   activatedAt?: number;
@@ -52,7 +59,7 @@ function stateWith(change: Change) {
     readings:
       readings === null
         ? null
-        : { readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], ...readings },
+        : { readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], log: null, ...readings },
     snapshot: { keys: { active: key, pending: key }, settings: { timeZone: "Africa/Lagos" } },
     history: { points: () => [{ failedRate }] },
     accessLog: () => accessLog,
@@ -92,6 +99,7 @@ const everything: Change = {
       { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
     ],
     imports: [{ ...anImport, finishedAt: null }],
+    log: { ...aLog, waiting: 7, uncoveredSince: now - 600_000 },
   },
 };
 
@@ -108,6 +116,43 @@ describe("what needs attention", () => {
     ).toEqual([]);
   });
 
+  test.each([
+    ["a checkpoint that is old while nobody asks", { signedAt: now - dayMs, anchors: [] }],
+    ["attestations of the last minutes", { waiting: 3, uncoveredSince: now - 240_000, anchors: [] }],
+    ["a log that was handed out nowhere", { anchors: [] }],
+    ["an old anchor of a log that has not grown since", { anchors: [{ ...anchor, size: 5 }] }],
+    ["an anchor of yesterday", { anchors: [{ ...anchor, anchoredAt: now - 24 * 3_600_000 }] }],
+    [
+      "a place that was given up for another",
+      {
+        anchors: [
+          { ...anchor, size: 5 },
+          { ...anchor, place: "/srv/old", anchoredAt: now - 31 * dayMs },
+        ],
+      },
+    ],
+  ])("is not %s", (_, change) => {
+    expect(concernsOf(stateWith({ readings: { log: { ...aLog, ...change } } }))).toEqual([]);
+  });
+
+  test("is an anchor of the epoch before, and the only place there is, however old", () => {
+    for (const change of [
+      { epoch: 2, signedSize: 1 },
+      { anchors: [{ ...anchor, anchoredAt: now - 90 * dayMs }] },
+    ]) {
+      const concerns = concernsOf(stateWith({ readings: { log: { ...aLog, ...change } } }));
+      expect(concerns).toMatchObject([
+        { level: "warn", text: expect.stringContaining("The last anchor at") },
+      ]);
+    }
+  });
+
+  test("names a place so that any shell takes it for one word", () => {
+    const log = { ...aLog, anchors: [{ ...anchor, place: "/srv/the anchors; rm" }] };
+    const [concern] = concernsOf(stateWith({ readings: { log } }));
+    expect(concern?.command).toBe("tvs log anchor '/srv/the anchors; rm' --data '/srv/the data'");
+  });
+
   test("stands with the worst first, each with a command that means this service's data", () => {
     const concerns = concernsOf(stateWith(everything));
     expect(concerns.map(({ level, text }) => `${level}: ${text}`)).toEqual([
@@ -117,6 +162,7 @@ describe("what needs attention", () => {
       "bad: The clock of the node at http://one:1 is 31 s ahead of the database's. Partners are refused there.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: spent has used 100 % of today's quota (UTC).",
+      "bad: An attestation has waited for a checkpoint for 10 min; they are made every 30 seconds. The service's log says why.",
       "warn: The signing key has been due for rotation since 2026-02-28 10:30.",
       "warn: A serving thread ended by itself 2 min ago (3 times since the start) and was replaced; its callers lost their connections. The service's log says why.",
       "warn: The clock of the node at http://two:2 is 3 s behind the database's.",
@@ -129,6 +175,7 @@ describe("what needs attention", () => {
       "warn: A delivery to failing has been due for 10 min and was not sent.",
       "warn: nearly has used 95 % of today's quota (UTC).",
       "warn: The last import began 0 s ago and is not finished. If it was stopped, the same command goes on with it.",
+      "warn: The last anchor at /srv/anchors is 26 h old, and the log has grown since.",
     ]);
     for (const { command } of concerns) expect(command).toEndWith(" --data '/srv/the data'");
   });
@@ -140,8 +187,8 @@ describe("what needs attention", () => {
       for (const command of new Set(commands)) {
         const words = command.replace(/^tvs | --data .*$/g, "").split(" ");
         const { code, stderr } = await runTvs([...words, "--data", folder]);
-        // A file that is not there is the only thing that may be undecided.
-        expect([command, code === 2 && !command.includes("FILE"), stderr.includes("internal")]).toEqual([
+        // A file or a folder that is not there is the only thing that may be undecided.
+        expect([command, code === 2 && !/FILE|anchor/.test(command), stderr.includes("internal")]).toEqual([
           command,
           false,
           false,

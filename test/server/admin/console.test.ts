@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { logKeeperOf } from "../../../cli/evidence-log.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../../harness/console.ts";
 import { untilAnswer } from "../../harness/eventually.ts";
-import { useQuota } from "../../harness/evidence.ts";
-import { aNode, aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { attest, useQuota } from "../../harness/evidence.ts";
+import { aNode, anAttestation, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
 let world: TestConsole;
 beforeAll(async () => {
@@ -58,6 +59,24 @@ describe("the console", () => {
     expect(page).toMatch(/class="badge good">live<\/span> <span class="badge quiet">keeps house</);
     expect(page).toContain(`tvs nodes list --data ${world.folder}`);
     await stores.nodes.leave(aNode().nodeId);
+  });
+
+  test("shows the log: what waits in it, when it was signed, and where it was handed out", async () => {
+    const { driver, clock } = world.operator;
+    expect(await pageWith("Evidence log")).toContain("No checkpoint was handed out yet");
+    const issuedAt = Math.floor(clock.now() / 1_000);
+    await attest(driver, [anAttestation(1, { kid: world.service.live.current().keys.active.kid, issuedAt })]);
+    await logKeeperOf(world.operator, world.operator.stores.log).checkpoint();
+    const sql =
+      "INSERT INTO log_anchors (epoch, size, kind, place, anchored_at) VALUES (1, 0, 'folder', '/srv/<anchors>', ?)";
+    await driver.batch([{ sql, args: [clock.now() - 3 * 86_400_000] }]);
+    const page = await pageWith("/srv/&lt;anchors&gt;");
+    expect(page).toContain(
+      "The last anchor at /srv/&lt;anchors&gt; is 3 days old, and the log has grown since.",
+    );
+    const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
+    expect(row).toMatch(/badge good">covered<.*2026-03-01 10:30, 0 s ago/);
+    expect(page).toContain(`tvs log audit --data ${world.folder}`);
   });
 
   test("shows a file's name without its folder, as text whatever is in it", async () => {
@@ -177,6 +196,7 @@ describe("the console", () => {
       "figures",
       "imports",
       "keys",
+      "log",
       "nodes",
       "quotas",
       "refusals",

@@ -1,0 +1,116 @@
+/** What `tvs doctor` says of the evidence log: its name, its checkpoints, who else has them, and its head. */
+
+import { statSync } from "node:fs";
+import { type Config, logHeadFile } from "../../src/config.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
+import { originOf } from "../../src/domain/log/epochs.ts";
+import { checkpointLateness, type LogFigures, lateAnchors } from "../../src/domain/log/figures.ts";
+import { behindAdvice, treeHeadOf } from "../../src/domain/log/keeper.ts";
+import type { LogStore } from "../../src/domain/log/log.ts";
+import { rootOf } from "../../src/domain/log/tree.ts";
+import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
+import { isSameHash } from "../../src/partner/merkle-proof.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createLogStore } from "../../src/store/log.ts";
+import { createLogFigures } from "../../src/store/log-figures.ts";
+import { openLogHead } from "../../src/store/log-head.ts";
+import { type Check, fail, hint, ok, warn } from "./check.ts";
+
+type Known = { readonly config: Config; readonly issuer: string | undefined; readonly now: number };
+
+/** Checks the log as the database has it, and against the checkpoint that is kept outside it. */
+export async function checkLog(driver: Driver, { config, issuer, now }: Known): Promise<Check[]> {
+  const store = createLogStore(driver);
+  const figures = await createLogFigures(driver, store).read();
+  if (figures === null) return [ok("log", "not opened yet; tvs serve opens it")];
+  return [
+    judgeOrigin(figures, issuer),
+    judgeCheckpoint(figures, now),
+    judgeAnchors(figures, now),
+    await checkHead(figures, store, logHeadFile(config)),
+  ];
+}
+
+function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undefined): Check {
+  const name = "log";
+  const found = `${origin}, epoch ${epoch}, ${size} leaves`;
+  if (issuer === undefined || size === 0 || originOf(issuer, epoch) === origin) return ok(name, found);
+  const advice =
+    `its name is no longer the issuer's (${originOf(issuer, epoch)}): partners find the log by it. If the new ` +
+    'address is to stay, tvs log epoch --reason "new address"';
+  return warn(name, found, advice);
+}
+
+/** @param now in milliseconds since the epoch */
+export function judgeCheckpoint(figures: LogFigures, now: number): Check {
+  const name = "log-checkpoint";
+  const { signedAt, signedSize, size, waiting } = figures;
+  const late = checkpointLateness(figures, now);
+  const signed = signedAt === null ? "none yet" : `${signedSize} leaves, signed at ${isoTime(signedAt)}`;
+  if (late === null) return ok(name, signed);
+  const left = size + waiting - signedSize;
+  const advice =
+    "tvs serve makes one every 30 s: start it, or look in its log why it cannot; tvs log checkpoint makes one now";
+  return warn(name, `${signed}; ${left} more wait for one, for ${Math.floor(late / 60_000)} min`, advice);
+}
+
+/** A place whose anchors have stopped is a fault; that none was ever made is for the operator to decide. */
+export function judgeAnchors(figures: LogFigures, now: number): Check {
+  const name = "log-anchors";
+  const [newest] = figures.anchors;
+  if (figures.signedSize === 0) return ok(name, "nothing to hand out yet");
+  if (newest === undefined) {
+    const advice =
+      "hand checkpoints out every day (tvs log anchor), and ask a partner to run tvs log witness: until then only " +
+      "this machine can tell that the log is whole; tvs help evidence";
+    return hint(name, "no checkpoint was handed out yet", advice);
+  }
+  const late = lateAnchors(figures, now);
+  if (late.length === 0) return ok(name, `the newest at ${newest.place}, ${isoTime(newest.anchoredAt)}`);
+  const found = late.map(({ place, anchoredAt }) => `${place} has none since ${isoTime(anchoredAt)}`);
+  return warn(name, found.join("; "), "run tvs log anchor there, and look why its timer does not");
+}
+
+/** Looks at the checkpoint beside the master key, and whether the database still has what it was signed for. */
+async function checkHead(figures: LogFigures, store: LogStore, file: string): Promise<Check> {
+  const name = "log-head";
+  try {
+    const note = openLogHead(file).read();
+    if (note === null) return judgeNoHead(figures, file);
+    const loss = await lossSince(treeHeadOf(note), figures, store);
+    if (loss !== null) return fail(name, `the database is behind ${file}: ${loss}`, behindAdvice);
+  } catch (error) {
+    if (!isTvsError(error)) throw error;
+    const advice =
+      "move it away, and put a checkpoint in its place that you know to be genuine, an anchor's for example";
+    return fail(name, error.message, advice);
+  }
+  const isOpen = (statSync(file).mode & 0o022) !== 0;
+  return isOpen ? warn(name, `${file} can be written by others`, `chmod 600 ${file}`) : ok(name, file);
+}
+
+/** What of a kept checkpoint the database cannot show any more; null when it has it all. Appends nothing. */
+async function lossSince(kept: TreeHead, figures: LogFigures, store: LogStore): Promise<string | null> {
+  const { origin, size } = kept;
+  const epoch = (await store.epochs()).find((one) => one.origin === origin);
+  if (epoch === undefined) return `it has no log ${origin}`;
+  const isNewest = epoch.epoch === figures.epoch;
+  const reached = epoch.size + (isNewest ? figures.waiting : 0);
+  if (isNewest && figures.missing > 0)
+    return `the newest ${figures.missing} entries of ${origin} are gone from it`;
+  // What is still to be appended is compared by whoever appends it; an epoch that was closed says with what.
+  if (size > epoch.size && (size <= reached || !isNewest)) return null;
+  if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
+  const root = await rootOf(size, store.tiles(epoch.epoch));
+  return isSameHash(root, kept.root) ? null : `the first ${size} entries of ${origin} are others`;
+}
+
+function judgeNoHead({ signedSize }: LogFigures, file: string): Check {
+  const name = "log-head";
+  if (signedSize === 0) return ok(name, "none yet; it is written with the first checkpoint");
+  const advice =
+    "tvs serve writes it anew, from the database as it is now: if that may be an old copy, compare it with an anchor " +
+    "or with what a partner has before";
+  return warn(name, `${file} is missing`, advice);
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Check } from "../../../cli/doctor/check.ts";
+import { checkLog, judgeAnchors, judgeCheckpoint } from "../../../cli/doctor/log.ts";
+import { logKeeperOf } from "../../../cli/evidence-log.ts";
+import { openService } from "../../../cli/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import type { LogFigures } from "../../../src/domain/log/figures.ts";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { createLogStore } from "../../../src/store/log.ts";
+import { attest } from "../../harness/evidence.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { anAttestation } from "../../harness/samples.ts";
+import { withTestOperator } from "../../harness/service.ts";
+
+const now = Date.parse("2026-03-01T09:30:00Z");
+const hourMs = 3_600_000;
+const figures: LogFigures = {
+  ...{
+    epoch: 1,
+    origin: "verify.example/log",
+    size: 9,
+    signedSize: 8,
+    signedAt: now - hourMs,
+    waiting: 2,
+    missing: 0,
+  },
+  uncoveredSince: now - 240_000,
+  anchors: [{ kind: "folder", place: "/srv/a", epoch: 1, size: 5, anchoredAt: now - 24 * hourMs }],
+};
+const anchored = (anchoredAt: number) => figures.anchors.map((one) => ({ ...one, anchoredAt }));
+
+type Look = (name: string, issuer?: string) => Promise<Check | undefined>;
+
+/** A register with some attestations and a checkpoint over them, and what is found in it. */
+async function withLog(
+  attestations: number,
+  act: (world: { folder: string; driver: Driver; look: Look }) => Promise<void>,
+): Promise<void> {
+  await withTempDir(async (folder) => {
+    const issuer = "https://verify.example";
+    const config = readConfig({ data: folder, issuer }, {});
+    const { operator, service, close } = await openService(config);
+    const { driver, stores } = operator;
+    const { kid } = service.live.current().keys.active;
+    const issuedAt = Math.floor(Date.now() / 1_000);
+    for (let n = 1; n <= attestations; n++) await attest(driver, [anAttestation(n, { kid, issuedAt })]);
+    await logKeeperOf(operator, stores.log).checkpoint();
+    // A service that runs would put the head right again.
+    await close();
+    await withTestOperator(folder, async (opened) => {
+      const look: Look = async (name, as = issuer) => {
+        const checks = await checkLog(opened.driver, { config, issuer: as, now: Date.now() });
+        return checks.find((check) => check.name === name);
+      };
+      await act({ folder, driver: opened.driver, look });
+    });
+  });
+}
+
+describe("tvs doctor looks at the evidence log", () => {
+  test("which has nothing to hand out while it is empty", () =>
+    withLog(0, async ({ look }) => {
+      expect(await look("log")).toMatchObject({
+        result: "ok",
+        found: "verify.example/log, epoch 1, 0 leaves",
+      });
+      expect(await look("log-checkpoint")).toMatchObject({ result: "ok", found: "none yet" });
+      for (const name of ["log-head", "log-anchors"])
+        expect(await look(name)).toMatchObject({ result: "ok", advice: null });
+    }));
+
+  test("its name, its checkpoint, and who else could have it", () =>
+    withLog(2, async ({ folder, look }) => {
+      expect(await look("log")).toMatchObject({
+        result: "ok",
+        found: "verify.example/log, epoch 1, 2 leaves",
+      });
+      expect((await look("log-checkpoint"))?.found).toMatch(/^2 leaves, signed at \d{4}-.*Z$/);
+      const advice = expect.stringContaining("tvs log witness");
+      expect(await look("log-anchors")).toMatchObject({ result: "ok", advice });
+      expect(await look("log-head")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
+      expect(await look("log", "https://other.example/x")).toMatchObject({
+        result: "warn",
+        advice: expect.stringContaining("other.example/x/log"),
+      });
+    }));
+
+  test("its head: open to others, ahead of the database, of another log, none, or missing", () =>
+    withLog(2, async ({ folder, look, driver }) => {
+      const file = join(folder, "log.checkpoint");
+      const { note = "" } = (await createLogStore(driver).newest()) ?? {};
+      const found = async (text: string) => {
+        await writeFile(file, text);
+        const { result, found } = (await look("log-head")) ?? {};
+        return `${result}: ${found?.replace(folder, "")}`;
+      };
+      await chmod(file, 0o666);
+      expect(await look("log-head")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
+      expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(
+        "fail: the database is behind /log.checkpoint: 3 entries of verify.example/log were signed for, and it has 2",
+      );
+      expect(await found(note.replaceAll("verify.example", "other.example"))).toBe(
+        "fail: the database is behind /log.checkpoint: it has no log other.example/log",
+      );
+      expect(await found("no checkpoint")).toStartWith("fail: ");
+      await driver.batch([{ sql: "UPDATE log_tiles SET hashes = zeroblob(64) WHERE level = 0", args: [] }]);
+      expect(await found(note)).toBe(
+        "fail: the database is behind /log.checkpoint: the first 2 entries of verify.example/log are others",
+      );
+      await rm(file);
+      expect(await look("log-head")).toMatchObject({ result: "warn", found: `${file} is missing` });
+    }));
+});
+
+describe("tvs doctor warns", () => {
+  test("when an attestation has waited for five minutes for a checkpoint", () => {
+    expect(judgeCheckpoint(figures, now)).toMatchObject({ result: "ok", advice: null });
+    expect(judgeCheckpoint({ ...figures, uncoveredSince: now - 300_000 }, now)).toMatchObject({
+      result: "warn",
+      found: "8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
+    });
+  });
+
+  test("when a place has had no anchor for more than 25 hours although the log has grown", () => {
+    expect(judgeAnchors(figures, now)).toMatchObject({ result: "ok", advice: null });
+    const late = judgeAnchors({ ...figures, anchors: anchored(now - 26 * hourMs) }, now);
+    expect(late).toMatchObject({ result: "warn", found: "/srv/a has none since 2026-02-28T07:30:00.000Z" });
+    const idle = { ...figures, signedSize: 5, anchors: anchored(now - 26 * hourMs) };
+    expect(judgeAnchors(idle, now)).toMatchObject({ result: "ok", advice: null });
+  });
+});
