@@ -3,7 +3,9 @@
 import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
+import evidence from "../data/help/evidence.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
+import keyTheft from "../data/help/key-theft.md" with { type: "text" };
 import keys from "../data/help/keys.md" with { type: "text" };
 import libsql from "../data/help/libsql.md" with { type: "text" };
 import limits from "../data/help/limits.md" with { type: "text" };
@@ -52,6 +54,12 @@ export const topics: readonly Topic[] = [
   },
   { name: "libsql", summary: "Look after the server that nodes share: tokens, TLS, backup", text: libsql },
   { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
+  {
+    name: "evidence",
+    summary: "The log that shows when each answer was given, to everybody",
+    text: evidence,
+  },
+  { name: "key-theft", summary: "A key is stolen: what happens, what to do, what it prints", text: keyTheft },
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },

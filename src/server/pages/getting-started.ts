@@ -167,6 +167,8 @@ refused with <code>KEY_HISTORY_NOT_ANCHORED</code>. That says nothing about the 
 came later is not in it.</li>
 <li><code>--anchor KID</code> accepts a key history only from that key. Its id is the <code>activeKid</code> of the health
 document.</li>
+<li>Whoever steals a signing key can write any date into an envelope. A proof of the service’s evidence log shows that yours
+was there before: <a href="help/evidence">how to get one, keep it and verify with it</a>.</li>
 </ul>
 <p>The page <a href="../../verify-envelope">Verify an envelope</a> prints a genuine answer as a <strong>certificate</strong>, with the
 signature in QR codes. Only the codes prove anything, so read them back: open the PDF, a screenshot or photographs of all
@@ -175,7 +177,7 @@ ${listing("Reading a certificate back", steps.verifyCertificate(at))}
 <p>PNG, JPEG and PDF are read, up to 20 MiB and 40 million pixels (120 million in the pictures of a PDF), for at most
 30 seconds and 512 MiB of memory. Each code holds one line, <code>TVS1:number/total:tag:part</code>; the parts in order, from
 1, are the compact JWS. The tag, the first 8 characters of the base64url of its SHA-256, keeps the codes of two
-certificates apart.</p>`;
+certificates apart. With <code>TVP1</code> they carry a proof of the evidence log, as base64url of its file.</p>`;
 }
 
 function webhooks(run: Run): Markup {

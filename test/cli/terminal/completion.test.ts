@@ -58,7 +58,10 @@ describe("what may follow", () => {
     [["--data", "elsewhere", "he"], ["help"]],
     [["help", "pri"], ["privacy"]],
     [["help", "ro"], ["roster"]],
-    [["help", "ke"], ["keys"]],
+    [
+      ["help", "ke"],
+      ["keys", "key-theft"],
+    ],
     [["help", "keys", "ro"], ["rotate"]],
     [["help", "privacy", ""], []],
     [["help", "help", ""], []],
