@@ -10,6 +10,8 @@ export type LoadPlan = {
   readonly kind: Kind;
   /** Checks in a batch. */
   readonly items?: number;
+  /** Which documents. */
+  readonly paths?: readonly string[];
   readonly apiKey: string;
   /** How many teachers there are to ask for. */
   readonly teachers: number;

@@ -19,6 +19,7 @@ import { createFigures } from "./figures.ts";
 import { growthBench } from "./growth.ts";
 import { halfLoadBench } from "./halfload.ts";
 import { importBench } from "./imports.ts";
+import { logBench } from "./log.ts";
 import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
 import { memoryBench } from "./memory.ts";
@@ -34,6 +35,7 @@ const benches: Readonly<Record<string, Bench>> = {
   checks: checksBench,
   batches: batchesBench,
   lookups: lookupsBench,
+  log: logBench,
   fairness: fairnessBench,
   halfload: halfLoadBench,
   memory: memoryBench,
