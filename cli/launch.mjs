@@ -36,10 +36,23 @@ const BY_TWO = ["--parallel=2", "--no-isolate"];
 /** The tests of the pages need a browser, which a fresh machine with Node and npm does not have. */
 const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 
-/** It runs each line of the manual, a process each: with `npm run blackbox`, on the executable and on Deno. */
-const NO_MANUAL = "--path-ignore-patterns=**/blackbox/manual.test.ts";
-/** What kills, cuts off and holds up whole processes, and waits for them: apart, because `npm test` is to be quick. */
-const FAULTS = ["cli/drain-wait", "cli/nodes", "data/proxies", "store/driver/remote", "store/driver/replica"];
+/**
+ * What starts a process for each line of the manual, or services again and again: with `npm run blackbox`, on the
+ * executable and on Deno.
+ */
+const NO_MANUAL = "--path-ignore-patterns=**/blackbox/{manual,log-rollback}.test.ts";
+/**
+ * What kills, cuts off and holds up whole processes, and waits for them, and what another language compiles first: apart,
+ * because `npm test` is to be quick.
+ */
+const FAULTS = [
+  "cli/drain-wait",
+  "cli/nodes",
+  "data/proxies",
+  "domain/log/sumdb",
+  "store/driver/remote",
+  "store/driver/replica",
+];
 const FAULT_FOLDERS = ["faults", "store/move"];
 const NO_FAULTS = `--path-ignore-patterns=**/test/{${[...FAULTS.map((file) => `${file}.test.ts`), ...FAULT_FOLDERS.map((folder) => `${folder}/**`)].join(",")}}`;
 
@@ -67,6 +80,7 @@ const LEFT_OUT = {
   server: {
     "data-folder": "a folder and the file in it",
     help: "opens no database",
+    "log-rollback": "an old copy of a file, and what restore makes of a backup",
     "operators-day": "the README backs up a file, and restores it",
   },
   nodes: {
