@@ -124,6 +124,22 @@ describeDrivers("evidence log", (_kind, opened) => {
     for (const n of [0, 703, 1000, 2202]) expect([n, await proves(n)]).toEqual([n, true]);
   });
 
+  test("ends a checkpoint although more is attested all the time", async () => {
+    await attestMore(3);
+    const wanted = count;
+    const busy: LogStore = {
+      ...store,
+      async append(appended) {
+        const isStored = await store.append(appended);
+        await attestMore(1);
+        return isStored;
+      },
+    };
+    const checkpoint = await createLogKeeper({ store: busy, head, secrets, clock }).checkpoint();
+    expect(checkpoint?.size).toBe(wanted);
+    await keeper().checkpoint();
+  });
+
   test("goes on past an attestation that was taken out before it had a leaf, and tells of it", async () => {
     await attestMore(10);
     const missing = count - 4;

@@ -117,13 +117,16 @@ export function createLogKeeper({ store, head, secrets, clock, onMissing }: Keep
   async function checkpoint(): Promise<StoredCheckpoint | null> {
     // Also when there is nothing to sign: what an old copy calls its newest checkpoint is not.
     await requireNotBehind();
-    for (;;) {
-      const progress = await store.progress();
-      if (progress === null || progress.size + progress.waiting === 0) return null;
-      if (progress.waiting >= leavesOfCommit) await append();
-      else if (isSignable(progress)) await sign();
-      else return store.newest();
+    const begun = await store.progress();
+    // What is committed from now on is for the next one: under load there is always more.
+    const wanted = begun === null ? 0 : begun.size + begun.waiting;
+    for (let now = begun; now !== null && wanted > 0; now = await store.progress()) {
+      if (now.epoch !== begun?.epoch) return checkpoint();
+      if (now.signedSize >= wanted) return store.newest();
+      if (wanted - now.size > leavesOfCommit) await append();
+      else await sign();
     }
+    return null;
   }
 
   async function follow(): Promise<void> {
