@@ -6,6 +6,7 @@ import { type Checkpoint, readTreeHead } from "../../src/partner/log-checkpoint.
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readNote } from "../../src/partner/signed-note.ts";
+import type { Driver, Row } from "../../src/store/driver/driver.ts";
 import { runTvs } from "../harness/program.ts";
 import type { KeyedLoad, LoadFindings } from "./keyed-load.ts";
 import type { LogObserver } from "./log-observer.ts";
@@ -67,7 +68,7 @@ export async function judgeLog(judging: Judging): Promise<LogFaults> {
   const audit = await runTvs(["log", "audit"], register);
   const database = await openDatabase(register);
   try {
-    const rows = await database.query("SELECT id, jws FROM attestations ORDER BY id");
+    const rows = await attestationsOf(database);
     const isWhole = rows.every((row, n) => Number(row.id) === n + 1);
     if (!isWhole) throw new Error("the ids of the attestations have gaps");
     const states = [...observer.seen(), ...heads];
@@ -92,6 +93,20 @@ export async function judgeLog(judging: Judging): Promise<LogFaults> {
   } finally {
     await database.close();
   }
+}
+
+/** A server answers with ten megabytes at most. */
+const rowsAtOnce = 2_000;
+
+async function attestationsOf(database: Driver): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let more = true; more; ) {
+    const sql = "SELECT id, jws FROM attestations WHERE id > ? ORDER BY id LIMIT ?";
+    const block = await database.query(sql, [Number(rows.at(-1)?.id ?? 0), rowsAtOnce]);
+    rows.push(...block);
+    more = block.length === rowsAtOnce;
+  }
+  return rows;
 }
 
 function sha256(...parts: readonly Uint8Array[]): Buffer {
