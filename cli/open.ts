@@ -10,12 +10,12 @@ import { TvsError } from "../src/domain/errors.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
+import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import type { LogStore } from "../src/domain/log/log.ts";
 import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
-import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";
+import { readSandboxState } from "../src/domain/sandbox-state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
@@ -38,8 +38,8 @@ import { createQuotaStore } from "../src/store/quota.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
-import { readSmallFile } from "./input-file.ts";
 import { hasDatabase, locationOf, noRegister, refuseLoneKey } from "./register.ts";
+import { settingsOf } from "./settings-in-force.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -88,6 +88,8 @@ export type OpenOptions = {
   readonly defaultIssuer?: string | null;
   /** With it, a register is made where there is none, and these are the words to say so. */
   readonly whenMade?: (words: string) => void;
+  /** Settings that a register has from its beginning: those of one that was made before are not touched. */
+  readonly firstSettings?: Readonly<Record<string, string>>;
   /** How acts share commits. */
   readonly commits?: CommitOptions;
   /** Told of each request to a server. */
@@ -96,10 +98,7 @@ export type OpenOptions = {
   readonly onLost?: (error: TvsError) => void;
 };
 
-const defaultTimeZone = "Africa/Lagos";
 const defaultKeyBits = 2048;
-/** What commands show for a register that was never served. */
-const unknownIssuer = "http://127.0.0.1:8080";
 
 /**
  * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
@@ -107,24 +106,27 @@ const unknownIssuer = "http://127.0.0.1:8080";
  * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, defaultIssuer, commits, whenMade } = options;
+  const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const isThere = hasDatabase(config);
-  if (!isThere) prepareNew(config, options);
+  if (!isThere) await prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
     await requireClockOf(createNodeStore(driver), clock);
     const schema = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) prepareNew(config, options, schema);
+    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, schema);
     await migrate(driver, clock.now(), schema);
     const stores = createStores(driver, commits);
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // A further machine over a server: what is its own lies in a folder of its own.
     if (whenMade !== undefined && config.database.kind === "server") ensureDataDir(config);
+    // Before the keys, with which a register is made to its end: one that was cut off here is begun again.
+    if (firstSettings !== undefined && !(await holdsRegister(driver)))
+      await stores.settings.write(firstSettings);
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
     const stored = await stores.settings.read();
-    const settingsInForce = settingsOf(stored, config, defaultIssuer);
+    const settingsInForce = await settingsOf(stored, config, defaultIssuer);
     return {
       driver,
       stores,
@@ -134,7 +136,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       blindIndex: createBlindIndex(secrets.blindIndexKey),
       settingsInForce,
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
-      calendar: createCalendar(settingsInForce.timeZone),
+      calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
       keyKind,
       actor: `cli:${userName()}`,
       dataDir: config.dataDir,
@@ -151,11 +153,15 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, schema = 0): void {
+async function prepareNew(
+  config: Config,
+  { whenMade, defaultIssuer }: OpenOptions,
+  schema = 0,
+): Promise<void> {
   if (whenMade === undefined) throw noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off.
   if (!hasDatabase(config) || (config.database.kind === "server" && schema === 0)) refuseLoneKey(config);
-  settingsOf(new Map(), config, defaultIssuer);
+  await settingsOf(new Map(), config, defaultIssuer);
   ensureDataDir(config);
 }
 
@@ -169,11 +175,16 @@ export async function requireRegister(config: Config): Promise<void> {
 
 /** Whether there is a register, which a libSQL server may be without. */
 export async function hasRegister(config: Config): Promise<boolean> {
-  if (!hasDatabase(config)) return false;
+  return (await settingsOfRegister(config)) !== null;
+}
+
+/** What a register remembers, for who must know it before opening the register; null where there is none. */
+export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
+  if (!hasDatabase(config)) return null;
   const driver = await openDriver(config, {});
   try {
     await readSchema(driver);
-    return await holdsRegister(driver);
+    return (await holdsRegister(driver)) ? await createSettingsStore(driver).read() : null;
   } finally {
     await driver.close();
   }
@@ -231,44 +242,6 @@ async function environmentOf(settings: SettingsStore, { sandbox }: Config): Prom
     throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
   }
   return stored === "sandbox" ? "test" : "live";
-}
-
-/**
- * This command's settings: what it was told, else what the database remembers, else the defaults.
- * @param defaultIssuer the address of a service that is about to serve, which then counts more than the one at which
- *   an earlier one happened to listen; null for a service that must have been told
- * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
- */
-function settingsOf(
-  stored: ReadonlyMap<string, string>,
-  config: Config,
-  defaultIssuer?: string | null,
-): Settings {
-  const remembered = readSettings(stored, {
-    issuer: unknownIssuer,
-    timeZone: defaultTimeZone,
-    policy: defaultPolicy,
-    allowPrivateWebhooks: false,
-  });
-  const isTold = isIssuerTold(stored);
-  if (config.issuer === undefined && !isTold && defaultIssuer === null) {
-    const message =
-      "a service that others reach must be told its public URL, the issuer of every envelope: " +
-      "--issuer https://verify.example.gov (TVS_ISSUER)";
-    throw new TvsError("CONFIG_INVALID", message);
-  }
-  const usual = isTold ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
-  return {
-    issuer: config.issuer ?? usual,
-    timeZone: config.timeZone ?? remembered.timeZone,
-    policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
-    allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
-  };
-}
-
-/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
-export function readPolicyFile(file: string): Policy {
-  return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }
 
 /** What the acts over webhook endpoints take of an operator. */

@@ -1,4 +1,6 @@
 import type { Config } from "../src/config.ts";
+import type { Settings } from "../src/domain/live.ts";
+import { defaultSite } from "../src/domain/site.ts";
 import { openApiDocument } from "../src/server/openapi/document.ts";
 import { command, configOf } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
@@ -17,19 +19,20 @@ export const openapiCommand = command({
     },
   },
   async run({ args }) {
-    const document = openApiDocument(await issuerOf(configOf(args)));
+    const { issuer, site } = await describedBy(configOf(args));
+    const document = openApiDocument(issuer, site);
     print(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 
 /** What the command was told, else what a service over this database was; a database is never made for this. */
-async function issuerOf(config: Config): Promise<string> {
-  if (config.issuer !== undefined) return config.issuer;
+async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   const { hasDatabase, noRegister } = await import("./register.ts");
   if (!hasDatabase(config)) {
+    if (config.issuer !== undefined) return { issuer: config.issuer, site: defaultSite };
     note(`${noRegister(config).message}; without one, the document names ${defaultIssuer} (--issuer URL)`);
-    return defaultIssuer;
+    return { issuer: defaultIssuer, site: defaultSite };
   }
   const { withOperator } = await import("./open.ts");
-  return withOperator(config, async ({ settingsInForce }) => settingsInForce.issuer);
+  return withOperator(config, async ({ settingsInForce }) => settingsInForce);
 }

@@ -2,7 +2,8 @@ import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import type { Policy } from "../src/domain/policy.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { readPolicyFile, withOperator } from "./open.ts";
+import { withOperator } from "./open.ts";
+import { readPolicyFile } from "./settings-in-force.ts";
 import { print, table } from "./terminal/output.ts";
 
 const showCommand = command({

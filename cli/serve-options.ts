@@ -52,6 +52,13 @@ export const serveArgs = {
     valueHint: "FILE",
     description: "Eligibility policy, JSON; remembered in the database",
   },
+  site: {
+    type: "string",
+    valueHint: "FILE",
+    description:
+      "Whose service this is, JSON: name, logo, accent, contact, privacyUrl, accessibilityUrl, reportUrl; shown on every " +
+      "page; remembered in the database, until `--site none`",
+  },
   "keep-attestations": {
     type: "string",
     valueHint: "TIME",

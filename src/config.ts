@@ -39,6 +39,8 @@ export type Config = {
   readonly timeZone: string | undefined;
   readonly policyFile: string | undefined;
   readonly allowPrivateWebhooks: boolean | undefined;
+  /** The file that says whose service it is; `none` takes back what was said. */
+  readonly siteFile: string | undefined;
   /** How long attestations are kept, as it was given; remembered in the database. */
   readonly keepAttestations: string | undefined;
   readonly signingEngine: SigningEngine;
@@ -75,6 +77,7 @@ const commonSchema = v.object({
   "time-zone": v.optional(timeZone),
   policy: v.optional(text),
   "allow-private-webhooks": v.optional(flag),
+  site: v.optional(text),
   "keep-attestations": v.optional(text),
   "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
 });
@@ -124,6 +127,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     timeZone: given["time-zone"],
     policyFile: given.policy,
     allowPrivateWebhooks: given["allow-private-webhooks"],
+    siteFile: given.site,
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],
   });

@@ -29,6 +29,7 @@ describe("what every command is told", () => {
       timeZone: undefined,
       policyFile: undefined,
       allowPrivateWebhooks: undefined,
+      siteFile: undefined,
       keepAttestations: undefined,
       signingEngine: "auto",
     });
@@ -45,6 +46,7 @@ describe("what every command is told", () => {
     timeZone: "Pacific/Auckland",
     policyFile: "/etc/policy.json",
     allowPrivateWebhooks: true,
+    siteFile: "/etc/site.json",
     keepAttestations: "7y",
     signingEngine: "webcrypto",
   } as const;
@@ -58,6 +60,7 @@ describe("what every command is told", () => {
     "time-zone": "Pacific/Auckland",
     policy: "/etc/policy.json",
     "allow-private-webhooks": "yes",
+    site: "/etc/site.json",
     "keep-attestations": "7y",
     "signing-engine": "webcrypto",
   };
@@ -78,6 +81,7 @@ describe("what every command is told", () => {
       "TVS_TIME_ZONE",
       "TVS_POLICY",
       "TVS_ALLOW_PRIVATE_WEBHOOKS",
+      "TVS_SITE",
       "TVS_KEEP_ATTESTATIONS",
       "TVS_SIGNING_ENGINE",
     ]);

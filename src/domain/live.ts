@@ -13,8 +13,10 @@ import {
 import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
+import { readSandboxState, type SandboxState } from "./sandbox-state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
+import { rememberedSite, type Site, storedSite } from "./site.ts";
 
 /** What `serve` and the commands must agree on; `serve` remembers it in the database. */
 export type Settings = {
@@ -22,6 +24,8 @@ export type Settings = {
   readonly timeZone: string;
   readonly policy: Policy;
   readonly allowPrivateWebhooks: boolean;
+  /** Whose service it is. */
+  readonly site: Site;
 };
 
 export type SettingsStore = {
@@ -38,6 +42,7 @@ export type SettingsStore = {
 export type Snapshot = {
   readonly revision: number;
   readonly settings: Settings;
+  readonly sandbox: SandboxState;
   readonly calendar: Calendar;
   readonly credentials: CredentialBook;
   readonly keys: KeyRing;
@@ -161,13 +166,15 @@ async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<S
   ]);
   if (before !== undefined) requireSameRegister(before, keys);
   const settings = readSettings(stored, dependencies.defaults);
+  const sandbox = readSandboxState(stored);
   const ring = keyRing(keys);
   await dependencies.onKeys?.(ring);
   const { secrets } = dependencies;
   return {
     revision,
     settings,
-    calendar: createCalendar(settings.timeZone),
+    sandbox,
+    calendar: createCalendar(settings.timeZone, sandbox.day),
     credentials,
     keys: ring,
     jwks: JSON.stringify(jwks(ring)),
@@ -178,14 +185,19 @@ async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<S
 /** Remembered settings, with `defaults` for what was never said. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");
+  const site = stored.get("site");
   return {
     issuer: stored.get("issuer") ?? defaults.issuer,
     timeZone: stored.get("time_zone") ?? defaults.timeZone,
     policy: policy === undefined ? defaults.policy : parsePolicy(policy),
     allowPrivateWebhooks:
       (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
+    site: site === undefined ? defaults.site : rememberedSite(site),
   };
 }
+
+/** The settings of where to listen, which `tvs init` was told, for a `serve` that is not. */
+export const listenSettings = { host: "listen_host", port: "listen_port" } as const;
 
 /** The setting that tells whether somebody chose the issuer. */
 export const issuerToldName = "issuer_told";
@@ -208,5 +220,6 @@ export function storedSettings(settings: Settings): Record<string, string> {
     time_zone: settings.timeZone,
     policy: JSON.stringify(settings.policy),
     allow_private_webhooks: String(settings.allowPrivateWebhooks),
+    site: storedSite(settings.site),
   };
 }

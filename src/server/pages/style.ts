@@ -38,12 +38,17 @@ a:focus-visible, summary:focus-visible, [tabindex]:focus-visible {
 header { background: var(--brand); color: var(--on-brand); }
 header .width { display: flex; align-items: center; gap: .6rem; padding-top: .8rem; padding-bottom: .8rem; }
 header svg { flex: none; width: 1.9rem; height: 1.9rem; }
+header .tick { stroke: var(--brand); }
+.logo { flex: none; width: auto; height: auto; max-width: min(9rem, 35vw); max-height: 3rem; padding: .2rem; background: #fff; }
+header a { min-width: 0; overflow-wrap: anywhere; }
+.service { display: block; font-size: 1rem; font-weight: 400; }
 header a { color: inherit; font-weight: 700; text-decoration: none; line-height: 1.2; }
 header a:hover { text-decoration: underline; }
 .sandbox { background: var(--warn-wash); border-bottom: 2px solid var(--warn); }
 .sandbox p { margin: 0 auto; padding-top: .6rem; padding-bottom: .6rem; font-size: 1rem; }
 main { flex: 1; padding-top: 2rem; padding-bottom: 3rem; }
 main:focus { outline: none; }
+.up { margin: -.75rem 0 1rem; font-size: 1rem; }
 h1 { font-size: clamp(1.75rem, 1.3rem + 2.2vw, 2.5rem); line-height: 1.15; margin: 0 0 1.25rem; }
 h2 { font-size: clamp(1.375rem, 1.2rem + .8vw, 1.625rem); line-height: 1.25; margin: 2.25rem 0 .75rem; }
 h3 { font-size: 1.1875rem; margin: 1.75rem 0 .5rem; }
@@ -88,15 +93,17 @@ button:focus-visible, .button:focus-visible {
 .none { color: var(--none); background: var(--none-wash); }
 .notice.bad, .notice.warn { color: var(--ink); background: transparent; }
 dl.facts { border-top: 1px solid var(--line); }
-dl.facts > div { display: grid; grid-template-columns: minmax(9rem, 2fr) 3fr; gap: 0 1rem; padding: .6rem 0;
+dl.facts > div { display: grid; grid-template-columns: minmax(9rem, 2fr) minmax(0, 3fr); gap: 0 1rem; padding: .6rem 0;
   border-bottom: 1px solid var(--line); }
 dl.facts dt { font-weight: 700; }
 dl.facts dd { margin: 0; }
+dl.facts small { display: block; margin-top: .15rem; line-height: 1.35; }
 code, pre, .code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "Noto Sans Mono", monospace; font-size: .95em; }
 code { overflow-wrap: anywhere; }
-pre { padding: .9rem 1rem; overflow-x: auto; font-size: .9375rem; line-height: 1.45; background: var(--quiet);
+p > code, li > code { display: inline-block; max-width: 100%; line-height: 1.2; }
+pre { padding: .9rem 1rem; white-space: pre-wrap; font-size: .9375rem; line-height: 1.45; background: var(--quiet);
   border-left: 4px solid var(--line); }
-pre code { font-size: inherit; overflow-wrap: normal; }
+pre code { font-size: inherit; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 .scroll { overflow-x: auto; margin-bottom: 1.1rem; }
@@ -104,7 +111,7 @@ th, td { padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top; b
 .scroll code { white-space: nowrap; overflow-wrap: normal; }
 @media (max-width: 40rem) {
   .records { position: relative; }
-  .records thead { position: absolute; clip-path: inset(50%); }
+  .records thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .records tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
   .records td { display: block; padding: .15rem 0; border: 0; }
   .records td:empty { display: none; }
@@ -116,9 +123,17 @@ th, td { padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top; b
 footer { border-top: 1px solid var(--line); background: var(--quiet); font-size: 1rem; }
 footer .width { padding-top: 1.5rem; padding-bottom: 2rem; }
 footer .nav + .nav { margin-top: .75rem; }
+footer .site { padding-bottom: 0; }
+.site h2 { margin: 0 0 .6rem; font-size: 1.1875rem; }
+.site dl { margin: 0 0 .75rem; }
+.site dl > div { display: flex; flex-wrap: wrap; gap: 0 .6rem; margin-bottom: .2rem; }
+.site dt { font-weight: 700; }
+.site dt::after { content: ":"; }
+.site dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 .paper { display: none; }
 @media (max-width: 30rem) {
-  dl.facts > div { grid-template-columns: 1fr; }
+  dl.facts > div { grid-template-columns: minmax(0, 1fr); }
+  .logo { max-width: 22vw; }
   button { width: 100%; }
 }
 @media (forced-colors: active) {
@@ -127,16 +142,22 @@ footer .nav + .nav { margin-top: .75rem; }
 @media print {
   :root { --paper: #fff; --ink: #000; --soft: #333; --line: #999; --good: #000; --warn: #000; --bad: #000; --none: #000;
     --good-wash: #fff; --warn-wash: #fff; --bad-wash: #fff; --none-wash: #fff; --brand: #fff; --on-brand: #000; --link: #000; }
-  @page { margin: 2cm; }
-  body { display: block; font-size: 11pt; }
+  @page { margin: 15mm 20mm; }
+  body { display: block; font-size: 10.5pt; line-height: 1.4; }
+  .lead { font-size: 12pt; }
+  .sandbox p { padding: .2rem 0; font-size: 9pt; }
   main { padding: 1rem 0 0; }
   h1 { font-size: 20pt; }
-  h2 { font-size: 13pt; margin: 1rem 0 .4rem; }
+  h2 { font-size: 13pt; margin: .75rem 0 .3rem; }
+  p, ul { margin-bottom: .5rem; }
+  li { margin-bottom: .15rem; }
   .screen, .skip, footer, form { display: none; }
   .paper { display: block; }
   header { border-bottom: 1px solid #000; }
   .width { max-width: none; padding-left: 0; padding-right: 0; }
-  .verdict { border: 2px solid #000; }
+  .verdict { border: 2px solid #000; padding: .5rem .75rem; }
+  .verdict svg { width: 1.5rem; height: 1.5rem; }
+  dl.facts > div { padding: .15rem 0; }
   .verdict, dl.facts > div { break-inside: avoid; }
   h2 { break-after: avoid; }
 }

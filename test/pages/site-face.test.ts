@@ -1,0 +1,87 @@
+/** The head and the foot of a site that says whose it is, the pages for failures, and the test language, in a browser. */
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { storedSite } from "../../src/domain/site.ts";
+import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser } from "./browser.ts";
+import { openSite, type Site } from "./site.ts";
+
+setDefaultTimeout(patienceMs);
+
+const drawing =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30"><style>rect{fill:#7a1f3d}</style><rect width="90" height="30"/></svg>';
+const paths = [
+  "/",
+  "/?regNo=TR/2019/LA/000007",
+  "/?regNo=TR/2019/LA/000021",
+  "/nowhere/at/all",
+  "/verify-envelope",
+  "/v1/inter-agency/help/",
+  "/v1/inter-agency/help/webhooks",
+];
+
+let site: Site;
+let browser: Browser;
+beforeAll(async () => {
+  [site, browser] = await Promise.all([openSite(), startBrowser()]);
+  const council = {
+    name: "Teachers Registration Council of the Federal Republic and its Territories",
+    logo: { type: "image/svg+xml" as const, data: Buffer.from(drawing).toString("base64") },
+    accent: "#7a1f3d",
+    contact: {
+      email: "records-corrections-and-questions-of-all-kinds@teachers-council.example",
+      phone: "+234 9 000 0000",
+      url: "https://teachers-council.example/",
+      address: "Plot 12, Council Road, Abuja",
+    },
+    privacyUrl: "https://teachers-council.example/privacy",
+    accessibilityUrl: "https://teachers-council.example/accessibility",
+    reportUrl: "https://teachers-council.example/report",
+  };
+  await site.operator.stores.settings.write({ site: storedSite(council) });
+  await site.service.live.refresh();
+});
+afterAll(() => Promise.all([browser.close(), site.close()]));
+
+const cases = (["light", "dark"] as const).flatMap((scheme) =>
+  ["", "lang=en-XA"].map((query) => [scheme, query] as const),
+);
+
+test.each(cases)("in %s with %p axe finds nothing, and all fits a phone", async (colorScheme, query) => {
+  const { page, requested } = await browser.open();
+  await page.emulateMedia({ colorScheme });
+  for (const path of paths) {
+    const address = `${site.url}${path}${query === "" ? "" : `${path.includes("?") ? "&" : "?"}${query}`}`;
+    for (const width of [320, 390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(address);
+      expect({ path, width, overflow: await overflowPx(page) }).toEqual({ path, width, overflow: 0 });
+    }
+    expect({ path, found: await axeFindings(page) }).toEqual({ path, found: [] });
+    const head = page.locator("header");
+    expect(await head.evaluate((element) => getComputedStyle(element).backgroundColor)).toBe(
+      "rgb(122, 31, 61)",
+    );
+    const logo = page.locator("header img");
+    expect(await logo.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBeGreaterThan(0);
+  }
+  expect(requested.filter((address) => !address.startsWith(site.url))).toEqual([]);
+  await page.close();
+});
+
+test("the short ways lead to the reference, from the address itself", async () => {
+  const { page } = await browser.open();
+  for (const path of ["/docs", "/v1/inter-agency"]) {
+    await page.goto(`${site.url}${path}`);
+    expect(new URL(page.url()).pathname).toBe("/v1/inter-agency/docs");
+  }
+  await page.close();
+});
+
+test("the logo by itself is a picture that its policy lets be seen", async () => {
+  const { page, complaints } = await browser.open();
+  await page.goto(`${site.url}/logo`);
+  expect(await page.locator("rect").evaluate((rect) => getComputedStyle(rect).fill)).toBe("rgb(122, 31, 61)");
+  expect(complaints).toEqual([]);
+  await page.close();
+});
