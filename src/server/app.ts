@@ -3,15 +3,17 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { TvsError } from "../domain/errors.ts";
 import { createFastPath, type FastPath } from "./http/fast-path.ts";
-import { type AppEnv, problemResponse, routed } from "./http/hono-call.ts";
+import { type AppEnv, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
 import { createDemoOffer } from "./local-caller.ts";
 import { createLogDocuments } from "./log-documents.ts";
+import { failureResponses } from "./pages/error-page.ts";
 import { gettingStarted } from "./pages/getting-started.ts";
 import { helpPages } from "./pages/help.ts";
 import { publicPage } from "./pages/public-page.ts";
-import { referencePage } from "./pages/reference-page.ts";
+import { referencePage } from "./pages/reference.ts";
+import { createSiteRoutes } from "./pages/site-routes.ts";
 import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
 import { forPartners } from "./partner-api.ts";
 import { problemReply } from "./problem.ts";
@@ -33,8 +35,9 @@ export function createApp(service: Service, options: AppOptions): App {
   const dependencies = createDependencies(service, options);
   const pages = createPages(dependencies, options);
   const hono = new Hono<AppEnv>();
-  hono.onError(problemResponse);
-  hono.notFound((c) => problemResponse(new TvsError("PATH_UNKNOWN", "page not found"), c));
+  const failed = failureResponses(service);
+  hono.onError(failed);
+  hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "page not found"), c));
   hono.use(async (c, next) => {
     const trace = beginTrace(c.req.method, patternOf(c));
     c.set("trace", trace);
@@ -56,7 +59,7 @@ export function createApp(service: Service, options: AppOptions): App {
       fast.push({ method, path, routerPath: at, asksCredential: "scope" in route, handler });
     }
   }
-  refuseOtherMethods(hono);
+  refuseOtherMethods(hono, failed);
   return { hono, fastPath: createFastPath(fast, service.onCall) };
 }
 
@@ -77,15 +80,16 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
   };
 }
 
-function createPages({ service, limit }: Dependencies, { demo }: AppOptions) {
+function createPages({ service, limit }: Dependencies, { demo, readGoingLive }: AppOptions) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
     reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(service, offer),
+    gettingStarted: gettingStarted(service, { offer, readGoingLive }),
     help: helpPages(service),
     lookup: publicPage(service, limit),
     envelope: verifyEnvelopePage(service),
+    site: createSiteRoutes(service),
   };
 }
 
@@ -115,7 +119,7 @@ function patternOf(c: Context<AppEnv>): string {
 }
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(hono: Hono<AppEnv>): void {
+function refuseOtherMethods(hono: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
   const allowed = new Map<string, string[]>();
   for (const route of routes) {
     const methods = allowed.get(routerPath(route)) ?? [];
@@ -125,7 +129,7 @@ function refuseOtherMethods(hono: Hono<AppEnv>): void {
   for (const [path, methods] of allowed) {
     hono.all(path, (c) => {
       c.header("Allow", methods.join(", "));
-      return problemResponse(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
+      return failed(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
     });
   }
 }

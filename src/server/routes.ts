@@ -9,6 +9,7 @@ import type { Pages } from "./app.ts";
 import type { PageHandler } from "./http/hono-call.ts";
 import { logRoutes } from "./log-routes.ts";
 import type { Operation, ResponsesByStatus } from "./openapi/document.ts";
+import { pageRoutes } from "./page-routes.ts";
 import * as partner from "./partner-api.ts";
 import { type PublicHandler, publicLookup } from "./public-api.ts";
 
@@ -36,7 +37,7 @@ export type PartnerRoute = RouteBase & {
 export type PublicRoute = RouteBase & { readonly handler: PublicHandler; readonly operation: Operation };
 
 /** A page or a document: Hono answers it, and the fast path never takes it. */
-type PageRoute = RouteBase & {
+export type PageRoute = RouteBase & {
   readonly page: (pages: Pages) => PageHandler;
   /** Only what machines read has one. */
   readonly operation?: Operation;
@@ -110,7 +111,9 @@ export const routes: readonly Route[] = [
       id: "lookUpByRegNo",
       tag: "verification",
       summary: "Look a teacher up by registration number",
-      description: "Scope `lookup_by_reg_no`. A number without four segments is 400.",
+      description:
+        "Judged by the purpose `GENERAL_PUBLIC_VERIFICATION`. A number without four segments is 400. Scope " +
+        "`lookup_by_reg_no`.",
       parameters: ["regNo"],
       responses: { ...partnerResponses, 200: "Envelope" },
     },
@@ -125,7 +128,8 @@ export const routes: readonly Route[] = [
       id: "lookUpByTId",
       tag: "verification",
       summary: "Look a teacher up by teacher id",
-      description: "Scope `lookup_by_tid`.",
+      description:
+        "Judged by the purpose `GENERAL_PUBLIC_VERIFICATION`. An id that is no number is 400. Scope `lookup_by_tid`.",
       parameters: ["tId"],
       responses: { ...partnerResponses, 200: "Envelope" },
     },
@@ -140,7 +144,9 @@ export const routes: readonly Route[] = [
       id: "lookUpByNin",
       tag: "verification",
       summary: "Look a teacher up by national identification number",
-      description: "Scope `lookup_by_nin`. A POST, so that the number never stands in a URL or a log.",
+      description:
+        "Judged by the purpose `GENERAL_PUBLIC_VERIFICATION`. A POST, so that the number never stands in a URL or a " +
+        "log. Scope `lookup_by_nin`.",
       body: "NinLookupRequest",
       responses: { ...partnerResponses, 200: "Envelope", 413: "TooLarge" },
     },
@@ -156,8 +162,9 @@ export const routes: readonly Route[] = [
       tag: "verification",
       summary: "Up to 100 eligibility checks in one call",
       description:
-        "Scope `batch`. The whole batch is checked before any item runs, and a technical failure of one item is a 503 " +
-        "for all: an answer always has one envelope per item. A batch is one call of the quota unless agreed otherwise.",
+        "The whole batch is checked before any item runs, and a technical failure of one item is a 503 " +
+        "for all: an answer always has one envelope per item. A batch is one call of the quota unless agreed otherwise. " +
+        "Scope `batch`.",
       parameters: ["idempotencyKey"],
       body: "BatchCheckRequest",
       responses: { ...idempotentResponses, 200: "Batch" },
@@ -226,26 +233,40 @@ export const routes: readonly Route[] = [
       responses: { 200: "OpenApi", 304: "NotModified" },
     },
   },
-  { method: "GET", path: `${api}/docs`, traffic: "other", page: ({ reference }) => reference.page },
-  { method: "GET", path: `${api}/docs/start.js`, page: ({ reference }) => reference.start },
-  { method: "GET", path: `${api}/docs/page.css`, page: ({ reference }) => reference.style },
-  { method: "GET", path: `${api}/docs/swagger-ui.js`, page: ({ reference }) => reference.rendererScript },
-  { method: "GET", path: `${api}/docs/swagger-ui.css`, page: ({ reference }) => reference.rendererStyle },
   {
     method: "GET",
-    path: `${api}/getting-started`,
+    path: `${api}/verify.mjs`,
     traffic: "other",
-    page: ({ gettingStarted }) => gettingStarted,
+    cors: true,
+    page: ({ documents }) => documents.partnerModule,
+    operation: {
+      id: "getPartnerModule",
+      tag: "documents",
+      summary: "The verifier and the client as one file",
+      description:
+        "An ECMAScript module without dependencies, for Node 20 and later, Bun, Deno and browsers: `createKeySet`, " +
+        "`verifyEnvelope`, `verifyWebhook`, `createClient`. Read it and keep a copy: what you verify with must not come " +
+        "from whom you verify each time. Readable by scripts of any site (CORS).",
+      parameters: ["ifNoneMatch"],
+      responses: { 200: "PartnerModule", 304: "NotModified" },
+    },
   },
-  { method: "GET", path: `${api}/help`, traffic: "other", page: ({ help }) => help.toFolder },
-  { method: "GET", path: `${api}/help/`, traffic: "other", page: ({ help }) => help.contents },
-  { method: "GET", path: `${api}/help/{topic}`, traffic: "other", page: ({ help }) => help.topic },
-  { method: "GET", path: "/icon.svg", page: ({ lookup }) => lookup.icon },
-  { method: "GET", path: "/", traffic: "other", page: ({ lookup }) => lookup.show },
-  { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
-  { method: "GET", path: "/verify-envelope", traffic: "other", page: ({ envelope }) => envelope.page },
-  { method: "GET", path: "/verify-envelope/pdf.js", page: ({ envelope }) => envelope.pdf },
-  { method: "GET", path: "/verify-envelope/{file}", page: ({ envelope }) => envelope.file },
+  {
+    method: "GET",
+    path: `${api}/verify.d.mts`,
+    traffic: "other",
+    cors: true,
+    page: ({ documents }) => documents.partnerTypes,
+    operation: {
+      id: "getPartnerTypes",
+      tag: "documents",
+      summary: "The declarations of that module",
+      description: "For TypeScript: keep it beside the module. Readable by scripts of any site (CORS).",
+      parameters: ["ifNoneMatch"],
+      responses: { 200: "PartnerTypes", 304: "NotModified" },
+    },
+  },
+  ...pageRoutes,
 ];
 
 /** A route's path as Hono's router writes it: `{tId}` is `:tId`, and `:regNo{.+}` where slashes belong to it. */

@@ -1,6 +1,7 @@
 import type { CallObserver } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { KeyKind } from "../domain/credentials.ts";
+import type { GoingLive } from "../domain/going-live.ts";
 import type { Live } from "../domain/live.ts";
 import type { LogReader } from "../domain/log/log.ts";
 import type { PublicLookup } from "../domain/public-lookup.ts";
@@ -40,4 +41,6 @@ export type AppOptions = {
   readonly liveNodes?: () => number;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
+  /** What a sandbox has seen of its demo partner (decision D14.3). */
+  readonly readGoingLive?: (() => Promise<GoingLive>) | undefined;
 };

@@ -42,7 +42,7 @@ describe("the table of routes", () => {
       if (response.status !== 200) continue;
       expect([path, response.headers.get("Content-Type")]).toEqual([
         path,
-        expect.stringMatching(/^(?:text\/(?:html|css|javascript)|image\/svg\+xml)\b/),
+        expect.stringMatching(/^(?:text\/(?:html|css|javascript|plain)|image\/svg\+xml)\b/),
       ]);
     }
   });

@@ -1,4 +1,5 @@
-import { english, type Texts } from "./texts-en.ts";
+import { english, type Texts } from "./texts/en.ts";
+import { inTestLanguage, testLanguageTag } from "./texts/test-language.ts";
 
 /**
  * The languages that the pages speak, by their tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`:
@@ -9,13 +10,28 @@ const languages: Readonly<Record<string, Texts>> = { en: english };
 const fallback = "en";
 
 /** A language, ready to be written in. */
-export type Language = { readonly tag: string; readonly texts: Texts };
+export type Language = {
+  readonly tag: string;
+  readonly texts: Texts;
+  /** Whether the address asked for it, so that links keep to it. */
+  readonly asked?: boolean;
+};
+
+/** What a link carries so that the next page speaks the language that was asked for. */
+export function queryOf({ asked, tag }: Language): string {
+  return asked === true ? `?lang=${tag}` : "";
+}
 
 /** Every language there is, for the reader to choose from. */
 export const allLanguages: readonly Language[] = Object.entries(languages).map(([tag, texts]) => ({
   tag,
   texts,
 }));
+
+/** The languages to choose from on a page: all there are, and the page's own. */
+export function languagesBeside(current: Language): readonly Language[] {
+  return allLanguages.some(({ tag }) => tag === current.tag) ? allLanguages : [...allLanguages, current];
+}
 
 /**
  * The language to answer in: the one asked for in the link, else the best of the browser's that we speak.
@@ -29,18 +45,34 @@ export function pickTag(
   spoken: readonly string[] = Object.keys(languages),
 ): string {
   const wanted = [...(asked === undefined ? [] : [asked]), ...preferences(acceptLanguage ?? "")];
-  for (const tag of wanted) {
-    // `yo-NG` is answered in `yo`: no page differs by region.
-    const [primary = ""] = tag.trim().toLowerCase().split("-");
-    if (spoken.includes(primary)) return primary;
-  }
-  return fallback;
+  return wanted.map((tag) => spokenTag(tag, spoken)).find((tag) => tag !== null) ?? fallback;
 }
 
-/** @see pickTag */
-export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
+/** `yo-NG` is answered in `yo`: no page differs by region. */
+function spokenTag(tag: string, spoken: readonly string[]): string | null {
+  const [primary = ""] = tag.trim().toLowerCase().split("-");
+  return spoken.includes(primary) ? primary : null;
+}
+
+let testTexts: Texts | undefined;
+
+/**
+ * The language to answer in, with its texts.
+ * @param options.sandbox whether `?lang=en-XA` means the test language (decision D8.6); no browser ever asks for it
+ * @see pickTag
+ */
+export function pickLanguage(
+  asked: string | undefined,
+  acceptLanguage: string | undefined,
+  { sandbox }: { sandbox: boolean },
+): Language {
+  if (sandbox && asked?.toLowerCase() === testLanguageTag.toLowerCase()) {
+    testTexts ??= { ...inTestLanguage(english), locale: english.locale };
+    return { tag: testLanguageTag, texts: testTexts, asked: true };
+  }
   const tag = pickTag(asked, acceptLanguage);
-  return { tag, texts: languages[tag] ?? english };
+  const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
+  return { tag, texts: languages[tag] ?? english, ...(isAsked ? { asked: true } : {}) };
 }
 
 /** The tags of an Accept-Language header, the most wanted first, refused ones left out. */

@@ -3,9 +3,10 @@
 import { html, raw } from "hono/html";
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
 import { type TermKind, termKind } from "../../domain/search-term.ts";
+import type { Site } from "../../domain/site.ts";
 import { type FormState, linkTo, lookupForm } from "./lookup-form.ts";
 import type { Markup } from "./shell.ts";
-import type { Texts } from "./texts-en.ts";
+import type { Texts } from "./texts/en.ts";
 
 type Lookup = Texts["lookup"];
 type Found = Extract<PublicAnswer, { found: true }>;
@@ -20,6 +21,7 @@ export type Answered = {
   /** The service's public address, for paper. */
   readonly address: string;
   readonly form: FormState;
+  readonly site: Site;
 };
 
 type Verdict = {
@@ -86,6 +88,7 @@ ${list(means)}
 ${list(answer.found ? lookup.foundMeansNot : lookup.nobodyMeansNot)}
 <p class="paper">${lookup.onPaper(answered.address)}</p>
 <div class="screen">
+${answer.found ? wrongRecord(answered) : ""}
 <h2>${lookup.keep}</h2>
 <p>${lookup.keepHow}</p>
 ${sharing(answered)}
@@ -103,6 +106,23 @@ function fact(term: string, value: Markup | string): Markup {
 `;
 }
 
+/** A value, and what the register's term means. */
+function explained(value: string, meaning: string | undefined): Markup | string {
+  return meaning === undefined ? value : html`${value}<small>${meaning}</small>`;
+}
+
+/** The way to whoever can put a record right, where the site names one. */
+function wrongRecord({ site, texts: { lookup } }: Answered): Markup | string {
+  const { reportUrl, contact } = site;
+  if (reportUrl === null && contact.email === undefined) return "";
+  const how =
+    reportUrl === null
+      ? html`<p>${lookup.wrongEmail(contact.email ?? "")}</p>`
+      : html`<p><a href="${reportUrl}">${lookup.wrongReport}</a></p>`;
+  return html`<h2>${lookup.wrong}</h2>
+${how}`;
+}
+
 function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
   const { name, tId, state, teacher, certificate, license } = answer;
   const date = (iso: string | null) => (iso === null ? lookup.unknown : dateInWords(iso, locale));
@@ -111,9 +131,18 @@ function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
     fact(lookup.regNo, certificate.regNo ?? lookup.unknown),
     ...(tId === null ? [] : [fact(lookup.tId, tId)]),
     fact(lookup.state, state ?? lookup.unknown),
-    fact(lookup.category, teacher.category ?? lookup.unknown),
+    fact(
+      lookup.category,
+      teacher.category === null ? lookup.unknown : explained(teacher.category, lookup.terms.category),
+    ),
     ...licenseFacts(license, lookup, date),
-    fact(lookup.certificate, certificateWord(certificate.status, lookup)),
+    fact(
+      lookup.certificate,
+      explained(
+        wordOf(certificate.status, lookup.certificates) ?? lookup.unknown,
+        wordOf(certificate.status, lookup.terms.certificates),
+      ),
+    ),
     ...(certificate.issueDate === null ? [] : [fact(lookup.certificateIssued, date(certificate.issueDate))]),
     ...(teacher.photoUrl === undefined ? [] : photoFact(teacher.photoUrl, lookup)),
   ];
@@ -132,8 +161,8 @@ function licenseFacts(
   ];
 }
 
-function certificateWord(status: string, { certificates, unknown }: Lookup): string {
-  return (certificates as Readonly<Record<string, string>>)[status] ?? unknown;
+function wordOf(status: string, words: Lookup["certificates"]): string | undefined {
+  return (words as Readonly<Record<string, string>>)[status];
 }
 
 /** A link and no picture: a picture would tell another website who is being looked up, before anybody chose to. */
@@ -141,7 +170,7 @@ function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   const url = URL.parse(photoUrl);
   if (url?.protocol !== "https:") return [];
   const link = html`<a href="${url.href}" rel="external noreferrer noopener">${lookup.photoLink(url.host)}</a>`;
-  return [fact(lookup.photo, html`${link}<br><small>${lookup.photoHint}</small>`)];
+  return [fact(lookup.photo, html`${link}<small>${lookup.photoHint}</small>`)];
 }
 
 /** When the answer was given, and to what; it belongs to every answer, on paper too. */

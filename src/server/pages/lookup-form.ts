@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import { maxTermLength, type TermKind, termKind } from "../../domain/search-term.ts";
 import type { Markup } from "./shell.ts";
-import type { Texts } from "./texts-en.ts";
+import type { Texts } from "./texts/en.ts";
 
 /** An example that has the form of a registration number. */
 const exampleRegNo = "TR/2019/LA/000001";

@@ -14,12 +14,11 @@ import {
 } from "../http/hono-call.ts";
 import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { PublicLimit } from "../public-api.ts";
-import { publicDocument, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
 import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
 import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
-import { icon, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
-import type { Texts } from "./texts-en.ts";
+import { languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
+import type { Texts } from "./texts/en.ts";
 
 /** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
 const maxFormBytes = 16 * 1024;
@@ -32,7 +31,6 @@ type PageContext = Context<AppEnv>;
  */
 export function publicPage(service: Service, limit: PublicLimit) {
   const page = createPage(service, limit);
-  const iconFile = publicDocument(icon, "image/svg+xml");
   const orFailure =
     (handler: PageHandler): PageHandler =>
     async (c) => {
@@ -56,8 +54,7 @@ export function publicPage(service: Service, limit: PublicLimit) {
     }
     return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
   };
-  const iconSent: PageHandler = (c) => sendDocument(c, iconFile);
-  return { icon: iconSent, show: orFailure(show), answer: orFailure(answer) };
+  return { show: orFailure(show), answer: orFailure(answer) };
 }
 
 async function readForm(c: PageContext): Promise<URLSearchParams> {
@@ -65,14 +62,19 @@ async function readForm(c: PageContext): Promise<URLSearchParams> {
 }
 
 /** The page without an answer: the question, and why nothing was looked up. */
-function createQuestions(sandbox: boolean) {
+function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+  const sandbox = keyKind === "test";
+
   /** Sends a page that nobody keeps a copy of. */
   function send(c: PageContext, status: ContentfulStatusCode, part: (texts: Texts) => [string, Markup]) {
-    const language = languageOf(c);
+    const language = languageOf(c, sandbox);
     protectPage(c);
     c.header("Cache-Control", "no-store");
     const [title, main] = part(language.texts);
-    return c.html(pageFrame({ language, path: "/", title, main, sandbox }), status);
+    const { site } = live.current().settings;
+    // The question alone: an answer is about somebody, and a refusal about nothing.
+    const indexed = title === language.texts.lookup.title;
+    return c.html(pageFrame({ language, path: "/", title, main, sandbox, site, indexed }), status);
   }
 
   function ask(
@@ -136,7 +138,7 @@ ${lookupForm(lookup, formOf(c))}`;
 
 /** What the page does with a question, a link or a failure. */
 function createPage(service: Service, limit: PublicLimit) {
-  const { send, ask, tooMany, failed } = createQuestions(service.keyKind === "test");
+  const { send, ask, tooMany, failed } = createQuestions(service);
 
   /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
@@ -159,6 +161,7 @@ function createPage(service: Service, limit: PublicLimit) {
         texts,
         timeZone: settings.timeZone,
         address: settings.issuer,
+        site: settings.site,
         form: { ...formOf(c), term: asked.term },
       }),
     ]);

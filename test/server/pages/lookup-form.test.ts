@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { linkTo, mayRepeat, readTerm } from "../../../src/server/pages/lookup-form.ts";
-import { english } from "../../../src/server/pages/texts-en.ts";
+import { english } from "../../../src/server/pages/texts/en.ts";
 
 const problemOf = (text: string) => {
   const asked = readTerm(text);

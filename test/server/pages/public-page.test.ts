@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { english } from "../../../src/server/pages/texts-en.ts";
+import { english } from "../../../src/server/pages/texts/en.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../../harness/service.ts";
 
@@ -60,7 +60,7 @@ describe("the question", () => {
     expect(policy.split("; ").sort()).toEqual(
       [
         "default-src 'none'",
-        `style-src 'sha256-${hash}'`,
+        `style-src 'sha256-${hash}' 'self'`,
         "img-src 'self'",
         "form-action 'self'",
         "base-uri 'none'",

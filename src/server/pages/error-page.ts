@@ -1,0 +1,67 @@
+/** Failures as a page in the site's frame, for who asks with a browser (decision D8.5). */
+
+import type { Context } from "hono";
+import { html } from "hono/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { type AppEnv, problemResponse } from "../http/hono-call.ts";
+import type { Service } from "../service.ts";
+import { type Language, queryOf } from "./language.ts";
+import { languageOf, type Markup, pageFrame, protectPage, toTop } from "./shell.ts";
+import type { Texts } from "./texts/en.ts";
+
+/** The paths of the API, but for the pages among them: there a failure is the contract's, whoever asks. */
+const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
+
+/** Whether the caller is a browser that shows what it is given. */
+export function acceptsPage(c: Context): boolean {
+  const accepted = (c.req.header("Accept") ?? "").toLowerCase().split(",");
+  return accepted.some((one) => /^\s*text\/html\s*(;|$)/.test(one) && !/;\s*q=0(\.0*)?\s*(;|$)/.test(one));
+}
+
+type Words = Texts["failures"][500];
+
+/** The words for a status; other 4xx are told as a page that cannot do what was asked. */
+function wordsFor(status: number, { failures }: Texts): Words {
+  const own = (failures as Readonly<Record<number, Words>>)[status];
+  return own ?? (status < 500 ? failures[405] : failures[500]);
+}
+
+function failureMain(language: Language, { status, requestId, top }: Failure): Markup {
+  const { texts } = language;
+  const { title, means } = wordsFor(status, texts);
+  const query = queryOf(language);
+  return html`<h1>${title}</h1>
+${means.map((sentence, index) => html`<p${index === 0 ? html` class="lead"` : ""}>${sentence}</p>`)}
+<ul>
+<li><a href="${top}${query}">${texts.shell.home}</a></li>
+<li><a href="${top}verify-envelope${query}">${texts.shell.verifyEnvelope}</a></li>
+<li><a href="${top}v1/inter-agency/docs${query}">${texts.shell.reference}</a></li>
+</ul>
+${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)}</p>`}`;
+}
+
+type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
+
+/**
+ * The answer to a failure outside the handlers of calls. Status, headers and log are those of every failure; a browser
+ * is given a page instead of the contract's body.
+ */
+export function failureResponses({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+  const sandbox = keyKind === "test";
+  return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
+    const response = problemResponse(error, c);
+    if (!acceptsPage(c) || apiPath.test(c.req.path)) return response;
+    const { status } = response;
+    const language = languageOf(c, sandbox);
+    const { path } = c.req;
+    protectPage(c);
+    const { requestId } = c.get("trace");
+    const main = failureMain(language, { status, requestId, top: toTop(path) });
+    const { title } = wordsFor(status, language.texts);
+    const { site } = live.current().settings;
+    return c.html(
+      pageFrame({ language, path, title, main, sandbox, site, indexed: false }),
+      status as ContentfulStatusCode,
+    );
+  };
+}
