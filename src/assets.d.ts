@@ -20,7 +20,8 @@ declare module "*.css" {
   export default text;
 }
 
-declare module "swagger-ui-dist/swagger-ui-bundle.js" {
+/** The type declarations of the partners' module, which are handed out beside it. */
+declare module "*.types.txt" {
   const text: string;
   export default text;
 }
@@ -40,7 +41,7 @@ declare module "*.bundle.js" {
   export default text;
 }
 
-/** The receivers of webhooks, which the getting-started page shows. */
+/** The examples for partners, which the getting-started page shows. */
 declare module "*.mjs" {
   const text: string;
   export default text;
@@ -62,6 +63,16 @@ declare module "*.java" {
 }
 
 declare module "*.go" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.cs" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.sh" {
   const text: string;
   export default text;
 }

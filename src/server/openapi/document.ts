@@ -1,9 +1,11 @@
+import { defaultSite, type Site } from "../../domain/site.ts";
 import { eventTypes } from "../../partner/contract.ts";
 import { type Route, routes } from "../routes.ts";
 import * as examples from "./examples.ts";
 import { headers, type Json } from "./headers.ts";
+import { eventExamples, namedExamples } from "./named-examples.ts";
 import { parameters } from "./parameters.ts";
-import { namedExamples, type ResponseName, responseRef, responses } from "./responses.ts";
+import { type ResponseName, responseRef, responses } from "./responses.ts";
 import { jsonSchemas, type SchemaName, schemaRef } from "./schemas.ts";
 
 /** The version of the published contract, which is not the program's. */
@@ -12,26 +14,41 @@ const contractVersion = "1.0.0";
 const description = `\
 Reports whether a teacher is registered and licensed, and the status of the teacher's certificate.
 
-**Two parts.** The public lookup needs no credential and answers plain JSON. The partner API, under
-\`/v1/inter-agency\`, answers onboarded agencies with envelopes whose result is signed, so that a partner can prove
-later what the service attested, and when. Credentials, scopes, allowed purposes, quotas and webhook subscriptions
-come from the operator.
+The **public lookup** needs no credential and answers plain JSON. The **partner API**, under \`/v1/inter-agency\`,
+answers onboarded agencies with envelopes whose result is signed, so that a partner can prove later what the service
+attested, and when. Credentials, scopes, allowed purposes, quotas and webhook subscriptions come from the operator.
 
-**Nobody found is not an error.** It is 200 with \`found\` false, never 404, and never the answer to a failure.
+Nobody found is not an error: it is 200 with \`found\` false, never 404, and never the answer to a failure.
 
-**Verify what you rely on.** Fetch the JWKS, take the key whose \`kid\` is in the signature's JOSE header, check the
-RS256 signature, then \`iss\` (the issuer) and \`aud\` (your partner id). The signed \`result\` is authoritative; the
-one beside it is a convenience.
+## Authentication
 
-**Errors** are \`{statusCode, message}\`. Retry 5xx with exponential back-off, starting at 1 second, at most 3 times.
-On 429 wait \`retryAfterSeconds\`. Send an \`Idempotency-Key\` where it is taken, and a retry can do no harm. A 401 says
-what can be seen of a credential without looking it up.
+Send your API key as \`Authorization: Bearer <API_KEY>\` or in the header \`x-agency-api-key\`, or present a client
+certificate (mutual TLS) that the operator registered. The first of them that is *valid* counts; certificates come
+first, then Bearer. Keys of a sandbox begin with \`tvs_test_\` and those of a live service with \`tvs_live_\`: neither
+opens the other. A 401 says what can be seen of a credential without looking it up.
 
-**Order of checks:** address and method (404, 405), credential (401), scope (403), minute quota (429), size and form
-of the body (413, 400), purpose (403), idempotency (replay, 422, 409), day quota (429), work.
+## Verify what you rely on
 
-**Compatibility.** Answers may gain members within version 1: ignore those that you do not know. \`HEAD\` is answered
-wherever \`GET\` is.`;
+Fetch the JWKS, take the key whose \`kid\` is in the signature's JOSE header, check the RS256 signature, then \`iss\`
+(the issuer) and \`aud\` (your partner id). The signed \`result\` is authoritative; the one beside it is a convenience.
+
+## Errors and retries
+
+The body of every error is \`{statusCode, message}\`. Retry 5xx with exponential back-off, starting at 1 second, at most
+3 times. On 429 wait \`retryAfterSeconds\`. Send an \`Idempotency-Key\` where it is taken, and a retry can do no harm.
+Every answer has an \`X-Request-Id\`: name it when asking the operator about a call.
+
+## Order of checks
+
+Address and method (404, 405), credential (401), scope (403), minute quota (429), size and form of the body (413, 400),
+purpose (403), idempotency (replay, 422, 409), day quota (429), work.
+
+## Compatibility
+
+Answers may gain members within version 1: ignore those that you do not know. \`HEAD\` is answered wherever \`GET\` is.`;
+
+/** That of this document, and of the program. */
+const license = { name: "MIT", url: "https://opensource.org/license/mit" };
 
 const tags = {
   public: "Public lookup",
@@ -68,11 +85,12 @@ type OpenApiDocument = Json & {
  * (server/requests.ts) and those of the answers (response-schemas.ts, result-schemas.ts).
  *
  * @param issuer the service's address without a slash at its end: the one server that the document names
+ * @param site whose service it is: its name in the title, and whom to ask
  */
-export function openApiDocument(issuer: string): OpenApiDocument {
+export function openApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
   return {
     openapi: "3.1.0",
-    info: { title: "Teacher Verification Service", version: contractVersion, description },
+    info: { ...infoOf(site), version: contractVersion, description, license },
     servers: [{ url: issuer, description: "This service, and the issuer of its envelopes." }],
     tags: [
       { name: tags.public, description: "For everyone: no credential, plain JSON." },
@@ -96,10 +114,21 @@ export function openApiDocument(issuer: string): OpenApiDocument {
       responses,
       parameters: describeParameters(),
       headers,
-      examples: namedExamples,
+      examples: { ...namedExamples, ...eventExamples },
       securitySchemes,
     },
   };
+}
+
+function infoOf({ name, contact: { email, url } }: Site): Json {
+  const service = "Teacher Verification Service";
+  const contact = {
+    ...(name === null ? {} : { name }),
+    ...(url === undefined ? {} : { url }),
+    ...(email === undefined ? {} : { email }),
+  };
+  const title = name === null ? service : `${service} – ${name}`;
+  return { title, ...(Object.keys(contact).length === 0 ? {} : { contact }) };
 }
 
 /** What the OpenAPI document says of a route. */
@@ -175,13 +204,19 @@ const signatureRule =
   "body's bytes as received) under the webhook signing secret, whose text is used whole, `whsec_` included. Compare in " +
   "constant time, and reject when now and `t` are more than 300 seconds apart. While a secret is being rotated there " +
   "are two `v1`, the new one first: accept when either matches. Each attempt is signed afresh. The example is that of the " +
-  `example event, written as compact JSON, under the secret \`${examples.webhookSecret}\`.`;
+  `example of \`${examples.webhookEvent.eventType}\`, written as compact JSON, under the secret \`${examples.webhookSecret}\`.`;
+
+const eventRefs = Object.fromEntries(
+  Object.keys(eventExamples).map((type) => [type, { $ref: `#/components/examples/${type}` }]),
+);
 
 /** What the service calls at a subscribed partner's endpoint (contract C20). */
 const webhooks: Json = {
   statusChange: {
     post: {
       operationId: "onStatusChange",
+      // It comes with a signature, which no scheme of OpenAPI describes; see the header.
+      security: [],
       summary: "A teacher's license or certificate changed",
       description:
         `Sent to the endpoint of a subscribed partner, as one of ${eventTypes.map((type) => `\`${type}\``).join(", ")}. ` +
@@ -210,7 +245,7 @@ const webhooks: Json = {
       requestBody: {
         required: true,
         description: "Exactly these bytes are signed: verify before parsing.",
-        content: { "application/json": { schema: schemaRef("WebhookEvent") } },
+        content: { "application/json": { schema: schemaRef("WebhookEvent"), examples: eventRefs } },
       },
       responses: {
         "2XX": { description: "Acknowledged." },

@@ -6,6 +6,7 @@
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
 import {
   type EligibilityResult,
+  type EventType,
   notFoundResult,
   type SignedEnvelope,
   type WebhookEvent,
@@ -210,18 +211,39 @@ export const errors = {
   },
 } as const;
 
-export const webhookEvent: WebhookEvent = {
-  eventId: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3",
-  eventType: "license.revoked",
-  occurredAt: "2026-03-01T09:39:59.456Z",
-  data: {
-    tId,
-    regNo,
-    licenseStatus: "REVOKED",
-    certificateStatus: "VERIFIED",
+/** An example of each event, in which the teacher's other status is the usual one. */
+export const webhookEvents: Readonly<Record<EventType, WebhookEvent>> = {
+  "license.verified": anEvent("license.verified", { previousStatus: "NOT_FOUND" }),
+  "license.expired": anEvent("license.expired", { licenseStatus: "EXPIRED", previousStatus: "VALID" }),
+  "license.revoked": anEvent("license.revoked", { licenseStatus: "REVOKED", previousStatus: "VALID" }),
+  "license.reinstated": anEvent("license.reinstated", { previousStatus: "REVOKED" }),
+  "certificate.verified": anEvent("certificate.verified", { previousStatus: "CLAIMED" }),
+  "certificate.revoked": anEvent("certificate.revoked", {
+    certificateStatus: "NOT_FOUND",
+    previousStatus: "VERIFIED",
+  }),
+  "teacher.deactivated": anEvent("teacher.deactivated", {
+    licenseStatus: "NOT_FOUND",
     previousStatus: "VALID",
-  },
+  }),
 };
+
+type EventData = WebhookEvent["data"];
+
+function anEvent(
+  eventType: EventType,
+  changes: Pick<EventData, "previousStatus"> & Partial<EventData>,
+): WebhookEvent {
+  const { previousStatus, ...statuses } = changes;
+  return {
+    eventId: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3",
+    eventType,
+    occurredAt: "2026-03-01T09:39:59.456Z",
+    data: { tId, regNo, licenseStatus: "VALID", certificateStatus: "VERIFIED", ...statuses, previousStatus },
+  };
+}
+
+export const webhookEvent = webhookEvents["license.revoked"];
 
 /** Nobody's secret, and the header that the example event is sent with under it, over its compact JSON. */
 export const webhookSecret = "whsec_5f4dcc3b5aa765d61d8327deb882cf99";

@@ -92,12 +92,25 @@ export const publicTeacherSchema = documented(
   { ...examples.teacher, tId: String(examples.tId) },
 );
 
+/** What the public is told of a teacher in a word or two. */
+export const summaryMeanings: Readonly<Record<(typeof summaryStatuses)[number], string>> = {
+  Licensed: "The teacher holds a license that is valid today.",
+  Expired: "The last day of the license has passed.",
+  "Not licensed": "No license is in force. The public is not told why.",
+};
+
+export const summaryStatusSchema = documented(
+  v.picklist(summaryStatuses),
+  "A summary of the license in a word or two, for people.",
+  "Licensed",
+);
+
 export const publicFoundSchema = documented(
   v.object({
     found: fixed(true, "boolean", "A teacher matched."),
     name: text("Full name as registered."),
     tId: textOrNull("Teacher id, as text."),
-    status: v.pipe(v.picklist(summaryStatuses), v.description("A summary in a word or two, for people.")),
+    status: summaryStatusSchema,
     state: textOrNull("State of registration."),
     teacher: publicTeacherSchema,
     certificate: certificateSchema,

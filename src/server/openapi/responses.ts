@@ -1,6 +1,6 @@
-import { refusedCredentials } from "../../domain/credentials.ts";
 import * as examples from "./examples.ts";
 import { type HeaderName, headerRefs, type Json, rateLimit, text } from "./headers.ts";
+import type { ExampleName } from "./named-examples.ts";
 import { type SchemaName, schemaRef } from "./schemas.ts";
 
 /** A response whose body is JSON. */
@@ -44,7 +44,9 @@ function failure({ statusCode, description, message, headers: names }: Failure):
 function internalError(names: readonly HeaderName[]): Json {
   return failure({
     statusCode: 500,
-    description: "A fault of the service. Nothing was signed or stored.",
+    description:
+      "A fault of the service. Nothing was signed or stored; try again, and name the `X-Request-Id` to the operator if " +
+      "it goes on.",
     message: "internal error",
     headers: names,
   });
@@ -60,38 +62,6 @@ function unavailable(names: readonly HeaderName[]): Json {
     headers: [...names, "Retry-After"],
   });
 }
-
-function unauthorized(why: keyof typeof refusedCredentials) {
-  return { statusCode: 401, message: refusedCredentials[why] } as const;
-}
-
-/** Whole answers that are shown beside a response. */
-export const namedExamples = {
-  PublicFound: { summary: "A licensed teacher", value: examples.publicFound },
-  PublicNotFound: { summary: "Nobody matched", value: examples.publicNotFound },
-  EnvelopeFound: { summary: "An eligible teacher", value: examples.foundEnvelope },
-  EnvelopeNotFound: { summary: "Nobody matched", value: examples.notFoundEnvelope },
-  HealthOk: { summary: "Working", value: examples.health },
-  HealthUnavailable: { summary: "Not working", value: examples.unavailable },
-  MinuteSpent: { summary: "The partner's minute is spent", value: examples.errors.minuteSpent },
-  DaySpent: { summary: "The partner's day is spent", value: examples.errors.daySpent },
-  AddressSpent: { summary: "The IP address's minute is spent", value: examples.errors.addressSpent },
-  PersonalSpent: {
-    summary: "The IP address's lookups by NIN, e-mail or phone are spent",
-    value: examples.errors.personalSpent,
-  },
-  NoCredential: { summary: "No credential", value: unauthorized("none") },
-  NotBearer: { summary: "Something else than Bearer and a key", value: unauthorized("otherAuthorization") },
-  MistypedKey: { summary: "A mistyped key, seen by its check sum", value: unauthorized("mistyped") },
-  SandboxKey: { summary: "A sandbox's key, on the live service", value: unauthorized("testKey") },
-  LiveKey: { summary: "A live key, on a sandbox", value: unauthorized("liveKey") },
-  UnknownCredential: {
-    summary: "Unknown, revoked or expired, or a disabled partner's",
-    value: unauthorized("unknown"),
-  },
-} as const satisfies Record<string, Json>;
-
-type ExampleName = keyof typeof namedExamples;
 
 /** Every response, by the name under which operations refer to it. */
 export const responses = {
@@ -129,6 +99,16 @@ export const responses = {
     description: "This document.",
     headers: headerRefs(["ETag", "Cache-Control"]),
     content: { "application/json": { schema: { type: "object", description: "An OpenAPI 3.1 document." } } },
+  },
+  PartnerModule: {
+    description: "The module: ECMAScript without an import, as text.",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "text/javascript": { schema: { type: "string", description: "An ECMAScript module." } } },
+  },
+  PartnerTypes: {
+    description: "The declarations of the module.",
+    headers: headerRefs(["ETag", "Cache-Control"]),
+    content: { "application/typescript": { schema: { type: "string", description: "A TypeScript file." } } },
   },
   NotModified: {
     description: "The document is still the one that `If-None-Match` names. No body.",
@@ -197,14 +177,15 @@ export const responses = {
   }),
   PublicInvalid: failure({
     statusCode: 400,
-    description: "`searchTerm` is missing or empty.",
+    description: "`searchTerm` is missing or empty. Ask with one.",
     message: "searchTerm is required",
     headers: [],
   }),
   Invalid: failure({
     statusCode: 400,
     description:
-      "Malformed: a member is missing or wrong. The message names the first such member, never its value.",
+      "Malformed: a member is missing or wrong. The message names the first such member, never its value. The same " +
+      "call fails again: correct it.",
     message: examples.errors.badRequest.message,
     headers: rateLimit,
   }),
@@ -225,7 +206,7 @@ export const responses = {
   }),
   ScopeMissing: failure({
     statusCode: 403,
-    description: "The partner lacks the scope of this endpoint.",
+    description: "The partner lacks the scope of this endpoint. The operator can grant it.",
     message: "this credential lacks the scope lookup_by_nin",
     headers: rateLimit,
   }),
@@ -233,7 +214,7 @@ export const responses = {
     statusCode: 403,
     description:
       "The partner lacks the scope of this endpoint, or a purpose is not among those it is allowed. One such item " +
-      "refuses a whole batch.",
+      "refuses a whole batch. The operator can grant both.",
     message: "the purpose EMPLOYER_BACKGROUND_CHECK is not allowed for this partner",
     headers: rateLimit,
   }),
@@ -251,19 +232,20 @@ export const responses = {
   }),
   KeyInUse: failure({
     statusCode: 409,
-    description: "The first call with this `Idempotency-Key` is still running after 2 seconds.",
+    description:
+      "The first call with this `Idempotency-Key` is still running after 2 seconds. Try again with the same key.",
     message: "a call with this Idempotency-Key is still running; try again",
     headers: [...rateLimit, "Retry-After"],
   }),
   TooLarge: failure({
     statusCode: 413,
-    description: "The body is above 256 KiB.",
+    description: "The body is above 256 KiB. Split the batch.",
     message: "the body must be at most 262144 bytes",
     headers: rateLimit,
   }),
   KeyReused: failure({
     statusCode: 422,
-    description: "The `Idempotency-Key` was used with a different body.",
+    description: "The `Idempotency-Key` was used with a different body. A new question needs a new key.",
     message: "this Idempotency-Key was used with a different body",
     headers: rateLimit,
   }),

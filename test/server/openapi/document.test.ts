@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
+import { createEvents, type Statuses } from "../../../src/domain/events.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
@@ -87,6 +88,43 @@ describe("the OpenAPI document", () => {
     expect(enumOf("Source")).toEqual([...contract.sources]);
     expect(enumOf("Reason")).toEqual([...contract.reasons]);
     expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
+  });
+
+  test("has a sentence for every word of its lists, in their order", () => {
+    const schemas = Object.entries(resolve("#/components/schemas") as Record<string, Json>);
+    const lists = schemas.filter(([, schema]) => Array.isArray(schema.enum));
+    expect(lists.map(([name]) => name)).toContain("Reason");
+    for (const [name, schema] of lists) {
+      const sentences = (schema["x-enumDescriptions"] ?? {}) as Record<string, string>;
+      expect([name, Object.keys(sentences)]).toEqual([name, schema.enum as string[]]);
+      for (const sentence of Object.values(sentences)) expect(sentence).toMatch(/^[A-Z`].*[.?]$/);
+    }
+  });
+
+  test("says of every operation who may call it, of a delivery too, and under which license it stands", () => {
+    const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as Json)]
+      .flatMap((path) => Object.values(path as Record<string, Json>))
+      .map(({ operationId, security }) => [operationId, Array.isArray(security)]);
+    expect(operations.filter(([, isSaid]) => !isSaid)).toEqual([]);
+    expect(document.info).toMatchObject({ license: { name: "MIT" } });
+  });
+
+  test.each(contract.eventTypes)("shows %s as the service would send it", (type) => {
+    const example = examples.webhookEvents[type];
+    const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;
+    const after = { license: licenseStatus, certificate: certificateStatus, active: true };
+    const isCertificate = type.startsWith("certificate.");
+    const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
+    const isDeactivation = type === "teacher.deactivated";
+    const occurredAt = Date.parse(example.occurredAt);
+    const events = createEvents(
+      before as Statuses,
+      { ...after, active: !isDeactivation },
+      { tId, regNo, occurredAt },
+    );
+    const sent = events.map(({ body }) => ({ ...JSON.parse(body), eventId: example.eventId }));
+    expect(sent).toEqual([example]);
+    expect(resolve("#/components/examples")).toMatchObject({ [type]: { value: example } });
   });
 
   test("tells the states of a license apart for the public and for partners", () => {

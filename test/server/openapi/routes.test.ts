@@ -82,7 +82,8 @@ async function expectDocumented(response: Response, path: string, method: string
 describe("routes and operations", () => {
   /** Some pages and their files are for people; every other address under these is the contract's. */
   const isContract = (path: string) =>
-    /^\/(teacher|v1)\//.test(path) && !/^\/(docs|getting-started|help)\b/.test(path.slice(prefix.length));
+    /^\/(teacher|v1)\//.test(path) &&
+    !/^(\/(docs|examples|getting-started|help)\b|$)/.test(path.slice(prefix.length));
 
   test("are the same", () => {
     const routes = world.app.routes

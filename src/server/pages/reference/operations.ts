@@ -1,0 +1,162 @@
+/** The operations: what each takes and answers, and beside it a request in four languages and its answers. */
+
+import { STATUS_CODES } from "node:http";
+import { html } from "hono/html";
+import type { Markup } from "../shell.ts";
+import { codeBox, jsonBox } from "./code.ts";
+import { type Call, exampleOf, nameOf, type Operation, type Parameter, type Response } from "./document.ts";
+import { membersOf, parametersOf, typeOf } from "./members.ts";
+import { parameterExample, parametersFor, requestOf } from "./requests.ts";
+import { type Request, sampleLanguages } from "./samples.ts";
+import { part, type Writer } from "./writer.ts";
+
+export function operationPart(writer: Writer, call: Call): Markup {
+  const { operation, method, path } = call;
+  const { operationId, summary } = operation;
+  const what = html`<p class="address"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
+<p>${writer.prose.inline(operation.description)}</p>
+<p class="needs">${credentialOf(writer, operation)}</p>
+${takesPart(writer, operation)}
+${answersPart(writer, operation)}`;
+  const request = requestOf(writer, call);
+  const shown = html`${requestSamples(writer, operationId, request)}
+${answerExamples(writer, operation)}
+${writer.sandbox ? tryForm(writer, call, request) : ""}`;
+  return part(writer, { id: operationId, title: writer.prose.said(summary), rank: 3, what, shown });
+}
+
+function credentialOf({ texts }: Writer, { security }: Operation): Markup {
+  return security.length === 0
+    ? html`${texts.noCredential}`
+    : html`<a href="#about-authentication">${texts.credential}</a>`;
+}
+
+function takesPart(writer: Writer, operation: Operation): Markup {
+  const { texts, follow } = writer;
+  const parameters = parametersFor(writer, operation);
+  const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
+  return html`${parameters.length === 0 ? "" : html`<h4>${texts.parameters}</h4>${parametersOf(writer, parameters)}`}
+${
+  body === undefined
+    ? ""
+    : html`<h4>${texts.body}</h4><p>${typeOf(writer, body)}. ${writer.prose.inline(follow(body).description)}</p>
+${membersOf(writer, follow(body), { direction: "sent", idBefore: null })}`
+}`;
+}
+
+/** What it answers; of failures the statuses alone, because each is explained once for all operations. */
+function answersPart(writer: Writer, operation: Operation): Markup {
+  const { texts } = writer;
+  const answers = Object.entries(operation.responses).map(
+    ([status, response]) => [status, writer.follow(response)] as const,
+  );
+  const good = answers.filter(([status]) => Number(status) < 400);
+  const failed = answers.filter(([status]) => Number(status) >= 400);
+  return html`<h4>${texts.answers}</h4>
+<dl class="members">${good.map(([status, response]) => answerRow(writer, status, response))}
+<div><dt>${texts.errorsOf}</dt><dd><ul class="codes">${failed.map(
+    ([status]) =>
+      html`<li><a href="#error-${status}">${status}</a> ${writer.prose.said(STATUS_CODES[status] ?? "")}</li>`,
+  )}</ul></dd></div>
+</dl>`;
+}
+
+function answerRow(writer: Writer, status: string, response: Response): Markup {
+  const { texts } = writer;
+  const [content] = Object.entries(response.content ?? {});
+  const names = Object.keys(response.headers ?? {});
+  const type =
+    content === undefined ? "" : html` <span class="type">${typeOf(writer, content[1].schema)}</span>`;
+  return html`<div><dt><strong>${status}</strong>${type}</dt>
+<dd>${writer.prose.inline(response.description)}
+<p class="headers">${texts.headersOf} ${names.map(
+    (name, index) => html`${index === 0 ? "" : ", "}<a href="#header-${name}">${name}</a>`,
+  )}</p></dd></div>
+`;
+}
+
+function requestSamples({ texts }: Writer, id: string, request: Request): Markup {
+  return html`<div class="sample">
+<fieldset><legend>${texts.request}</legend>${sampleLanguages.map(
+    ({ id: tab, language }, index) =>
+      html`<label><input type="radio" name="language-${id}" value="${tab}"${index === 0 ? " checked" : ""}><span>${language}</span></label>`,
+  )}</fieldset>
+${sampleLanguages.map(
+  ({ id: tab, language, write }) =>
+    html`<div data-in="${tab}">${codeBox(write(request), texts.requestExample(id, language))}</div>`,
+)}</div>`;
+}
+
+/** The answers that the document has examples of, the first one open. */
+function answerExamples(writer: Writer, { operationId, responses }: Operation): Markup {
+  const { texts } = writer;
+  const shown = Object.entries(responses)
+    .filter(([status]) => Number(status) < 300)
+    .flatMap(([status, response]) =>
+      examplesOf(writer, writer.follow(response)).map((one) => ({ status, ...one })),
+    );
+  return html`${shown.map(
+    (
+      { status, summary, value },
+      index,
+    ) => html`<details class="sample" name="answer-${operationId}"${index === 0 ? " open" : ""}>
+<summary>${texts.answerExample(status)}${summary === "" ? "" : html`: ${writer.prose.said(summary)}`}</summary>
+${jsonBox(value, `${operationId}: ${texts.answerExample(status)} ${index + 1}`)}</details>
+`,
+  )}`;
+}
+
+/** The examples of an answer: its own, else that of its schema. */
+function examplesOf(writer: Writer, response: Response): { summary: string; value: unknown }[] {
+  const [content] = Object.values(response.content ?? {});
+  if (content === undefined) return [];
+  const named = Object.values(content.examples ?? {}).map((one) => writer.follow(one));
+  if (named.length > 0) return named.map(({ summary, value }) => ({ summary, value }));
+  const value = exampleOf(content.schema, writer);
+  return value === undefined ? [] : [{ summary: "", value }];
+}
+
+/** The form by which a call is tried in a sandbox. The script shows it, and sends it to where the page came from. */
+function tryForm(writer: Writer, { method, path, operation }: Call, { body }: Request): Markup {
+  const { texts, apiKey } = writer;
+  const { operationId, security } = operation;
+  const fields = parametersFor(writer, operation).map((parameter) => field(writer, operationId, parameter));
+  const key =
+    security.length === 0
+      ? ""
+      : html`<label>${texts.apiKey} <input type="text" name="key" autocomplete="off" spellcheck="false" value="${apiKey ?? ""}"></label>`;
+  const text =
+    body === undefined
+      ? ""
+      : html`<label>${texts.body} <textarea name="body" rows="10" spellcheck="false">${JSON.stringify(body, null, 2)}</textarea></label>`;
+  return html`<details class="sample try" hidden><summary>${texts.tryIt}</summary>
+<form data-method="${method}" data-path="${path}">
+${key}${fields}${text}
+<button>${texts.send}</button>
+<p role="status"></p>
+<pre tabindex="0" role="group" aria-label="${operationId}: ${texts.answerShown}" hidden><code></code></pre>
+</form></details>`;
+}
+
+function field(writer: Writer, operationId: string, parameter: Parameter): Markup {
+  const { name, in: place, required } = parameter;
+  const value = required === true ? parameterExample(writer, parameter) : "";
+  return html`<label><code>${name}</code> <input type="text" name="${name}" data-in="${place}" id="try-${operationId}-${name}" autocomplete="off" spellcheck="false" value="${value}"></label>`;
+}
+
+/** Whether callers send it, or a part of it. */
+export function sentSchemas(writer: Writer): ReadonlySet<string> {
+  const names = new Set<string>();
+  const add = (value: unknown): void => {
+    for (const [, pointer = ""] of JSON.stringify(value ?? null).matchAll(/"\$ref":"([^"]+)"/g)) {
+      if (names.has(nameOf(pointer))) continue;
+      names.add(nameOf(pointer));
+      add(writer.follow({ $ref: pointer }));
+    }
+  };
+  for (const { operation } of writer.calls) {
+    add(operation.requestBody);
+    add(operation.parameters);
+  }
+  return names;
+}
