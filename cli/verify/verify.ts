@@ -2,11 +2,9 @@
 
 import { availableParallelism } from "node:os";
 import process from "node:process";
-import { parseArgs } from "node:util";
-import type { ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
-import { command, commonArgs } from "../command.ts";
+import { command, type OurCommand } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { readBounded } from "../input-file.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
@@ -14,6 +12,7 @@ import { printable } from "../terminal/printable.ts";
 import { type Bytes, openSources } from "./files.ts";
 import { formatOf } from "./format.ts";
 import { type Judge, judgeSource, type Tally, type VerifierThreads } from "./judge.ts";
+import { assertProofFlags, parseFlags, verifyArgs } from "./options.ts";
 import type { PictureLimits } from "./pictures.ts";
 import { createPrinter, createProgress } from "./printer.ts";
 import { openProof } from "./proof.ts";
@@ -23,6 +22,8 @@ import { startVerifiers, type VerifierSettings } from "./threads.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
+  /** How messages call the program; `tvs verify` when left out. */
+  readonly program?: string;
   /** A promise when the reader is slower; the next piece comes after it is fulfilled. */
   stdout(text: string): void | Promise<void>;
   stderr(text: string): void;
@@ -40,47 +41,6 @@ type VerifyIo = {
   readonly pictureLimits?: PictureLimits;
 };
 
-const args = {
-  jwks: { type: "string", valueHint: "FILE", description: "The service's JWKS (TVS_VERIFY_JWKS)" },
-  "key-history": {
-    type: "string",
-    valueHint: "FILE",
-    description:
-      "The key history (TVS_VERIFY_KEY_HISTORY); beside a JWKS it counts only when its signer is in that",
-  },
-  anchor: {
-    type: "string",
-    valueHint: "KID",
-    description: "The key that must have signed the key history (TVS_VERIFY_ANCHOR)",
-  },
-  issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
-  audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
-  proof: {
-    type: "string",
-    valueHint: "FILE",
-    description: "The proof that the envelope is in the service's evidence log; needs --log-key",
-  },
-  "log-key": {
-    type: "string",
-    valueHint: "KEY|FILE",
-    description: "The log's key, or a file of such keys; may be given several times (TVS_VERIFY_LOG_KEY)",
-  },
-  "log-state": {
-    type: "string",
-    valueHint: "FILE",
-    description: "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
-  },
-  now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
-  profile: { type: "string", valueHint: "NAME", description: "Use a saved profile" },
-  "save-profile": {
-    type: "string",
-    valueHint: "NAME",
-    description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
-  },
-  json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
-  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
-} as const satisfies ArgsDef;
-
 type Command = {
   readonly paths: string[];
   readonly profile: Profile;
@@ -90,22 +50,6 @@ type Command = {
 };
 
 const maxKeyFileBytes = 4 * 1024 * 1024;
-
-/** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
-function parse(rawArgs: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...rawArgs],
-      options: { ...args, ...commonArgs, "log-key": { type: "string", multiple: true } },
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (error) {
-    // Node's message names the flag; its further sentences are advice for other programs.
-    const [sentence] = String((error as Error).message).split(/\. |\n/);
-    throw new TvsError("USAGE", `${sentence}; --help shows its options`);
-  }
-}
 
 async function readKeyFile(path: string | undefined, what: string): Promise<Uint8Array | null> {
   if (path === undefined) return null;
@@ -127,24 +71,8 @@ async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promi
   };
 }
 
-/** What only a proof needs must not look as if it had been judged by. */
-function assertProofFlags(flags: ReturnType<typeof parse>["values"], { logKeys }: Profile): void {
-  const { proof, qr } = flags;
-  const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
-  // A certificate may bring its own.
-  const isExpected = proof !== undefined || qr === true || flags["save-profile"] !== undefined;
-  if (isForProof && !isExpected)
-    throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
-  if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");
-  if (proof !== undefined && logKeys.length === 0)
-    throw new TvsError(
-      "USAGE",
-      "--proof needs the key of the log: give --log-key KEY, as tvs log key and the service's /log/key print it",
-    );
-}
-
 async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Command> {
-  const { values: flags, positionals: paths } = parse(rawArgs);
+  const { values: flags, positionals: paths } = parseFlags(rawArgs);
   const { "key-history": keyHistory, "log-key": logKeys, "log-state": logState } = flags;
   const profile = await resolveProfile({ ...flags, keyHistory, logKeys, logState }, io.env);
   assertProofFlags(flags, profile);
@@ -252,14 +180,15 @@ export async function runVerify(rawArgs: readonly string[], io: VerifyIo): Promi
     return await judgeAll(await prepare(rawArgs, io), io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
-    io.stderr(`tvs verify: ${printable(error.message)}\n`);
+    io.stderr(`${io.program ?? "tvs verify"}: ${printable(error.message)}\n`);
     return exitCodes.undecided;
   }
 }
 
-function processIo(): VerifyIo {
+function processIo(program: string): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
+    program,
     stdout: writeAll,
     stderr: (text) => stderr.write(text),
     env,
@@ -280,21 +209,29 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
   process.exit(exitCodes.undecided);
 }
 
-export default command({
-  name: "verify",
-  description:
-    "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
-  example:
-    "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
-    "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a\n" +
-    "  tvs verify --qr certificate.pdf --profile exam-body-a",
-  args,
-  variadic: true,
-  async run({ rawArgs }) {
-    process.stdout.once("error", stopOnClosedPipe);
-    process.exitCode = await runVerify(rawArgs, processIo());
-    // Elsewhere the program ends by itself: on Bun a write is called done before a slow reader has all of it, and what
-    // was left would be lost. A thread that a picture keeps busy must not keep it; of one certificate little is printed.
-    if (rawArgs.includes("--qr")) process.exit();
-  },
-});
+const example =
+  "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
+  "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a\n" +
+  "  tvs verify --qr certificate.pdf --profile exam-body-a";
+
+/**
+ * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision
+ * D14.1).
+ */
+export function verifyCommand(program: string): OurCommand {
+  return command({
+    name: "verify",
+    description:
+      "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
+    example: example.replaceAll("tvs verify", program),
+    args: verifyArgs,
+    variadic: true,
+    async run({ rawArgs }) {
+      process.stdout.once("error", stopOnClosedPipe);
+      process.exitCode = await runVerify(rawArgs, processIo(program));
+      // Elsewhere the program ends by itself: on Bun a write is called done before a slow reader has all of it, and what
+      // was left would be lost. A thread that a picture keeps busy must not keep it; of one certificate little is printed.
+      if (rawArgs.includes("--qr")) process.exit();
+    },
+  });
+}

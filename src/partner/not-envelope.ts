@@ -90,6 +90,9 @@ export function findNoEnvelope(value: JsonValue): Refusal | null {
   return no(isJsonObject(value) ? describeObject(value) : "some other JSON");
 }
 
+/** PDF, PNG, JPEG. "latin1" means windows-1252 to a decoder, where 0x89 is a per mille sign; to Node 20 it is latin1. */
+const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
+
 /**
  * The same for bytes that are not UTF-8: pictures, archives, office documents.
  *
@@ -98,5 +101,5 @@ export function findNoEnvelope(value: JsonValue): Refusal | null {
 export function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
   if (/^\s*[[{"]/.test(text) || claims(text)) return null;
-  return no(/^.{0,1024}%PDF-|^\x89PNG|^\xff\xd8\xff/s.test(text) ? "a picture or a PDF" : "a binary file");
+  return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
 }

@@ -1,14 +1,15 @@
 /**
- * What partners import: `import { verifyEnvelope } from "tvs/partner"`. Everything that is not listed here may change
- * without notice.
+ * What partners import from the package that `npm run package` makes, and from `/v1/inter-agency/verify.mjs` (decision
+ * D14.1). Everything that is not listed here may change without notice.
  *
- * It runs wherever there is WebCrypto: browsers (in secure contexts), Bun, Deno, and Node behind a bundler, because it
- * is TypeScript. Nothing here throws for bad input: what is wrong with an envelope, a key set or a delivery is a value
- * with a stable code (`refusalReasons`, `webhookRefusalReasons`). A `TypeError` is a mistake of the caller's.
+ * It runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The verifier does
+ * not throw for bad input: what is wrong with an envelope, a key set or a delivery is a value with a stable code
+ * (`refusalReasons`, `webhookRefusalReasons`). The client throws `ClientError` when there is no answer to rely on. A
+ * `TypeError` is a mistake of the caller's.
  *
  * @example
  * ```ts
- * import { createKeySet, verifyEnvelope } from "tvs/partner";
+ * import { createKeySet, verifyEnvelope } from "tvs-partner";
  *
  * const issuer = "https://verify.example.org";
  * const keys = await createKeySet({ jwks, keyHistory, issuer });
@@ -16,6 +17,25 @@
  * ```
  */
 
+export type {
+  EligibilityCheckRequest,
+  Health,
+  Identifier,
+  PublicLookup,
+  RequestContext,
+} from "./api-types.ts";
+export {
+  type BatchAnswer,
+  type CallOptions,
+  type CheckAnswer,
+  type CheckOptions,
+  type Client,
+  type ClientOptions,
+  createClient,
+} from "./client.ts";
+export type { CallInfo, Quota } from "./client-calls.ts";
+export { ClientError, type ClientErrorCode, clientErrorCodes } from "./client-error.ts";
+export type { Answer, ClientVerification } from "./client-keys.ts";
 export type {
   EligibilityResult,
   EventType,

@@ -6,7 +6,7 @@ import type { PageHandler } from "./http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import { rateLimitKeys, type SourceOf } from "./http/peer.ts";
 import type { LogDocuments } from "./log-documents.ts";
-import { publicDocument, sendDocument } from "./public-document.ts";
+import { compressedDocument, once, publicDocument, sendDocument } from "./public-document.ts";
 import { check, searchTermSchema } from "./requests.ts";
 import type { Service } from "./service.ts";
 
@@ -98,7 +98,30 @@ function isAvailable({ probe }: Service): Promise<boolean> {
   );
 }
 
-/** The key set, the key history and the health probe: public, and the same for everybody. */
+/**
+ * The module that partners import, the same file as in their package, and its declarations (decision D14.1); read at
+ * the first call.
+ */
+const loadModule = once(async () => {
+  const [code, types] = await Promise.all([
+    import("./partner-module/verify.bundle.js", { with: { type: "text" } }),
+    import("./partner-module/verify.types.txt", { with: { type: "text" } }),
+  ]);
+  return {
+    code: await compressedDocument(code.default, "text/javascript; charset=utf-8"),
+    types: await compressedDocument(types.default, "application/typescript; charset=utf-8"),
+  };
+});
+
+const partnerModule: PageHandler = async (c) => {
+  // Deno and editors find the declarations by this header.
+  c.header("X-TypeScript-Types", "./verify.d.mts");
+  return sendDocument(c, (await loadModule()).code);
+};
+
+const partnerTypes: PageHandler = async (c) => sendDocument(c, (await loadModule()).types);
+
+/** The key set, the key history, the partners' module and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service) {
   const { live } = service;
   const jwks: PageHandler = async (c) =>
@@ -116,5 +139,5 @@ export function serviceDocuments(service: Service) {
       available ? 200 : 503,
     );
   };
-  return { jwks, keyHistory, health };
+  return { jwks, keyHistory, partnerModule, partnerTypes, health };
 }

@@ -50,12 +50,12 @@ export function documentReply(call: HttpCall, document: PublicDocument, cacheCon
 }
 
 /** Sends a document, or 304 when the caller has it. */
-export function sendDocument(c: Context, document: PublicDocument): Response {
+export function sendDocument(c: Context, document: PublicDocument, cacheControl = asKeys): Response {
   const { gzipped } = document;
   const compress = gzipped !== undefined && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).
   const etag = compress ? document.etag.replace(/"$/, '-gzip"') : document.etag;
-  c.header("Cache-Control", asKeys);
+  c.header("Cache-Control", cacheControl);
   c.header("ETag", etag);
   if (gzipped !== undefined) c.header("Vary", "Accept-Encoding", { append: true });
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import {
   type CodesReading,
   joinCodes,
+  pageOfIssuer,
+  readCode,
   splitIntoCodes,
   splitProofIntoCodes,
   tagOf,
@@ -13,16 +15,50 @@ import { folder } from "../fixtures/envelope-tokens.ts";
 const jws = (await readFile(join(folder, "inputs", "valid-bare.jws"), "utf8")).trim();
 
 describe("the codes of a signature", () => {
-  test("have the published form, within what a code of version 16 holds", async () => {
+  test("have the published form, and are two when that is enough", async () => {
     const codes = await splitIntoCodes(jws);
-    expect(codes.length).toBe(Math.ceil(jws.length / 430));
+    expect(codes.length).toBe(2);
     const tag = await tagOf(jws);
     for (const [index, code] of codes.entries()) {
-      expect(code).toStartWith(`TVS1:${index + 1}/${codes.length}:${tag}:`);
-      expect(code.length).toBeLessThanOrEqual(450);
+      expect(code).toStartWith(`TVS1:${index + 1}/2:${tag}:`);
+      expect(code.length).toBeLessThanOrEqual(740);
     }
-    const lengths = codes.slice(0, -1).map((code) => code.length);
-    expect(new Set(lengths).size).toBe(1);
+    expect(await splitIntoCodes("x".repeat(1800))).toHaveLength(2);
+    const many = await splitIntoCodes("x".repeat(1801));
+    expect(many.map((code) => code.length)).toEqual([469, 469, 469, 466]);
+  });
+
+  test("are links to the issuer's page, and are read like the lines alone", async () => {
+    const page = pageOfIssuer("https://verify.example.gov/");
+    expect(page).toBe("https://verify.example.gov/verify-envelope");
+    const links = await splitIntoCodes(jws, page);
+    const lines = await splitIntoCodes(jws);
+    expect(links).toEqual(lines.map((line) => `${page}#${line}`));
+    expect(await joinCodes([...links].reverse())).toEqual({ jws, proof: null });
+    expect(await joinCodes([links[0] ?? "", lines[1] ?? ""])).toEqual({ jws, proof: null });
+    expect(links.map((link) => readCode(link)?.line)).toEqual(lines);
+  });
+
+  test.each([
+    ["no address at all", "the registry"],
+    ["another scheme", "javascript:alert(1)//"],
+    ["a password", "https://me:secret@verify.example.gov"],
+    ["a query", "https://verify.example.gov/?to=elsewhere"],
+    ["a fragment", "https://verify.example.gov/#main"],
+    ["more than a code has room for", `https://${"verify.".repeat(16)}example.gov`],
+  ])("are no links when the issuer is or has %s", (_, issuer) => {
+    expect(pageOfIssuer(issuer)).toBeNull();
+  });
+
+  test.each([
+    ["a link without a fragment", "https://verify.example.gov/verify-envelope"],
+    ["half a line", "https://verify.example.gov/verify-envelope#TVS1:1/2:abcdefgh"],
+    ["markup", 'TVS1:1/2:abcdefgh:<img src="x">'],
+    ["a number of three digits", "TVS1:1/100:abcdefgh:x"],
+    ["another scheme", "javascript:0#TVS1:1/2:abcdefgh:x"],
+    ["more than a code holds", `TVS1:1/2:abcdefgh:${"x".repeat(3000)}`],
+  ])("are not taken from %s", (_, text) => {
+    expect(readCode(text)).toBeNull();
   });
 
   test("give it back in any order, and read more than once", async () => {
@@ -76,8 +112,8 @@ describe("the codes of a signature", () => {
   });
 
   test("are at most ninety-nine", async () => {
-    expect(await splitIntoCodes("x".repeat(430 * 99))).toHaveLength(99);
-    const outcome = splitIntoCodes("x".repeat(430 * 99 + 1)).then(
+    expect(await splitIntoCodes("x".repeat(520 * 99))).toHaveLength(99);
+    const outcome = splitIntoCodes("x".repeat(520 * 99 + 1)).then(
       () => null,
       (error: unknown) => error,
     );
@@ -92,7 +128,7 @@ describe("the codes of a proof", () => {
 
   test("lie beside those of the envelope, and both are given back, in any order", async () => {
     const codes = [...(await splitProofIntoCodes(proof)), ...(await splitIntoCodes(jws))];
-    expect(codes.every((code) => /^TV[SP]1:[\w./:-]+$/.test(code) && code.length <= 450)).toBe(true);
+    expect(codes.every((code) => /^TV[SP]1:[\w./:-]+$/.test(code) && code.length <= 920)).toBe(true);
     expect(await joinCodes(codes)).toEqual({ jws, proof });
     expect(await joinCodes(codes.reverse())).toEqual({ jws, proof });
   });

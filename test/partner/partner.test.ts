@@ -3,7 +3,10 @@ import * as partner from "tvs/partner";
 
 test("the package gives partners these values and no others, under its own name", () => {
   expect(Object.keys(partner).sort()).toEqual([
+    "ClientError",
     "Refusal",
+    "clientErrorCodes",
+    "createClient",
     "createKeySet",
     "formatLogState",
     "openLogProof",

@@ -5,9 +5,17 @@ import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
 import { encodeQR } from "qr";
 import type { Pixels } from "../../../src/certificate/pixels.ts";
+import { tagOf } from "../../../src/partner/envelope-codes.ts";
 
 const scale = 4;
 const gap = 24;
+
+/** The codes of certificates that were printed when codes were no links yet, and smaller. */
+export async function earlierCodesOf(head: "TVS1" | "TVP1", text: string): Promise<string[]> {
+  const parts = text.match(/.{1,430}/g) ?? [];
+  const tag = await tagOf(text);
+  return parts.map((part, index) => `${head}:${index + 1}/${parts.length}:${tag}:${part}`);
+}
 
 /** A white sheet with the codes in rows of three. */
 export function sheetOf(codes: readonly string[]): Pixels {

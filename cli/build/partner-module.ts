@@ -1,0 +1,125 @@
+/**
+ * The module that partners import, made once into files that are kept with the source: its types from the OpenAPI
+ * document, itself as one file of JavaScript, and its declarations as one file. The service serves the last two as
+ * `/v1/inter-agency/verify.mjs` and `verify.d.mts`, and they are what the package consists of (decision D14.1). Run it
+ * (`npm run bundle`) after a change to src/partner or to the OpenAPI document; a test says when it is due.
+ */
+
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { openApiDocument } from "../../src/server/openapi/document.ts";
+import { apiTypes, ofContract, type Schemas } from "./api-types.ts";
+import { projectFolder } from "./build.ts";
+
+const entry = join(projectFolder, "src/partner/partner.ts");
+export const typesFile = join(projectFolder, "src/partner/api-types.ts");
+export const moduleFile = join(projectFolder, "src/server/partner-module/verify.bundle.js");
+export const declarationsFile = join(projectFolder, "src/server/partner-module/verify.types.txt");
+
+/** What the client takes and gives beside what the contract's own types say. */
+const roots = ["EligibilityCheckRequest", "PublicLookup", "Health"];
+
+/** The text of `src/partner/api-types.ts`. */
+export function partnerTypes(): string {
+  const { components } = openApiDocument("https://teachers.example");
+  const { schemas } = components as { schemas: Schemas };
+  const head =
+    "/** What the client sends and gets: made from the OpenAPI document by `npm run bundle`. */\n\n";
+  return head + apiTypes(schemas, roots, ofContract);
+}
+
+const title = `tvs-partner ${manifest.version}, ${manifest.license} licence: verifies the answers and webhooks of a Teacher Verification Service`;
+
+/**
+ * Refuses a runtime without WebCrypto in plain words, before it fails in others. A page without https has `crypto`, but
+ * not all of it; the verifier says so itself.
+ */
+const guard = `if (typeof globalThis.crypto === "undefined") {
+  throw new Error("tvs-partner needs Node 20 or later, Bun, Deno or a browser; this is " + (typeof process === "object" ? "Node " + process.versions.node : "none of them"));
+}
+`;
+
+/** The module, readable, because who relies on a verifier may want to read it. */
+export async function partnerModule(): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    root: projectFolder,
+    target: "browser",
+    format: "esm",
+    env: "disable",
+  });
+  const [output] = outputs;
+  if (output === undefined) throw new Error("nothing was bundled for the partners' module");
+  return `// ${title}\n${guard}${await output.text()}`;
+}
+
+const importStatement = /^(?:import|export)\b[^;]*?\bfrom "\.\/[\w-]+\.ts";\n/gm;
+
+/** The names that a list of exports has, with `type` where it says so. */
+function exportedNames(text: string): string[] {
+  const lists = [...text.matchAll(/^export (type )?\{([^}]*)\} from /gm)];
+  return lists.flatMap(([, type = "", names = ""]) =>
+    names
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== "")
+      .map((name) => (name.startsWith("type ") ? name : `${type}${name}`)),
+  );
+}
+
+/** The declarations of the files that a file's declarations refer to, itself included. */
+async function reachable(folder: string, from: string): Promise<string[]> {
+  const seen = new Set<string>();
+  const texts: string[] = [];
+  for (const open = [from]; open.length > 0; ) {
+    const name = open.pop() ?? "";
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const text = await readFile(join(folder, `${name}.d.ts`), "utf8");
+    open.push(...[...text.matchAll(/ from "\.\/([\w-]+)\.ts";$/gm)].map(([, other = ""]) => other));
+    texts.push(text);
+  }
+  return texts;
+}
+
+/**
+ * The module's declarations as one file: those of all its files behind each other, of which only the listed ones are
+ * exported. The compiler makes them; a test holds that their names do not meet.
+ */
+export async function partnerDeclarations(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-types-"));
+  try {
+    const words = ["--ignoreConfig", "--declaration", "--emitDeclarationOnly", "--outDir", folder];
+    const kind = ["--target", "ES2023", "--lib", "ES2024,DOM,DOM.Iterable", "--types", ""];
+    const strictness = ["--strict", "--exactOptionalPropertyTypes", "--allowImportingTsExtensions"];
+    const modules = ["--module", "preserve", "--moduleResolution", "bundler"];
+    const compiler = join(projectFolder, "node_modules/typescript/bin/tsc");
+    execFileSync("node", [compiler, ...words, ...kind, ...strictness, ...modules, entry]);
+    const name = basename(entry, ".ts");
+    const names = exportedNames(await readFile(join(folder, `${name}.d.ts`), "utf8"));
+    if ((await readdir(folder)).length < 2) throw new Error("the compiler made no declarations");
+    const texts = (await reachable(folder, name)).map((text) =>
+      text
+        .replace(importStatement, "")
+        .replace(/^export \{\};\n/gm, "")
+        .replace(/^export (?=declare |type )/gm, ""),
+    );
+    return `// ${title}\n${texts.join("")}\nexport { ${names.sort().join(", ")} };\n`;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  await writeFile(typesFile, partnerTypes());
+  for (const [path, text] of [
+    [moduleFile, await partnerModule()],
+    [declarationsFile, await partnerDeclarations()],
+  ] as const) {
+    await writeFile(path, text);
+    console.log(`${path}: ${(text.length / 1000).toFixed(1)} kB`);
+  }
+}

@@ -1,0 +1,80 @@
+/** The command line of `tvs verify` and of `tvs-verify`, which is the same. */
+
+import { parseArgs } from "node:util";
+import type { ArgsDef } from "citty";
+import { TvsError } from "../../src/domain/errors.ts";
+import { commonArgs } from "../command.ts";
+import type { Profile } from "./settings.ts";
+
+export const verifyArgs = {
+  jwks: { type: "string", valueHint: "FILE", description: "The service's JWKS (TVS_VERIFY_JWKS)" },
+  "key-history": {
+    type: "string",
+    valueHint: "FILE",
+    description:
+      "The key history (TVS_VERIFY_KEY_HISTORY); beside a JWKS it counts only when its signer is in that",
+  },
+  anchor: {
+    type: "string",
+    valueHint: "KID",
+    description: "The key that must have signed the key history (TVS_VERIFY_ANCHOR)",
+  },
+  issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
+  audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
+  proof: {
+    type: "string",
+    valueHint: "FILE",
+    description: "The proof that the envelope is in the service's evidence log; needs --log-key",
+  },
+  "log-key": {
+    type: "string",
+    valueHint: "KEY|FILE",
+    description: "The log's key, or a file of such keys; may be given several times (TVS_VERIFY_LOG_KEY)",
+  },
+  "log-state": {
+    type: "string",
+    valueHint: "FILE",
+    description: "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
+  },
+  now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
+  profile: { type: "string", valueHint: "NAME", description: "Use a saved profile" },
+  "save-profile": {
+    type: "string",
+    valueHint: "NAME",
+    description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
+  },
+  json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
+  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
+} as const satisfies ArgsDef;
+
+/** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
+export function parseFlags(rawArgs: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...rawArgs],
+      options: { ...verifyArgs, ...commonArgs, "log-key": { type: "string", multiple: true } },
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    // Node's message names the flag; its further sentences are advice for other programs.
+    const [sentence] = String((error as Error).message).split(/\. |\n/);
+    throw new TvsError("USAGE", `${sentence}; --help shows its options`);
+  }
+}
+
+/** What only a proof needs must not look as if it had been judged by. */
+export function assertProofFlags(flags: ReturnType<typeof parseFlags>["values"], { logKeys }: Profile): void {
+  const { proof, qr } = flags;
+  const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
+  // A certificate may bring its own.
+  const isExpected = proof !== undefined || qr === true || flags["save-profile"] !== undefined;
+  if (isForProof && !isExpected)
+    throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
+  if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");
+  if (proof !== undefined && logKeys.length === 0)
+    throw new TvsError(
+      "USAGE",
+      "--proof needs the key of the log: give --log-key KEY, as tvs log key and the service's /log/key print it",
+    );
+}

@@ -1,0 +1,57 @@
+/**
+ * `tvs-verify`, the command of the partners' package (decision D14.1): `tvs verify` by itself, on Node, Bun and Deno.
+ * Like main.ts it is the entry of its threads too.
+ */
+
+import process from "node:process";
+import { isMainThread, workerData } from "node:worker_threads";
+import { runCommand } from "citty";
+import { type OurCommand, version } from "../command.ts";
+import { setWorkerEntry } from "../entry.ts";
+import { kidsLast } from "../terminal/dashed-kids.ts";
+import { fail, withUsage } from "../terminal/failure.ts";
+import { helpText } from "../terminal/help.ts";
+import { exitCodes } from "../terminal/output.ts";
+import type { VerifierSettings } from "./threads.ts";
+import { verifyCommand } from "./verify.ts";
+
+const program = "tvs-verify";
+
+/** Taken, so that a command line of `tvs verify` is taken as it is; but there is no register here to tell of. */
+const ofRegister = ["data", "database", "sandbox"];
+
+async function help(command: OurCommand): Promise<string> {
+  const args = Object.entries(command.args ?? {}).filter(([name]) => !ofRegister.includes(name));
+  return helpText({ ...command, args: Object.fromEntries(args) }, [program]);
+}
+
+/** Runs one command line. @returns the exit code, those of `tvs verify` */
+async function runCommandLine(words: readonly string[]): Promise<number> {
+  const command = verifyCommand(program);
+  const isAsked = (...flags: string[]) => words.some((word) => flags.includes(word));
+  try {
+    if (isAsked("--help", "-h")) process.stdout.write(await help(command));
+    else if (words.length === 1 && isAsked("--version", "-v")) process.stdout.write(`${version}\n`);
+    else
+      await runCommand(command, { rawArgs: kidsLast(words, command) }).catch((error: unknown) => {
+        throw withUsage(error, command, [program]);
+      });
+    return Number(process.exitCode ?? exitCodes.done);
+  } catch (error) {
+    return fail(error, words, program);
+  }
+}
+
+/** The threads that `tvs verify` has. @throws Error for another one */
+async function runThread({ role, ...data }: { role: string }): Promise<void> {
+  if (role === "picture-reader") return (await import("./picture-reader.ts")).runPictureReader();
+  if (role !== "verifier") throw new Error(`unknown worker role ${role}`);
+  return (await import("./threads.ts")).runVerifier(data as VerifierSettings);
+}
+
+if (isMainThread) {
+  setWorkerEntry(new URL(import.meta.url));
+  process.exitCode = await runCommandLine(process.argv.slice(2));
+} else {
+  await runThread(workerData as { role: string });
+}

@@ -1,0 +1,207 @@
+/** The client of the partner API: calls, retries, and answers that are verified before they are given out. */
+
+import type { EligibilityCheckRequest, Health, PublicLookup } from "./api-types.ts";
+import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
+import { ClientError } from "./client-error.ts";
+import { type Answer, type ClientVerification, createJudge } from "./client-keys.ts";
+import { Refusal } from "./reasons.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+
+export type ClientOptions = {
+  /** The service's address, such as `https://verify.example.org`; http is taken for this machine alone. */
+  readonly baseUrl: string;
+  /** Your key. Left out where a client certificate, in a `fetch` of your own, says who you are. */
+  readonly apiKey?: string;
+  /** Answers are verified before you get them; without it they are given out as they came. */
+  readonly verify?: ClientVerification;
+  /** How long each attempt may take; 15,000 by default. */
+  readonly timeoutMs?: number;
+  /** How often a failed call is made again; 3 by default, and at most (contract C24). */
+  readonly maxRetries?: number;
+  /** The longest wait that the service may ask for, 60 by default; a call that is to wait longer fails. */
+  readonly maxWaitSeconds?: number;
+  /** Another `fetch`: with a client certificate, or through a proxy. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Another way to wait between attempts, for tests. */
+  readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
+};
+
+export type CallOptions = {
+  /** Ends the call and its retries: they fail with the signal's reason. */
+  readonly signal?: AbortSignal;
+};
+
+export type CheckOptions = CallOptions & {
+  /** Yours, of 1 to 255 characters, when the call may outlive this process; otherwise each call gets a new one. */
+  readonly idempotencyKey?: string;
+};
+
+/** One verified answer with its evidence. */
+export type CheckAnswer = Answer & {
+  /** The envelope exactly as it was received: keep this, and it can be verified for ever. */
+  readonly text: string;
+  readonly call: CallInfo;
+};
+
+/** The answers to a batch, in the order of its items. */
+export type BatchAnswer = {
+  readonly answers: readonly Answer[];
+  /** The whole answer exactly as it was received. */
+  readonly text: string;
+  readonly call: CallInfo;
+};
+
+/** What `createClient` gives. Every method throws `ClientError` when there is no answer to rely on. */
+export type Client = {
+  /** Is this teacher eligible for this purpose? */
+  checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
+  /** Up to 100 eligibility checks in one call. */
+  checkBatch(items: readonly EligibilityCheckRequest[], options?: CheckOptions): Promise<BatchAnswer>;
+  lookUpByRegNo(regNo: string, options?: CallOptions): Promise<CheckAnswer>;
+  lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
+  /** The number travels in the body, never in an address. */
+  lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
+  /** What everybody may ask: by any search term, unsigned, and without the key. */
+  verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
+  /** Whether the service works, and who it says that it is; asked once, because a failure is the answer. */
+  getHealth(options?: CallOptions): Promise<Health>;
+};
+
+const api = "/v1/inter-agency";
+const defaults = { timeoutMs: 15_000, maxRetries: 3, maxWaitSeconds: 60 };
+
+function waitFor(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted) abort();
+  });
+}
+
+const thisMachine = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** @throws TypeError for an address over which a credential must not be sent */
+function readBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && thisMachine.has(url.hostname));
+  if (url === null || !isSafe || url.username || url.password || url.search || url.hash)
+    throw new TypeError("baseUrl must be an https address, or http on this machine, and nothing more");
+  return url.href.replace(/\/+$/, "");
+}
+
+/** @throws TypeError for a setting that cannot be meant */
+function connectionOf(options: ClientOptions): Connection {
+  const { baseUrl, apiKey, fetch: ownFetch, wait = waitFor } = options;
+  const { timeoutMs, maxRetries, maxWaitSeconds } = { ...defaults, ...options };
+  if (apiKey !== undefined && !/^[!-~]+$/.test(apiKey))
+    throw new TypeError("apiKey is empty, or has white space in it: give the key alone");
+  if (!(timeoutMs > 0)) throw new TypeError("timeoutMs must be above 0");
+  if (!(maxRetries >= 0 && maxRetries <= 3)) throw new TypeError("maxRetries must be from 0 to 3");
+  if (!(maxWaitSeconds >= 0)) throw new TypeError("maxWaitSeconds must not be below 0");
+  const ask = ownFetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  return { baseUrl: readBaseUrl(baseUrl), apiKey, timeoutMs, maxRetries, maxWaitSeconds, fetch: ask, wait };
+}
+
+/** 128 random bits, wherever there is a generator: `randomUUID` is missing in pages without https. */
+function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function unexpected(message: string, { info }: Received): ClientError {
+  const error = new ClientError("ANSWER_UNEXPECTED", message, { status: 200, requestId: info.requestId });
+  return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
+}
+
+/** @throws ClientError for what is no JSON object, such as a page of a proxy's */
+function readObject(received: Received): JsonObject {
+  const value = readStrictJson(received.text);
+  if (!(value instanceof Refusal) && isJsonObject(value)) return value;
+  throw unexpected("the answer is no JSON object: is baseUrl the address of the service?", received);
+}
+
+/** Only what looks like an envelope is judged as one. */
+function isEnvelope(value: JsonValue | undefined): value is JsonObject {
+  return isJsonObject(value) && typeof value.signature === "string" && isJsonObject(value.result);
+}
+
+/** The calls under a partner's key, each over `send`. */
+function partnerCalls(connection: Connection, verify: ClientVerification | undefined) {
+  const judge = createJudge(connection, verify);
+  const judged = async (envelopes: readonly JsonValue[], received: Received, call: Call) => {
+    const { requestId, attempts, idempotencyKey } = received.info;
+    return judge(envelopes, call.signal).catch((error: unknown) => {
+      throw error instanceof ClientError && error.code === "ENVELOPE_REFUSED"
+        ? Object.assign(error, { requestId, attempts, idempotencyKey })
+        : error;
+    });
+  };
+  async function one(call: Call): Promise<CheckAnswer> {
+    const received = await send(connection, call);
+    const envelope = readObject(received);
+    if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
+    const [answer] = await judged([envelope], received, call);
+    if (answer === undefined) throw unexpected("the answer has no envelope", received);
+    return { ...answer, text: received.text, call: received.info };
+  }
+  async function many(call: Call, count: number): Promise<BatchAnswer> {
+    const received = await send(connection, call);
+    const { results } = readObject(received);
+    if (!Array.isArray(results) || results.length !== count || !results.every(isEnvelope))
+      throw unexpected(`the answer has not one envelope for each of ${count} items`, received);
+    const answers = await judged(results, received, call);
+    return { answers, text: received.text, call: received.info };
+  }
+  return { one, many };
+}
+
+/**
+ * Makes a client of the partner API (contract C14). Calls that fail for a moment are made again, as the contract says,
+ * always with the same idempotency key; answers are verified before they are given out, when `verify` says by what.
+ *
+ * @param options the address, the key, and by what to verify
+ * @throws TypeError for an address, a key or a limit that cannot be meant
+ *
+ * @example
+ * ```ts
+ * const client = createClient({
+ *   baseUrl: "https://verify.example.org",
+ *   apiKey,
+ *   verify: { issuer: "https://verify.example.org", audience: "exam-board" },
+ * });
+ * const { result, text } = await client.checkEligibility({
+ *   identifier: { regNo: "LA/2019/PRI/04417" },
+ *   purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+ * });
+ * ```
+ */
+export function createClient(options: ClientOptions): Client {
+  const connection = connectionOf(options);
+  const { one, many } = partnerCalls(connection, options.verify);
+  const ask = async (path: string, { signal }: CallOptions, maxRetries = connection.maxRetries) => {
+    const call = { method: "GET", path, isPublic: true, signal } as const;
+    return readObject(await send({ ...connection, maxRetries }, call)) as unknown;
+  };
+  const get = (path: string, { signal }: CallOptions) =>
+    one({ method: "GET", path: `${api}${path}`, signal });
+  return {
+    checkEligibility: (body, { signal, idempotencyKey = newIdempotencyKey() } = {}) =>
+      one({ method: "POST", path: `${api}/eligibility-check`, body, idempotencyKey, signal }),
+    checkBatch: (items, { signal, idempotencyKey = newIdempotencyKey() } = {}) =>
+      many({ method: "POST", path: `${api}/batch`, body: { items }, idempotencyKey, signal }, items.length),
+    lookUpByRegNo: (regNo, call = {}) => get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, call),
+    lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, call),
+    lookUpByNin: (nin, { signal } = {}) =>
+      one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }),
+    verifyLicense: async (term, call = {}) =>
+      (await ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`, call)) as PublicLookup,
+    getHealth: async (call = {}) => (await ask(`${api}/health`, call, 0)) as Health,
+  };
+}

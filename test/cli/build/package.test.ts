@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { splitIntoCodes } from "../../../src/partner/envelope-codes.ts";
+import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
+import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { makeFolder } from "../../harness/folder.ts";
+import {
+  type Finished,
+  patienceMs,
+  runJson,
+  runTvs,
+  type Service,
+  startService,
+} from "../../harness/program.ts";
+import { pdfOf, pngOf, sheetOf, storedBits } from "../verify/certificate-pictures.ts";
+import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
+
+setDefaultTimeout(patienceMs);
+
+const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+const vectorsFile = join(import.meta.dir, "../../fixtures/webhooks/vectors.json");
+type Vector = { secret: string; now: string; body: string; signature: string; reason: string | null };
+const vectors: Vector[] = JSON.parse(readFileSync(vectorsFile, "utf8"));
+
+let installed: InstalledPackage;
+let data: Awaited<ReturnType<typeof makeFolder>>;
+let sandbox: Service;
+
+beforeAll(async () => {
+  data = await makeFolder();
+  [installed, sandbox] = await Promise.all([
+    installPackage(),
+    startService({ dataDir: data.path, args: ["--sandbox"] }),
+  ]);
+});
+afterAll(async () => {
+  await sandbox?.stop();
+  await installed?.remove();
+  await data?.remove();
+});
+
+const judgeFixtures = `
+import { readFileSync } from "node:fs";
+import { createKeySet, readEnvelopes, verifyEnvelope, verifyWebhook } from "tvs-partner";
+const [folder, vectorsFile, issuer, audience, time] = process.argv.slice(2);
+const now = new Date(time);
+const read = (...path) => readFileSync([folder, ...path].join("/"));
+const reasons = [];
+for (const { input, jwks, keyHistory } of JSON.parse(read("cases.json").toString())) {
+  const sources = { issuer };
+  if (jwks !== null) sources.jwks = read("keys", jwks);
+  if (keyHistory !== null) sources.keyHistory = read("keys", keyHistory);
+  const options = { keys: await createKeySet(sources), issuer, audience, now };
+  const found = [];
+  for (const item of readEnvelopes(read("inputs", input)))
+    found.push("refusal" in item ? item.refusal.reason : (await verifyEnvelope(item.value, options)).reason);
+  reasons.push(found);
+}
+const deliveries = [];
+for (const { body, signature, secret, now: at } of JSON.parse(readFileSync(vectorsFile, "utf8")))
+  deliveries.push((await verifyWebhook({ rawBody: body, signature, secret, now: new Date(at) })).reason);
+console.log(JSON.stringify({ reasons, deliveries }));
+`;
+
+const askService = `
+import { ClientError, createClient } from "tvs-partner";
+const [baseUrl, apiKey, audience] = process.argv.slice(2);
+const client = createClient({ baseUrl, apiKey, verify: { issuer: baseUrl, audience } });
+const purpose = "GENERAL_PUBLIC_VERIFICATION";
+const one = await client.checkEligibility({ identifier: { tId: 1001 }, purpose });
+const two = await client.checkBatch([{ identifier: { tId: 1001 }, purpose }, { identifier: { tId: 1002 }, purpose }]);
+const stranger = createClient({ baseUrl, apiKey: "tvs_test_nobody" });
+const error = await stranger.lookUpByTId(1).catch((reason) => reason);
+console.log(JSON.stringify({
+  found: one.result.found,
+  verdicts: [one, ...two.answers].map(({ verification }) => verification.verdict),
+  refused: error instanceof ClientError && error.code,
+}));
+`;
+
+/** Who the demo key of the sandbox belongs to, and the key. */
+async function demo(): Promise<{ apiKey: string; partnerId: string }> {
+  const partners = ["partners", "list", "--sandbox", "--data", data.path];
+  const [partner] = await runJson<{ partnerId: string }[]>(partners);
+  const apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(sandbox.stdout())?.[0] ?? "";
+  return { apiKey, partnerId: partner?.partnerId ?? "" };
+}
+
+describe.each(Object.entries(runtimes))("on %s, installed from its file, the package", (_, runtime) => {
+  test("judges every envelope and every delivery of the fixtures as it is due", async () => {
+    const args = [folder, vectorsFile, issuer, audience, now];
+    expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
+      reasons: cases.map(({ reasons }) => reasons),
+      deliveries: vectors.map(({ reason }) => reason),
+    });
+  });
+
+  test("asks a service, and gives out what has verified", async () => {
+    const { apiKey, partnerId } = await demo();
+    const args = [sandbox.url, apiKey, partnerId];
+    expect(await installed.script(runtime, askService, args)).toEqual({
+      found: true,
+      verdicts: ["valid", "valid", "valid"],
+      refused: "UNAUTHORIZED",
+    });
+  });
+
+  test("has a command that says and ends as `tvs verify` does", async () => {
+    const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
+    for (const { words, own } of await ownAnswers()) {
+      const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
+      const called = own.stderr.replace(/^tvs( verify)?:/, "tvs-verify:");
+      expect({ words, code, stdout, stderr }).toEqual({
+        words,
+        code: own.code,
+        stdout: own.stdout,
+        stderr: called,
+      });
+    }
+  });
+});
+
+type Own = { readonly words: string[]; readonly own: Finished };
+let owned: Promise<Own[]> | undefined;
+
+/** What `tvs verify` answers to each command line, asked once for all runtimes. */
+function ownAnswers(): Promise<Own[]> {
+  owned ??= commandLines().then((lines) =>
+    Promise.all(lines.map(async (words) => ({ words, own: await runTvs(["verify", ...words]) }))),
+  );
+  return owned;
+}
+
+/** Command lines of every kind: good and bad input, much of it, pictures, and mistakes. */
+async function commandLines(): Promise<string[][]> {
+  const keys = ["--jwks", join(folder, "keys/jwks.json"), "--key-history", join(folder, "keys/history.jose")];
+  const settings = [...keys, "--issuer", issuer, "--audience", audience, "--now", now];
+  const input = (name: string) => join(folder, "inputs", name);
+  const codes = await splitIntoCodes(readFileSync(input("valid-bare.jws"), "utf8").trim());
+  const place = (name: string, content: string | Uint8Array) => {
+    writeFileSync(join(installed.project, name), content);
+    return join(installed.project, name);
+  };
+  const png = place("certificate.png", pngOf(sheetOf(codes)));
+  const pictures = codes.map((code) => sheetOf([code])).map((one) => ({ ...one, ...storedBits(one) }));
+  const pdf = place("certificate.pdf", pdfOf(pictures));
+  const line = `${JSON.stringify(JSON.parse(readFileSync(input("valid.json"), "utf8")))}\n`;
+  const large = place("large.ndjson", `{}\n${line.repeat(Math.ceil(9e6 / line.length))}`);
+  return [
+    [join(folder, "inputs"), "--json", ...settings],
+    [input("valid.json"), ...settings],
+    [
+      input("valid.json"),
+      input("missing"),
+      "--key-history",
+      join(folder, "keys/history.jose"),
+      ...settings.slice(4),
+    ],
+    [large, "--json", ...settings],
+    ["--qr", png, ...settings],
+    ["--qr", pdf, "--json", ...settings],
+    ["--qr", input("valid.json"), ...settings],
+    [input("valid.json"), "--anchor", `-${"A".repeat(42)}`, ...settings],
+    [],
+    ["--jwsk", "x"],
+    ["--json", "--bad"],
+  ];
+}
+
+test("the installed command goes by its name, and tells its options and its version", async () => {
+  const bin = join(installed.project, "node_modules/.bin/tvs-verify");
+  const { stdout, code } = await installed.run([bin, "--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("tvs-verify [FILE...] [OPTIONS]");
+  expect(stdout).not.toMatch(/tvs verify|--data|OF EVERY COMMAND/);
+  expect((await installed.run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test("on an old Node both the command and the module say in plain words what is needed", async () => {
+  const { project, run } = installed;
+  const old = join(project, "old.cjs");
+  writeFileSync(
+    old,
+    'Object.defineProperty(process.versions, "node", { value: "16.20.2" });\ndelete globalThis.crypto;\n',
+  );
+  const bin = join(project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
+  expect(await run(["node", "--require", old, bin])).toEqual({
+    code: 2,
+    stdout: "",
+    stderr:
+      "tvs-verify: this is Node 16.20.2, and Node 20 or later is needed: install it, or use Bun or Deno\n",
+  });
+  writeFileSync(
+    join(project, "import.js"),
+    'import("tvs-partner").catch((error) => console.log(error.message));\n',
+  );
+  expect(await run(["node", "--require", old, join(project, "import.js")])).toMatchObject({
+    stdout: "tvs-partner needs Node 20 or later, Bun, Deno or a browser; this is Node 16.20.2\n",
+  });
+});
+
+/** The scripts of the package's README, as printed but for the places and names that the reader puts in. */
+function printedScripts(puts: Readonly<Record<string, string>>): string[] {
+  const readme = readFileSync(join(installed.project, "node_modules/tvs-partner/README.md"), "utf8");
+  const scripts = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, script = ""]) => script);
+  return scripts.map((script) =>
+    Object.entries(puts).reduce((text, [from, to]) => text.replaceAll(from, to), script),
+  );
+}
+
+test("what its README prints does what it says", async () => {
+  const { apiKey, partnerId } = await demo();
+  const [genuine] = vectors;
+  const wellKnown = `${sandbox.url}/v1/inter-agency/.well-known`;
+  const place = async (name: string, content: string | Promise<string>) =>
+    writeFileSync(join(installed.project, name), await content);
+  await place("jwks.json", (await fetch(`${wellKnown}/jwks.json`)).text());
+  await place("key-history.jose", (await fetch(`${wellKnown}/key-history`)).text());
+  const [ask = "", verify = "", receive = ""] = printedScripts({
+    "https://verify.example.org": sandbox.url,
+    "exam-board": partnerId,
+    '{ regNo: "LA/2019/PRI/04417" }': "{ tId: 1001 }",
+    "process.env.TVS_API_KEY": JSON.stringify(apiKey),
+    "process.env.TVS_WEBHOOK_SECRET": JSON.stringify(genuine?.secret),
+  });
+  const saving = '\nimport { writeFileSync } from "node:fs";\nwriteFileSync("answers.ndjson", text);\n';
+  await place("ask.js", ask + saving);
+  await place("verify.js", verify);
+  const request = `new Request("http://a.example", { method: "POST", body: ${JSON.stringify(genuine?.body)}, headers: { "X-AGENCY-Signature": ${JSON.stringify(genuine?.signature)} } })`;
+  const arrived = `globalThis.handleOnce = () => {};\nconst RealDate = Date;\nglobalThis.Date = class extends RealDate { constructor(...words) { super(...(words.length === 0 ? [${JSON.stringify(genuine?.now)}] : words)); } };\n`;
+  await place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
+  const { run } = installed;
+  expect(await run(["node", "ask.js"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("may invigilate"),
+  });
+  expect(await run(["node", "verify.js"])).toMatchObject({ code: 0, stdout: "valid null VALID\n" });
+  expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
+});
+
+test("it depends on nothing, has every licence with it, and its file is the same each time", async () => {
+  const root = join(installed.project, "node_modules");
+  expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual(["tvs-partner"]);
+  const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
+  expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
+  const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
+  for (const name of ["unpdf", "jpeg-js", "pngjs", "qr", "pdf.js"]) expect(licences).toContain(`\n${name} `);
+  const again = await installPackage();
+  try {
+    expect(readFileSync(again.file).equals(readFileSync(installed.file))).toBe(true);
+  } finally {
+    await again.remove();
+  }
+});
+
+const compiler = join(import.meta.dir, "../../../node_modules/typescript/bin/tsc");
+
+/** What the compiler has to say about a partner's script; nothing when all is well. */
+function complaints(name: string, text: string): string {
+  const file = join(installed.project, name);
+  writeFileSync(file, text);
+  const words = ["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--types", ""];
+  const kind = ["--lib", "ES2022,DOM", "--target", "ES2022", "--module", "nodenext"];
+  try {
+    return execFileSync("node", [compiler, ...words, ...kind, file], { encoding: "utf8" });
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}
+
+test("a partner's compiler knows what it gives and takes", () => {
+  const use = `import { createClient, createKeySet, verifyEnvelope, verifyWebhook, type Verification } from "tvs-partner";
+const client = createClient({ baseUrl: "https://a.example", verify: { issuer: "https://a.example", audience: "a" } });
+const { result } = await client.checkEligibility({ identifier: { tId: 1 }, purpose: "EMPLOYER_BACKGROUND_CHECK" });
+const status: "VALID" | "EXPIRED" | "NOT_FOUND" | "REVOKED" = result.status;
+const keys = await createKeySet({ jwks: "{}" });
+const found: Verification = await verifyEnvelope("", { keys, issuer: "a", audience: "b" });
+const event: string | undefined = (await verifyWebhook({ rawBody: "", signature: "", secret: "s" })).event?.eventType;
+console.log(status, found.reason, event);
+`;
+  expect(complaints("use.ts", use)).toBe("");
+  const wrong = `import { createClient } from "tvs-partner";
+await createClient({ baseUrl: "" }).checkEligibility({ identifier: { tId: 1, nin: "" }, purpose: "OTHER" });
+`;
+  expect(complaints("wrong.ts", wrong)).toContain("error TS2322");
+});

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ClientError, type ClientOptions, createClient, createKeySet, verifyEnvelope } from "tvs/partner";
+import {
+  known,
+  openTestService,
+  type PartnerName,
+  refusedPurpose,
+  type TestService,
+} from "../harness/service.ts";
+
+const issuer = "https://teachers.example";
+const check = { identifier: { regNo: known.regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" } as const;
+
+let world: TestService;
+beforeAll(async () => {
+  // Envelopes are verified by the machine's clock.
+  world = await openTestService({ clock: { now: () => Date.now() } });
+});
+afterAll(() => world.close());
+
+type Sent = {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+/** A client of the service at hand; `answer` may answer in the service's place. */
+function aClient(
+  options: Partial<ClientOptions> & {
+    as?: PartnerName;
+    answer?: (sent: Sent, attempt: number) => Response | undefined | Promise<Response | undefined>;
+  } = {},
+) {
+  const { as = "full", answer, ...more } = options;
+  const sent: Sent[] = [];
+  const waits: number[] = [];
+  const client = createClient({
+    baseUrl: issuer,
+    apiKey: world.keyOf(as) ?? "",
+    verify: { issuer, audience: as },
+    wait: async (milliseconds) => void waits.push(milliseconds),
+    fetch: async (url, init) => {
+      const path = url.slice(issuer.length);
+      const [headers, body] = [new Headers(init.headers), String(init.body ?? "")];
+      const one = { path, method: init.method ?? "GET", headers, body };
+      sent.push(one);
+      const given = await answer?.(one, sent.filter((other) => other.path === path).length);
+      if (given !== undefined) return given;
+      return world.call(path, { method: one.method, headers, ...(body === "" ? {} : { body }) });
+    },
+    ...more,
+  });
+  return { client, sent, waits, of: (part: string) => sent.filter(({ path }) => path.includes(part)) };
+}
+
+/** What a call failed by. */
+async function failure(call: Promise<unknown>): Promise<ClientError> {
+  const error = await call.then(
+    () => new Error("the call went well"),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof ClientError) return error;
+  throw error;
+}
+
+function problem(status: number, headers: Record<string, string> = {}): Response {
+  return Response.json({ statusCode: status, message: "not now" }, { status, headers });
+}
+
+describe("a client", () => {
+  test("gives the signed result, and the envelope as it came, which verifies without the client", async () => {
+    const { client } = aClient();
+    const { result, verification, text, call } = await client.checkEligibility(check);
+    expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
+    expect(verification).toMatchObject({ valid: true, audience: "full" });
+    expect(call).toMatchObject({ attempts: 1, isReplay: false, quota: { limit: 5_000 } });
+    const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
+    const keys = await createKeySet({ jwks });
+    expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
+  });
+
+  test("asks in every way that the contract has", async () => {
+    const { client, of } = aClient();
+    for (const call of [
+      client.lookUpByRegNo(known.regNo),
+      client.lookUpByTId(known.tId),
+      client.lookUpByNin(known.nin),
+    ])
+      expect((await call).result.teacher?.tId).toBe(known.tId);
+    expect(of("by-reg-no")[0]?.path).toEndWith("/LA%2F2019%2FPRI%2F04417");
+    expect(of("by-nin")[0]).toMatchObject({ path: "/v1/inter-agency/lookup/by-nin" });
+    const { answers } = await client.checkBatch([check, { ...check, identifier: { tId: 1 } }]);
+    expect(answers.map(({ result }) => result.found)).toEqual([true, false]);
+    expect(await client.verifyLicense(known.regNo)).toMatchObject({ found: true, tId: String(known.tId) });
+    expect(await client.getHealth()).toMatchObject({ status: "ok", issuer });
+    expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
+  });
+
+  test("fetches the keys once for many answers, and none when it was given some", async () => {
+    const { client, of } = aClient();
+    for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
+    expect(of("jwks.json")).toHaveLength(1);
+    const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
+    const given = aClient({ verify: { issuer, audience: "full", keys: await createKeySet({ jwks }) } });
+    await given.client.lookUpByTId(known.tId);
+    expect(given.of(".well-known")).toHaveLength(0);
+  });
+
+  test("gives nothing out that does not verify", async () => {
+    const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
+    const error = await failure(client.checkBatch([check]));
+    expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
+    expect(error.requestId).not.toBeNull();
+    expect(error.message).toContain("AUDIENCE_MISMATCH");
+    expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
+  });
+
+  test("says that it has not verified when it was not told to", async () => {
+    const client = createClient({
+      baseUrl: issuer,
+      apiKey: world.keyOf("full") ?? "",
+      fetch: (url, init) =>
+        Promise.resolve(world.call(url.slice(issuer.length), { headers: new Headers(init.headers) })),
+    });
+    expect(await client.lookUpByTId(known.tId)).toMatchObject({
+      verification: null,
+      result: { found: true },
+    });
+  });
+
+  test("tries again after 1, 2 and 4 seconds, always under the same key, and then gives up", async () => {
+    const { client, waits, of } = aClient({
+      answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
+    });
+    const error = await failure(client.checkEligibility(check));
+    expect(error).toMatchObject({ code: "UNAVAILABLE", status: 503, attempts: 4, message: "503: not now" });
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThanOrEqual(1_000 * 2 ** index);
+      expect(wait).toBeLessThan(1_200 * 2 ** index);
+    }
+    const keys = of("check").map(({ headers }) => headers.get("idempotency-key"));
+    expect(keys).toHaveLength(4);
+    expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
+  });
+
+  test("gets the answer of a call whose answer was lost, which did not run twice", async () => {
+    const { client } = aClient({
+      answer: async ({ path, headers, body }, attempt) => {
+        if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
+        await world.call(path, { method: "POST", headers, body });
+        throw new TypeError("the connection broke");
+      },
+    });
+    const { call, result } = await client.checkEligibility(check);
+    expect(call).toMatchObject({ attempts: 2, isReplay: true });
+    expect(result.found).toBe(true);
+  });
+
+  test("waits as long as a spent quota asks, but not for a day", async () => {
+    const short = aClient({
+      answer: ({ path }, attempt) =>
+        path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
+    });
+    await short.client.lookUpByTId(known.tId);
+    expect(short.waits).toEqual([17_000]);
+    const long = aClient({ answer: () => problem(429, { "Retry-After": "40000" }) });
+    expect(await failure(long.client.lookUpByTId(1))).toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      retryAfterSeconds: 40_000,
+      attempts: 1,
+    });
+    expect(long.waits).toEqual([]);
+  });
+
+  test("names each refusal of the service, which it does not ask again", async () => {
+    const { client } = aClient();
+    const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
+    const idempotencyKey = "one";
+    await client.checkEligibility(check, { idempotencyKey });
+    const codes = [
+      client.lookUpByRegNo("1/2"),
+      stranger.lookUpByTId(1),
+      aClient({ as: "unscoped" }).client.lookUpByTId(1),
+      client.checkEligibility({ ...check, purpose: refusedPurpose }),
+      client.checkEligibility({ ...check, identifier: { tId: 1 } }, { idempotencyKey }),
+      aClient({ as: "spent", maxWaitSeconds: 0 }).client.lookUpByTId(1),
+    ].map(async (call) => {
+      const { code, attempts } = await failure(call);
+      return `${code} ${attempts}`;
+    });
+    expect(await Promise.all(codes)).toEqual([
+      "REQUEST_INVALID 1",
+      "UNAUTHORIZED 1",
+      "FORBIDDEN 1",
+      "FORBIDDEN 1",
+      "KEY_REUSED 1",
+      "QUOTA_EXCEEDED 1",
+    ]);
+  });
+});
+
+describe("what is not the service", () => {
+  const answers: readonly (readonly [string, () => Response, string])[] = [
+    ["a page", () => new Response("<html>portal</html>"), "ANSWER_UNEXPECTED"],
+    ["another object", () => Response.json({ ok: true }), "ANSWER_UNEXPECTED"],
+    ["bytes", () => new Response(new Uint8Array([0xff, 0xfe])), "ANSWER_UNEXPECTED"],
+    [
+      "another place",
+      () => new Response(null, { status: 302, headers: { Location: "/" } }),
+      "ANSWER_UNEXPECTED",
+    ],
+    ["nothing there", () => new Response("no", { status: 404 }), "NOT_FOUND"],
+  ];
+  test.each(answers)("is told from it: %s", async (_, answer, code) => {
+    const { client, sent } = aClient({ answer });
+    expect(await failure(client.checkEligibility(check))).toMatchObject({ code });
+    expect(sent).toHaveLength(1);
+  });
+
+  test("is told from it by the number of envelopes in a batch", async () => {
+    const { client } = aClient({ answer: () => Response.json({ count: 0, results: [] }) });
+    expect(await failure(client.checkBatch([check]))).toMatchObject({ code: "ANSWER_UNEXPECTED" });
+  });
+});
+
+describe("a call", () => {
+  const never = (signal: AbortSignal | null | undefined) =>
+    new Promise<Response>((_, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+
+  test("that gets no answer is timed out, and made again", async () => {
+    const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
+    expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
+    expect(waits).toHaveLength(3);
+  });
+
+  test("is ended by its caller, also while it waits, for the caller's own reason", async () => {
+    const ended = new AbortController();
+    const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
+    const call = client.lookUpByTId(1, { signal: ended.signal });
+    ended.abort(new RangeError("enough"));
+    await expect(call).rejects.toThrow("enough");
+    const waiting = createClient({ baseUrl: issuer, fetch: async () => problem(503) });
+    const later = new AbortController();
+    const failing = waiting.lookUpByTId(1, { signal: later.signal });
+    later.abort(new RangeError("enough"));
+    await expect(failing).rejects.toThrow("enough");
+  });
+});
+
+test.each([
+  { baseUrl: "http://teachers.example" },
+  { baseUrl: "https://name:word@teachers.example" },
+  { baseUrl: "teachers.example" },
+  { baseUrl: issuer, apiKey: " key" },
+  { baseUrl: issuer, timeoutMs: 0 },
+  { baseUrl: issuer, maxRetries: 9 },
+])("a client is not made of what cannot be meant: %o", (options) => {
+  expect(() => createClient(options)).toThrow(TypeError);
+});

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openTestService, type TestService } from "../harness/service.ts";
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+const get = (name: string, headers: Record<string, string> = {}) =>
+  world.call(`/v1/inter-agency/${name}`, { headers });
+
+test("the partners' module is one file for scripts of any site, which caches may keep", async () => {
+  const response = await get("verify.mjs");
+  expect(response.status).toBe(200);
+  expect(response.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
+  expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  expect(response.headers.get("Cache-Control")).toBe("public, max-age=300, must-revalidate");
+  const text = await response.text();
+  expect(text).not.toMatch(/^import\b|\bimport\(|\brequire\(/m);
+  expect(text).toContain("createKeySet");
+  const etag = response.headers.get("ETag") ?? "";
+  const again = await get("verify.mjs", { "If-None-Match": etag });
+  expect([again.status, await again.text()]).toEqual([304, ""]);
+});
+
+test("its declarations stand where its header and an editor look for them", async () => {
+  const module = await get("verify.mjs", { "Accept-Encoding": "gzip" });
+  expect(module.headers.get("X-TypeScript-Types")).toBe("./verify.d.mts");
+  expect(Number((await module.arrayBuffer()).byteLength)).toBeLessThan(30_000);
+  const types = await get("verify.d.mts");
+  expect(types.headers.get("Content-Type")).toBe("application/typescript; charset=utf-8");
+  expect(types.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  expect(await types.text()).toContain("declare function createClient(options: ClientOptions): Client;");
+});
