@@ -1,0 +1,215 @@
+#!/bin/sh
+# Verifies one envelope offline. Any shell with jq 1.6 and openssl 1.1.1 or later (tested with jq 1.6, OpenSSL 3.0).
+#   sh verify.sh envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+# Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
+# Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+set -fu
+file=$1 jwks=$2 history=$3 issuer=$4 audience=$5
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+refuse() {
+  echo "$1"
+  case $1 in
+    NOT_AN_ENVELOPE | KID_UNKNOWN | KEY_SET_UNREADABLE | KEY_HISTORY_UNREADABLE | FILE_UNREADABLE) exit 2 ;;
+  esac
+  exit 1
+}
+
+# judge PROGRAM [OPTION…]: a program of jq that gives null, or the reason for refusing.
+judge() {
+  program=$1
+  shift
+  reason=$(jq -n -r "$@" "$(cat "$work/rules.jq") $program") || refuse VERIFIER_FAILED
+  [ "$reason" = null ] || refuse "$reason"
+}
+
+cat > "$work/rules.jq" <<'END'
+def is_text: type == "string" and . != "";
+# One text for each signature: no padding, no white space, no spare bits that are not zero.
+def is_canonical: test("^[A-Za-z0-9_-]*\\z") and ((length % 4) as $rest |
+  if $rest == 2 then test("[AQgw]\\z") elif $rest == 3 then test("[AEIMQUYcgkosw048]\\z") else $rest == 0 end);
+def is_odd: (length % 4) as $rest |
+  if $rest == 2 then test("[Qw]\\z") elif $rest == 3 then test("[EMUcks08]\\z")
+  else test("[BDFHJLNPRTVXZbdfhjlnprtvxz13579_]\\z") end;
+def is_odd_number: is_text and is_canonical and is_odd and (test("^A[A-P]") | not);
+def is_time: . == null or (is_text and test("^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z\\z"));
+def is_seconds: type == "number" and . == floor and . >= 0 and . < 253402300800;
+# UTC to the second, for example 2026-03-01T09:30:00: such texts sort as the times do.
+def second: todate[0:19];
+def is_compromised($at): .compromisedSince != null and $at >= .compromisedSince[0:19];
+def header_problem:
+  if .alg != "RS256" then "HEADER_ALG"
+  elif has("crit") or has("b64") then "HEADER_CRIT"
+  elif has("jwk") or has("jku") or has("x5u") or has("x5c") then "HEADER_KEY"
+  elif has("typ") and (.typ | is_text | not) then "HEADER_TYP"
+  elif (.kid | is_text | not) then "HEADER_KID" else null end;
+# One secret or weak key in a set, and nothing in the set can be trusted.
+def key_problem:
+  if type != "object" or (.kty | is_text | not) then "KEY_SET_KEY_MALFORMED"
+  elif keys - ["k", "d", "p", "q", "dp", "dq", "qi", "oth"] != keys then "KEY_SET_PRIVATE_KEY"
+  elif .kty != "RSA" then null
+  elif (.kid | is_text | not) then "KEY_SET_KID_MISSING"
+  elif (.use // "sig") != "sig" or (.alg // "RS256") != "RS256" then "KEY_SET_KEY_MALFORMED"
+  elif (.n | is_odd_number | not) then "KEY_SET_KEY_MALFORMED"
+  elif (.n | length < 342 or length > 1366 or (length == 342 and test("^[A-Za-f]"))) then "KEY_SET_MODULUS_SIZE"
+  elif (.e | is_odd_number | not) or (.e | length) > 6 or .e == "AQ" then "KEY_SET_EXPONENT" else null end;
+def first_problem(problem): first((.[] | problem | select(. != null)), null);
+def repeats: length != (unique | length);
+def set_problem: if type != "array" then "KEY_SET_UNREADABLE" else first_problem(key_problem)
+  // (if [.[].kid | values] | repeats then "KEY_SET_DUPLICATE_KID" else null end) end;
+def entry_problem:
+  if type != "object" or (.jwk | key_problem != null or .kty != "RSA") then "KEY_HISTORY_MALFORMED"
+  elif .kid != .jwk.kid or ([.activatedAt, .retiredAt, .compromisedSince] | all(is_time) | not)
+    or ({pending: "", active: .activatedAt, retired: .retiredAt, compromised: .compromisedSince}[.state // "none"] == null)
+  then "KEY_HISTORY_MALFORMED" else null end;
+def history_problem($keys; $issuer; $signer): .keys as $entries |
+  if (.iat | is_seconds | not) or ($entries | type) != "array" then "KEY_HISTORY_MALFORMED"
+  elif .iss != $issuer then "KEY_HISTORY_ISSUER_MISMATCH"
+  elif ($entries | first_problem(entry_problem)) then ($entries | first_problem(entry_problem))
+  elif [$entries[].kid] | repeats then "KEY_SET_DUPLICATE_KID"
+  elif any($entries[].jwk; . as $jwk | $keys[] | .kid == $jwk.kid and (.n != $jwk.n or .e != $jwk.e))
+  then "KEY_SET_CONFLICT"
+  elif all($entries[]; .kid != $signer) then "KEY_HISTORY_KID_UNKNOWN"
+  elif (.iat | second) as $at | any($entries[]; .kid == $signer and is_compromised($at))
+  then "KEY_HISTORY_KEY_COMPROMISED" else null end;
+# Who has a compromised key can sign anything, and no key signs before or after its time.
+def time_problem($at):
+  if . == null then null # newer than the history
+  elif is_compromised($at) then "KEY_COMPROMISED"
+  elif .activatedAt == null or $at < .activatedAt[0:19] then "KEY_OUTSIDE_WINDOW"
+  elif .retiredAt != null and $at > .retiredAt[0:19] then "KEY_OUTSIDE_WINDOW" else null end;
+def claims_problem($issuer; $audience):
+  if (.aud | type) == "array" then "AUDIENCE_NOT_SINGLE"
+  elif [.iss, .aud, .sub] | all(is_text) | not then "CLAIM_TYPE"
+  elif [(if has("exp") then .exp else 0 end), (if has("nbf") then .nbf else 0 end)] | all(type == "number") | not
+  then "CLAIM_TYPE"
+  elif .iss != $issuer then "ISSUER_MISMATCH"
+  elif .aud != $audience then "AUDIENCE_MISMATCH"
+  elif .iat > now + 60 then "ISSUED_IN_FUTURE"
+  elif has("exp") and .exp <= now - 60 then "TOKEN_EXPIRED"
+  elif has("nbf") and .nbf > now + 60 then "TOKEN_NOT_YET_VALID" else null end;
+# The answer must not contradict itself, or who reads one member of it is misled.
+def result_problem:
+  if ([.found, .eligible] | all(type == "boolean"))
+    and (.status as $status | any("VALID", "EXPIRED", "NOT_FOUND", "REVOKED"; . == $status))
+    and (.reasons | type == "array" and all(type == "string"))
+    and (.eligible == false or (.found and .status == "VALID"))
+    and (.found or (.status == "NOT_FOUND" and ([.teacher, .license, .certificate] | all(. == null))))
+  then null else "RESULT_MALFORMED" end;
+# fromdate also reads 30 February, as 2 March.
+def time_of: capture("^(?<time>\\d{4}-\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)(\\.\\d{1,9})?(Z|(?<sign>[+-])(?<hours>[01]\\d|2[0-3]):(?<minutes>[0-5]\\d))\\z")
+  | (.time + "Z") as $utc | select(($utc | fromdate | todate) == $utc)
+  | ($utc | fromdate) - (if .sign == null then 0 else
+    (.sign + "1" | sub("\\+"; "") | tonumber) * ((.hours | tonumber) * 3600 + (.minutes | tonumber) * 60) end);
+# Everything outside the signature is a copy that anybody can change.
+def copy_problem($claims; $kid):
+  if .result != $claims.result then "OUTER_RESULT_DIFFERS"
+  elif .issuer != $claims.iss then "OUTER_ISSUER_DIFFERS"
+  elif .audience != $claims.aud then "OUTER_AUDIENCE_DIFFERS"
+  elif .signatureKid != $kid then "OUTER_KID_DIFFERS"
+  elif .verificationId != $claims.sub then "OUTER_VERIFICATION_ID_DIFFERS"
+  elif [.verifiedAt | time_of] != [$claims.iat] then "OUTER_VERIFIED_AT_DIFFERS" else null end;
+END
+
+# object FILE REASON: jq keeps the last of two members with one name; then more values are written than are read.
+object() {
+  iconv -f UTF-8 -t UTF-8 "$1" > "$work/utf8" 2>&1 || refuse "$2"
+  # It also reads NaN, 01, .5 and +1: what remains without the texts must be marks, words and numbers.
+  LC_ALL=C sed -E 's/"(\\.|[^"\\])*"//g' "$1" | tr -s ' \t\r\n{}[]:,' '[\n*]' |
+    grep -Evq '^(|true|false|null|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)$' && refuse "$2"
+  read=$(jq -s 'if length == 1 and (.[0] | type == "object") then [.[0] | tostream | select(length == 2)] | length
+    else error end' "$1" 2> "$work/said") || refuse "$2"
+  written=$(jq -n --stream '[inputs | select(length == 2)] | length' "$1")
+  [ "$written" = "$read" ] || refuse JSON_DUPLICATE_MEMBER
+}
+
+# decode TEXT: base64url to bytes.
+decode() {
+  padding=$(printf '%*s' $(((4 - ${#1} % 4) % 4)) '' | tr ' ' '=')
+  printf '%s%s' "$1" "$padding" | tr '_-' '/+' | openssl base64 -d -A
+}
+
+# open_jws JWS NAME: its header must not steer anything: RS256 alone, no extensions, no key of its own.
+open_jws() {
+  judge '$jws / "." | if length != 3 then "JWS_MALFORMED" elif all(is_canonical) then null
+    else "BASE64URL_NOT_CANONICAL" end' --arg jws "$1"
+  rest=${1#*.}
+  decode "${1%%.*}" > "$work/$2.header"
+  decode "${rest%.*}" > "$work/$2.payload"
+  decode "${rest#*.}" > "$work/$2.signature"
+  printf '%s' "${1%.*}" > "$work/$2.signed"
+  object "$work/$2.header" JWS_MALFORMED
+  judge '$header[0] | header_problem' --slurpfile header "$work/$2.header"
+}
+
+hex() {
+  decode "$1" | od -An -v -tx1 | tr -d ' \n'
+}
+
+# check_signature NAME KID KEYS REASON: openssl reads a key in DER, which is made of its two numbers.
+check_signature() {
+  n=$(jq -r --arg kid "$2" '.[] | select(.kid == $kid) | .n' "$3")
+  e=$(jq -r --arg kid "$2" '.[] | select(.kid == $kid) | .e' "$3")
+  printf '%s\n' 'asn1=SEQUENCE:spki' '[spki]' 'a=SEQUENCE:rsa' 'k=BITWRAP,SEQUENCE:key' '[rsa]' \
+    'o=OID:rsaEncryption' 'p=NULL' '[key]' "n=INTEGER:0x$(hex "$n")" "e=INTEGER:0x$(hex "$e")" > "$work/key.conf"
+  openssl asn1parse -genconf "$work/key.conf" -noout -out "$work/key.der"
+  openssl pkey -pubin -inform DER -in "$work/key.der" -out "$work/key.pem"
+  openssl dgst -sha256 -verify "$work/key.pem" -signature "$work/$1.signature" "$work/$1.signed" \
+    > "$work/said" 2>&1 || refuse "$4"
+}
+
+for one in "$file" "$jwks" "$history"; do [ -r "$one" ] || refuse FILE_UNREADABLE; done
+
+# A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+tr -d '\000' < "$file" | LC_ALL=C grep -Eqi \
+  'eyJ[a-z0-9_-]{8}|"(signature|signatureKid|result|verificationId)"[[:space:]]*:|\\u00[4-7]' || refuse NOT_AN_ENVELOPE
+envelope=null
+jws=$(tr '\000\r' ' \n' < "$file")
+if tr -d '\000' < "$file" | LC_ALL=C tr -d '[:space:]' | LC_ALL=C grep -q '^[[{"]'; then
+  object "$file" JSON_MALFORMED
+  judge '$envelope[0] | [.verificationId, .verifiedAt, .issuer, .audience, .signature, .signatureKid] as $texts
+    | if ($texts | all(type == "string") | not) or (.result | type != "object") then "ENVELOPE_MALFORMED"
+    elif .signature | test("[^A-Za-z0-9_.-]") then "BASE64URL_NOT_CANONICAL" else null end' \
+    --slurpfile envelope "$file"
+  envelope=$(cat "$file")
+  jws=$(jq -r .signature "$file")
+fi
+open_jws "$jws" envelope
+kid=$(jq -r .kid "$work/envelope.header")
+judge 'if $header[0].typ == "key-history+jwt" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
+
+object "$jwks" KEY_SET_UNREADABLE
+judge '$set[0].keys | set_problem' --slurpfile set "$jwks"
+jq '[.keys[] | select(.kty == "RSA")]' "$jwks" > "$work/keys"
+
+# The history says when each key was in use, and a key of the set has signed it.
+set -- $(tr -d '\000' < "$history")
+judge 'if $text | test("^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*\\z") then null
+  else "KEY_HISTORY_UNREADABLE" end' --arg text "$*"
+open_jws "$1" history
+signer=$(jq -r .kid "$work/history.header")
+judge 'if $header[0].typ != "key-history+jwt" then "KEY_HISTORY_MALFORMED"
+  elif all($keys[0][]; .kid != $signer) then "KEY_HISTORY_NOT_ANCHORED" else null end' \
+  --slurpfile header "$work/history.header" --slurpfile keys "$work/keys" --arg signer "$signer"
+check_signature history "$signer" "$work/keys" KEY_HISTORY_SIGNATURE_INVALID
+object "$work/history.payload" KEY_HISTORY_MALFORMED
+judge '$history[0] | history_problem($keys[0]; $issuer; $signer)' --slurpfile history "$work/history.payload" \
+  --slurpfile keys "$work/keys" --arg issuer "$issuer" --arg signer "$signer"
+
+# A key that the set no longer has was taken out for a reason; it comes back only to be refused.
+jq -s '.[0] + [.[1].keys[] | select(.compromisedSince != null) | .jwk]' "$work/keys" "$work/history.payload" \
+  > "$work/all"
+jq -e --arg kid "$kid" 'any(.[]; .kid == $kid)' "$work/all" > "$work/said" || refuse KID_UNKNOWN
+jq --arg kid "$kid" '[first(.[] | select(.kid == $kid))]' "$work/all" > "$work/one"
+check_signature envelope "$kid" "$work/one" SIGNATURE_INVALID
+object "$work/envelope.payload" JWS_MALFORMED
+judge '$claims[0] as $claims | $claims
+  | if .iat | is_seconds | not then "CLAIM_TYPE" else
+    (first($history[0].keys[] | select(.kid == $kid)) // null | time_problem($claims.iat | second))
+    // (if $claims.result | type == "object" then null else "CLAIM_MISSING" end)
+    // ($claims | claims_problem($issuer; $audience)) // ($claims.result | result_problem)
+    // (if $envelope == null then null else $envelope | copy_problem($claims; $kid) end) end' \
+  --slurpfile claims "$work/envelope.payload" --slurpfile history "$work/history.payload" --arg kid "$kid" \
+  --arg issuer "$issuer" --arg audience "$audience" --argjson envelope "$envelope"
+echo valid

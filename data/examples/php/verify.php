@@ -1,0 +1,259 @@
+<?php
+// Verifies one envelope offline. PHP 8.1 or later with its openssl extension, nothing else (tested with PHP 8.2).
+//   php verify.php envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+// Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
+// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+const UNDECIDABLE = ['NOT_AN_ENVELOPE', 'KID_UNKNOWN', 'KEY_SET_UNREADABLE', 'KEY_HISTORY_UNREADABLE', 'FILE_UNREADABLE'];
+const STATUSES = ['VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED'];
+const UTC_TIME = '/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/D';
+
+class Refused extends Exception {}
+
+function ensure(mixed $condition, string $reason): void {
+    if (!$condition) throw new Refused($reason);
+}
+
+function isText(mixed $value): bool {
+    return is_string($value) && $value !== '';
+}
+
+function countMembers(mixed $value): int {
+    if (!is_object($value) && !is_array($value)) return 0;
+    $count = is_object($value) ? count((array) $value) : 0;
+    foreach ((array) $value as $inner) $count += countMembers($inner);
+    return $count;
+}
+
+/** json_decode keeps the last of two members with one name: then more names are written than were read. */
+function readObject(string $text, string $reason): object {
+    $value = json_decode($text);
+    ensure(is_object($value), $reason);
+    preg_match_all('/"(?:[^"\\\\]++|\\\\.)*+"(\s*:)?/s', $text, $matches);
+    ensure(count(array_filter($matches[1])) === countMembers($value), 'JSON_DUPLICATE_MEMBER');
+    return $value;
+}
+
+function encode(string $bytes): string {
+    return rtrim(strtr(base64_encode($bytes), '+/', '-_'), '=');
+}
+
+/** One text for each signature: decoders also accept padding, white space and spare bits. */
+function decode(mixed $part): string {
+    ensure(is_string($part), 'BASE64URL_NOT_CANONICAL');
+    $bytes = base64_decode(strtr($part, '-_', '+/'));
+    ensure(is_string($bytes) && encode($bytes) === $part, 'BASE64URL_NOT_CANONICAL');
+    return $bytes;
+}
+
+/** The header, which must not steer anything: RS256 alone, no extensions, no key of its own. */
+function openJws(string $jws): array {
+    $parts = explode('.', $jws);
+    ensure(count($parts) === 3, 'JWS_MALFORMED');
+    [$head, $payload, $signature] = array_map('decode', $parts);
+    $header = (array) readObject($head, 'JWS_MALFORMED');
+    ensure(($header['alg'] ?? null) === 'RS256', 'HEADER_ALG');
+    ensure(!array_intersect_key($header, array_flip(['crit', 'b64'])), 'HEADER_CRIT');
+    ensure(!array_intersect_key($header, array_flip(['jwk', 'jku', 'x5u', 'x5c'])), 'HEADER_KEY');
+    ensure(!array_key_exists('typ', $header) || isText($header['typ']), 'HEADER_TYP');
+    ensure(isText($header['kid'] ?? null), 'HEADER_KID');
+    return [$header['kid'], $header['typ'] ?? null, $payload, "$parts[0].$parts[1]", $signature];
+}
+
+/** One element of DER, the encoding of keys that OpenSSL reads. */
+function der(int $tag, string $body): string {
+    $length = strlen($body);
+    $bytes = $length < 128 ? chr($length) : ($length < 256 ? "\x81" . chr($length) : "\x82" . pack('n', $length));
+    return chr($tag) . $bytes . $body;
+}
+
+function verifySignature(string $input, string $signature, object $jwk, string $reason): void {
+    $number = fn (string $bytes) => der(2, ord($bytes) < 128 ? $bytes : "\0$bytes");
+    $key = der(0x30, $number(decode($jwk->n)) . $number(decode($jwk->e)));
+    $spki = der(0x30, hex2bin('300d06092a864886f70d0101010500') . der(3, "\0$key"));
+    $pem = "-----BEGIN PUBLIC KEY-----\n" . chunk_split(base64_encode($spki), 64) . "-----END PUBLIC KEY-----\n";
+    ensure(openssl_verify($input, $signature, $pem, OPENSSL_ALGO_SHA256) === 1, $reason);
+}
+
+/** One secret or weak key in a set, and nothing in the set can be trusted. */
+function vetKey(mixed $jwk): bool {
+    ensure(is_object($jwk) && isText($jwk->kty ?? null), 'KEY_SET_KEY_MALFORMED');
+    foreach (['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth'] as $secret) {
+        ensure(!property_exists($jwk, $secret), 'KEY_SET_PRIVATE_KEY');
+    }
+    if ($jwk->kty !== 'RSA') return false;
+    ensure(isText($jwk->kid ?? null), 'KEY_SET_KID_MISSING');
+    ensure(($jwk->use ?? 'sig') === 'sig' && ($jwk->alg ?? 'RS256') === 'RS256', 'KEY_SET_KEY_MALFORMED');
+    [$n, $e] = [decode($jwk->n ?? null), decode($jwk->e ?? null)];
+    ensure($n !== '' && $n[0] !== "\0" && ord(substr($n, -1)) % 2 === 1, 'KEY_SET_KEY_MALFORMED');
+    $bits = strlen($n) * 8 - 8 + strlen(decbin(ord($n)));
+    ensure($bits >= 2048 && $bits <= 8192, 'KEY_SET_MODULUS_SIZE');
+    $isOdd = $e !== '' && $e[0] !== "\0" && ord(substr($e, -1)) % 2 === 1;
+    ensure($isOdd && strlen($e) <= 4 && $e !== "\1", 'KEY_SET_EXPONENT');
+    return true;
+}
+
+function readKeySet(string $text): array {
+    $keys = readObject($text, 'KEY_SET_UNREADABLE')->keys ?? null;
+    ensure(is_array($keys), 'KEY_SET_UNREADABLE');
+    $known = [];
+    foreach (array_filter($keys, 'vetKey') as $jwk) $known[$jwk->kid] = (object) ['jwk' => $jwk];
+    $kids = array_map(fn (object $jwk) => serialize($jwk->kid ?? null), $keys);
+    ensure(count(array_unique($kids)) === count($keys), 'KEY_SET_DUPLICATE_KID');
+    return $known;
+}
+
+/** Adds to each key when it was in use, as the history says that a key of the set has signed. */
+function addHistory(array $keys, string $text, string $issuer): array {
+    ensure(preg_match('/^[\w-]+\.[\w-]+\.[\w-]*$/D', trim($text)), 'KEY_HISTORY_UNREADABLE');
+    [$signer, $typ, $payload, $input, $signature] = openJws(trim($text));
+    ensure($typ === 'key-history+jwt', 'KEY_HISTORY_MALFORMED');
+    ensure(isset($keys[$signer]), 'KEY_HISTORY_NOT_ANCHORED');
+    verifySignature($input, $signature, $keys[$signer]->jwk, 'KEY_HISTORY_SIGNATURE_INVALID');
+    $history = readObject($payload, 'KEY_HISTORY_MALFORMED');
+    ensure(is_int($history->iat ?? null) && is_array($history->keys ?? null), 'KEY_HISTORY_MALFORMED');
+    ensure(($history->iss ?? null) === $issuer, 'KEY_HISTORY_ISSUER_MISMATCH');
+    $historic = [];
+    foreach ($history->keys as $entry) {
+        ensure(is_object($entry) && vetKey($entry->jwk ?? null), 'KEY_HISTORY_MALFORMED');
+        $kid = $entry->jwk->kid;
+        $own = ['active' => 'activatedAt', 'retired' => 'retiredAt', 'compromised' => 'compromisedSince'];
+        foreach ($own as $time) {
+            ensure(property_exists($entry, $time), 'KEY_HISTORY_MALFORMED');
+            $isTime = is_string($entry->$time) && preg_match(UTC_TIME, $entry->$time);
+            ensure($entry->$time === null || $isTime, 'KEY_HISTORY_MALFORMED');
+        }
+        $state = is_string($entry->state ?? null) ? $entry->state : '';
+        $isSound = $state === 'pending' || (isset($own[$state]) && $entry->{$own[$state]} !== null);
+        ensure($isSound && ($entry->kid ?? null) === $kid, 'KEY_HISTORY_MALFORMED');
+        ensure(!isset($historic[$kid]), 'KEY_SET_DUPLICATE_KID');
+        $historic[$kid] = $entry;
+        $other = $keys[$kid]->jwk ?? $entry->jwk;
+        ensure($other->n === $entry->jwk->n && $other->e === $entry->jwk->e, 'KEY_SET_CONFLICT');
+        // A key that the set no longer has was taken out for a reason; it comes back only to be refused.
+        if (isset($keys[$kid]) || $entry->compromisedSince !== null) $keys[$kid] = $entry;
+    }
+    ensure(isset($historic[$signer]), 'KEY_HISTORY_KID_UNKNOWN');
+    ensure(!isCompromised($historic[$signer], timeOf($history->iat)), 'KEY_HISTORY_KEY_COMPROMISED');
+    return $keys;
+}
+
+/** UTC to the second, for example 2026-03-01T09:30:00: such texts sort as the times do. */
+function timeOf(int $seconds): string {
+    ensure($seconds >= 0 && $seconds < 253402300800, 'CLAIM_TYPE');
+    return gmdate('Y-m-d\TH:i:s', $seconds);
+}
+
+function isCompromised(object $key, string $time): bool {
+    return $key->compromisedSince !== null && strcmp($time, substr($key->compromisedSince, 0, 19)) >= 0;
+}
+
+/** Who has a compromised key can sign anything, and no key signs before or after its time. */
+function checkKeyAt(object $key, string $time): void {
+    if (!isset($key->state)) return; // newer than the history
+    ensure(!isCompromised($key, $time), 'KEY_COMPROMISED');
+    $isBegun = $key->activatedAt !== null && strcmp($time, substr($key->activatedAt, 0, 19)) >= 0;
+    $isOver = $key->retiredAt !== null && strcmp($time, substr($key->retiredAt, 0, 19)) > 0;
+    ensure($isBegun && !$isOver, 'KEY_OUTSIDE_WINDOW');
+}
+
+function checkClaims(object $claims, string $issuer, string $audience): void {
+    ensure(!is_array($claims->aud ?? null), 'AUDIENCE_NOT_SINGLE');
+    foreach (['iss', 'aud', 'sub'] as $name) ensure(isText($claims->$name ?? null), 'CLAIM_TYPE');
+    $now = time();
+    foreach (['exp', 'nbf'] as $name) {
+        $limit = property_exists($claims, $name) ? $claims->$name : $now;
+        ensure(is_int($limit) || is_float($limit), 'CLAIM_TYPE');
+    }
+    ensure($claims->iss === $issuer, 'ISSUER_MISMATCH');
+    ensure($claims->aud === $audience, 'AUDIENCE_MISMATCH');
+    ensure($claims->iat <= $now + 60, 'ISSUED_IN_FUTURE');
+    ensure(($claims->exp ?? $now) > $now - 60, 'TOKEN_EXPIRED');
+    ensure(($claims->nbf ?? $now) <= $now + 60, 'TOKEN_NOT_YET_VALID');
+}
+
+/** The answer must not contradict itself, or who reads one member of it is misled. */
+function checkResult(object $result): void {
+    [$found, $eligible, $reasons] = [$result->found ?? null, $result->eligible ?? null, $result->reasons ?? null];
+    $status = $result->status ?? null;
+    ensure(is_bool($found) && is_bool($eligible) && in_array($status, STATUSES, true), 'RESULT_MALFORMED');
+    ensure(is_array($reasons) && $reasons === array_filter($reasons, 'is_string'), 'RESULT_MALFORMED');
+    ensure(!$eligible || ($found && $status === 'VALID'), 'RESULT_MALFORMED');
+    $isDescribed = isset($result->teacher) || isset($result->license) || isset($result->certificate);
+    ensure($found || ($status === 'NOT_FOUND' && !$isDescribed), 'RESULT_MALFORMED');
+}
+
+/** Compares types as well: for PHP's ==, 1 is "1" and true. */
+function isSame(mixed $one, mixed $other): bool {
+    if (gettype($one) !== gettype($other)) return false;
+    if (!is_object($one) && !is_array($one)) return $one === $other;
+    [$left, $right] = [(array) $one, (array) $other];
+    if (count($left) !== count($right)) return false;
+    foreach ($left as $name => $value) {
+        if (!array_key_exists($name, $right) || !isSame($value, $right[$name])) return false;
+    }
+    return true;
+}
+
+/** strtotime also reads 30 February, as 2 March; 24:00; and other ways to write a time. */
+function secondsOf(string $time): int|false {
+    $clock = '(?:[01]\d|2[0-3]):[0-5]\d';
+    $isTime = preg_match("/^(\d{4}-\d\d-\d\dT$clock:[0-5]\d)(\.\d{1,9})?(Z|[+-]$clock)\$/D", $time, $match);
+    if (!$isTime || gmdate('Y-m-d\TH:i:s', strtotime("$match[1]Z")) !== $match[1]) return false;
+    return strtotime($match[1] . $match[3]);
+}
+
+/** Everything outside the signature is a copy that anybody can change. */
+function checkCopy(object $envelope, object $claims, string $kid): void {
+    ensure(isSame($envelope->result, $claims->result), 'OUTER_RESULT_DIFFERS');
+    ensure($envelope->issuer === $claims->iss, 'OUTER_ISSUER_DIFFERS');
+    ensure($envelope->audience === $claims->aud, 'OUTER_AUDIENCE_DIFFERS');
+    ensure($envelope->signatureKid === $kid, 'OUTER_KID_DIFFERS');
+    ensure($envelope->verificationId === $claims->sub, 'OUTER_VERIFICATION_ID_DIFFERS');
+    ensure(secondsOf($envelope->verifiedAt) === $claims->iat, 'OUTER_VERIFIED_AT_DIFFERS');
+}
+
+function readEnvelope(string $bytes): array {
+    // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+    $marks = '/eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\\\u00[4-7]/i';
+    ensure(preg_match($marks, str_replace("\0", '', $bytes)), 'NOT_AN_ENVELOPE');
+    if (!preg_match('/^\s*[[{"]/', $bytes)) return [null, rtrim($bytes, "\r\n")];
+    $envelope = readObject($bytes, 'JSON_MALFORMED');
+    foreach (['verificationId', 'verifiedAt', 'issuer', 'audience', 'signature', 'signatureKid'] as $name) {
+        ensure(is_string($envelope->$name ?? null), 'ENVELOPE_MALFORMED');
+    }
+    ensure(is_object($envelope->result ?? null), 'ENVELOPE_MALFORMED');
+    return [$envelope, $envelope->signature];
+}
+
+/** The signed claims, to decide by; throws Refused, whose message is the reason. */
+function verifyEnvelope(string $bytes, string $jwks, string $keyHistory, string $issuer, string $audience): object {
+    [$envelope, $jws] = readEnvelope($bytes);
+    [$kid, $typ, $payload, $input, $signature] = openJws($jws);
+    ensure($typ !== 'key-history+jwt', 'HEADER_TYP');
+    $keys = addHistory(readKeySet($jwks), $keyHistory, $issuer);
+    ensure(isset($keys[$kid]), 'KID_UNKNOWN');
+    verifySignature($input, $signature, $keys[$kid]->jwk, 'SIGNATURE_INVALID');
+    $claims = readObject($payload, 'JWS_MALFORMED');
+    ensure(is_int($claims->iat ?? null), 'CLAIM_TYPE');
+    checkKeyAt($keys[$kid], timeOf($claims->iat));
+    ensure(is_object($claims->result ?? null), 'CLAIM_MISSING');
+    checkClaims($claims, $issuer, $audience);
+    checkResult($claims->result);
+    if ($envelope !== null) checkCopy($envelope, $claims, $kid);
+    return $claims;
+}
+
+function readBytes(string $name): string {
+    $bytes = is_file($name) ? file_get_contents($name) : false;
+    ensure(is_string($bytes), 'FILE_UNREADABLE');
+    return $bytes;
+}
+
+[, $file, $jwksFile, $historyFile, $issuer, $audience] = $argv;
+try {
+    verifyEnvelope(readBytes($file), readBytes($jwksFile), readBytes($historyFile), $issuer, $audience);
+    echo "valid\n";
+} catch (Refused $refused) {
+    echo $refused->getMessage(), "\n";
+    exit(in_array($refused->getMessage(), UNDECIDABLE, true) ? 2 : 1);
+}

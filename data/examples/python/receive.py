@@ -1,0 +1,51 @@
+# Receives webhooks. Python 3.9 or later, nothing to install (tested with Python 3.11).
+#   TVS_WEBHOOK_SECRET='whsec_...' PORT=9876 python3 receive.py
+# One delivery that you kept: python3 receive.py --check BODY_FILE SIGNATURE UNIX_SECONDS (exit 0 genuine, 1 not)
+import hashlib
+import hmac
+import json
+import os
+import re
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SECRET = os.environ.get("TVS_WEBHOOK_SECRET", "").encode()  # the whole text, whsec_ included
+HEADER = re.compile("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?")
+handled = set()  # a real receiver keeps these in its database
+
+
+def judge(raw_body, header, now_seconds):
+    """"valid", or why not. The body is the bytes as they came, before anything parses them."""
+    match = HEADER.fullmatch(header)
+    if match is None:
+        return "SIGNATURE_HEADER_MALFORMED"
+    expected = hmac.new(SECRET, match[1].encode() + b"." + raw_body, hashlib.sha256).hexdigest()
+    if not any(hmac.compare_digest(expected, digest) for digest in match.groups()[1:] if digest):
+        return "SIGNATURE_MISMATCH"
+    return "OUTSIDE_REPLAY_WINDOW" if abs(now_seconds - int(match[1])) > 300 else "valid"
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        raw_body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        verdict = judge(raw_body, self.headers.get("X-AGENCY-Signature", ""), time.time())
+        self.send_response(204 if verdict == "valid" else 400)
+        self.end_headers()
+        if verdict == "valid":
+            # Answered first, worked on afterwards; an event can come twice, and then has the same eventId.
+            event = json.loads(raw_body)
+            if event["eventId"] not in handled:
+                print(event["eventType"], event["data"]["regNo"], flush=True)
+            handled.add(event["eventId"])
+
+
+if __name__ == "__main__":
+    if not SECRET:
+        sys.exit("set TVS_WEBHOOK_SECRET")
+    if sys.argv[1:2] == ["--check"]:
+        with open(sys.argv[2], "rb") as file:
+            verdict = judge(file.read(), sys.argv[3], int(sys.argv[4]))
+        print(verdict)
+        sys.exit(0 if verdict == "valid" else 1)
+    ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 9876))), Receiver).serve_forever()

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { makeFolder } from "../../harness/folder.ts";
+import { type Service, startService } from "../../harness/program.ts";
+import { environment, type Language, languages } from "./languages.ts";
+
+const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+const regNo = "TR/2019/LA/000001";
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+let service: Service;
+let apiKey: string;
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  service = await startService({ dataDir: join(folder.path, "data"), args: ["--sandbox"] });
+  apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
+});
+afterAll(async () => {
+  await service?.stop();
+  await folder.remove();
+});
+
+/** Runs a program of a language in a folder of the language. */
+async function run(language: Language, words: readonly string[], key = apiKey) {
+  const cwd = join(folder.path, `as-${language.name}`);
+  await mkdir(cwd, { recursive: true });
+  const env = environment(folder.path, { API_KEY: key });
+  const child = Bun.spawn([...words], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [said, error] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, said, error };
+}
+
+describe.each([...languages])("$name's ask", (language) => {
+  test.skipIf(!language.isHere)(
+    `asks a sandbox, and what it saves is what verify takes, in ${language.name}`,
+    async () => {
+      const ask = await language.prepare("ask", folder.path);
+      const asked = await run(language, [...ask, service.url, purpose, regNo]);
+      expect(asked).toMatchObject({ code: 0, error: "" });
+      expect(asked.said).toMatch(/"?status"?: ?"VALID"/);
+      const verify = await language.prepare("verify", folder.path);
+      const files = ["envelope.json", "jwks.json", "key-history.jose"];
+      const verified = await run(language, [...verify, ...files, service.url, "demo"]);
+      expect(verified).toEqual({ code: 0, said: "valid\n", error: "" });
+    },
+    120_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `says why it was refused, in ${language.name}`,
+    async () => {
+      const ask = await language.prepare("ask", folder.path);
+      const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
+      expect(refused.code).not.toBe(0);
+      expect(refused.error).toContain("API key");
+    },
+    60_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `takes its key to no other address, in ${language.name}`,
+    async () => {
+      const taken: string[] = [];
+      const elsewhere = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch(request) {
+          taken.push(
+            `${request.method} ${new URL(request.url).pathname} ${request.headers.get("Authorization")}`,
+          );
+          return Response.json({});
+        },
+      });
+      const redirecting = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch: () => new Response(null, { status: 302, headers: { Location: `${elsewhere.url}stolen` } }),
+      });
+      try {
+        const ask = await language.prepare("ask", folder.path);
+        const asked = await run(language, [...ask, redirecting.url.origin, purpose, regNo]);
+        expect(taken).toEqual([]);
+        expect(asked.code).not.toBe(0);
+      } finally {
+        await Promise.all([elsewhere.stop(true), redirecting.stop(true)]);
+      }
+    },
+    60_000,
+  );
+});

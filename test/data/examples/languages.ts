@@ -1,0 +1,115 @@
+/** The languages of `data/examples`: what each needs, how it is compiled, and the words that start a program of it. */
+
+import { join } from "node:path";
+
+const examples = join(import.meta.dir, "../../../data/examples");
+
+export type Program = "ask" | "verify" | "receive";
+
+export type Language = {
+  readonly name: string;
+  /** Whether this machine has what the language's head comments ask for. */
+  readonly isHere: boolean;
+  /** The path of a program's source. */
+  file(program: Program): string;
+  /** Makes a program ready in a folder that goes away, and gives the words that start it. */
+  prepare(program: Program, folder: string): Promise<readonly string[]>;
+};
+
+/** What languages keep for their next run, they keep in the folder. */
+export function environment(folder: string, more: Readonly<Record<string, string>> = {}) {
+  const own = { HOME: folder, GOCACHE: join(folder, "go-cache"), PYTHONDONTWRITEBYTECODE: "1" };
+  return { ...process.env, ...own, ...more };
+}
+
+function has(...commands: readonly string[]): boolean {
+  return commands.every((command) => Bun.which(command) !== null);
+}
+
+/** The first Python that has PyJWT: what Debian packages, only Debian's own Python finds. */
+const python = ["python3", "/usr/bin/python3"].find((name) => {
+  if (!has(name)) return false;
+  return Bun.spawnSync([name, "-c", "import jwt, cryptography"], { stderr: "ignore" }).exitCode === 0;
+});
+
+/** What was compiled, by program and folder: several tests of a file need it. */
+function once(prepare: Language["prepare"]): Language["prepare"] {
+  const made = new Map<string, Promise<readonly string[]>>();
+  return (program, folder) => {
+    const known = made.get(`${program} ${folder}`) ?? prepare(program, folder);
+    made.set(`${program} ${folder}`, known);
+    return known;
+  };
+}
+
+/** A language whose sources are run as they are. */
+function script(name: string, extension: string, words: readonly string[] | null): Language {
+  const file = (program: Program) => join(examples, name, `${program}.${extension}`);
+  return {
+    name,
+    isHere: words !== null,
+    file,
+    prepare: async (program) => [...(words ?? []), file(program)],
+  };
+}
+
+async function runWell(words: readonly string[], folder: string): Promise<void> {
+  const child = Bun.spawn([...words], { env: environment(folder), stdout: "pipe", stderr: "pipe" });
+  const said = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
+  if ((await child.exited) !== 0) throw new Error(`${words.join(" ")}: ${said}`);
+}
+
+function capital(program: Program): string {
+  return program.charAt(0).toUpperCase() + program.slice(1);
+}
+
+const jackson = ["databind", "core", "annotations"].map((part) => `/usr/share/java/jackson-${part}.jar`);
+
+const java: Language = {
+  name: "java",
+  isHere: has("javac", "java") && jackson.every((jar) => Bun.file(jar).size > 0),
+  file: (program) => join(examples, "java", `${capital(program)}.java`),
+  prepare: once(async (program, folder) => {
+    const path = [folder, ...jackson].join(":");
+    await runWell(["javac", "-encoding", "UTF-8", "-d", folder, "-cp", path, java.file(program)], folder);
+    // What makes long programs fast makes short ones slow.
+    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, capital(program)];
+  }),
+};
+
+const go: Language = {
+  name: "go",
+  isHere: has("go"),
+  file: (program) => join(examples, "go", `${program}.go`),
+  prepare: once(async (program, folder) => {
+    const output = join(folder, `go-${program}`);
+    await runWell(["go", "build", "-o", output, go.file(program)], folder);
+    return [output];
+  }),
+};
+
+const newtonsoft = "/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll";
+
+const csharp: Language = {
+  name: "csharp",
+  isHere: has("mcs", "mono") && Bun.file(newtonsoft).size > 0,
+  file: (program) => join(examples, "csharp", `${capital(program)}.cs`),
+  prepare: once(async (program, folder) => {
+    const output = join(folder, `${program}.exe`);
+    const libraries = [`-r:${newtonsoft}`, "-r:System.Net.Http.dll"];
+    await runWell(["mcs", "-warnaserror", ...libraries, `-out:${output}`, csharp.file(program)], folder);
+    return ["mono", output];
+  }),
+};
+
+const shellNeeds = ["sh", "curl", "jq", "openssl", "base64", "od"];
+
+export const languages: readonly Language[] = [
+  script("curl", "sh", has(...shellNeeds) ? ["sh"] : null),
+  script("javascript", "mjs", has("node") ? ["node"] : null),
+  script("python", "py", python === undefined ? null : [python]),
+  script("php", "php", has("php") ? ["php"] : null),
+  java,
+  go,
+  csharp,
+];

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { makeFolder } from "../../harness/folder.ts";
+import { freePort } from "../../harness/free-port.ts";
+import { environment, languages } from "./languages.ts";
+
+type Vector = {
+  readonly name: string;
+  readonly secret: string;
+  readonly now: string;
+  readonly body: string;
+  readonly signature: string;
+  readonly valid: boolean;
+  readonly reason: string | null;
+};
+
+const vectors: Vector[] = await Bun.file(
+  join(import.meta.dir, "../../fixtures/webhooks/vectors.json"),
+).json();
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => folder.remove());
+
+async function check(start: readonly string[], { secret, now, body, signature }: Vector) {
+  const file = join(folder.path, "body.json");
+  await writeFile(file, body);
+  const child = Bun.spawn([...start, "--check", file, signature, String(Date.parse(now) / 1000)], {
+    env: environment(folder.path, { TVS_WEBHOOK_SECRET: secret }),
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const said = await new Response(child.stdout).text();
+  return [await child.exited, said.trim()];
+}
+
+/** Asks again until the receiver listens. */
+async function statusOf(url: string, request: RequestInit): Promise<number> {
+  const giveUpMs = performance.now() + 30_000;
+  for (;;) {
+    const answer = await fetch(url, request).catch(() => null);
+    if (answer !== null) return answer.status;
+    if (performance.now() > giveUpMs) throw new Error(`nothing listens at ${url}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** A delivery of this moment, with as many digests as are given; `genuine` stands for the right one. */
+function delivery(secret: string, digests: readonly string[]): RequestInit {
+  const data = { tId: 1, regNo: "LA/2019/PRI/04417" };
+  const body = JSON.stringify({ eventId: "1", eventType: "license.revoked", occurredAt: "", data });
+  const time = Math.floor(Date.now() / 1000);
+  const genuine = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex");
+  const written = digests.map((digest) => `,v1=${digest === "genuine" ? genuine : digest}`).join("");
+  return { method: "POST", body, headers: { "X-AGENCY-Signature": `t=${time}${written}` } };
+}
+
+describe.each([...languages])("$name's receive", (language) => {
+  test.skipIf(!language.isHere)(
+    `judges every vector as its fixture says, in ${language.name}`,
+    async () => {
+      const start = await language.prepare("receive", folder.path);
+      const found = [];
+      for (const vector of vectors) found.push([vector.name, ...(await check(start, vector))]);
+      expect(found).toEqual(
+        vectors.map(({ name, valid, reason }) => [name, valid ? 0 : 1, reason ?? "valid"]),
+      );
+    },
+    120_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `refuses to begin without a secret, in ${language.name}`,
+    async () => {
+      const start = await language.prepare("receive", folder.path);
+      const child = Bun.spawn([...start], {
+        env: environment(folder.path, { TVS_WEBHOOK_SECRET: "" }),
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      expect(await new Response(child.stderr).text()).toContain("TVS_WEBHOOK_SECRET");
+      expect(await child.exited).not.toBe(0);
+    },
+    60_000,
+  );
+
+  test(`takes the header by the same pattern as all others, also where ${language.name} is not at hand`, async () => {
+    const source = await readFile(language.file("receive"), "utf8");
+    expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
+  });
+});
+
+const servers = languages.filter(({ name }) => name !== "curl");
+
+describe.each(servers)("$name's receive as a server (a shell is none)", (language) => {
+  test.skipIf(!language.isHere)(
+    `answers 204 to a genuine delivery and 400 to a forged one, in ${language.name}`,
+    async () => {
+      const [secret, port] = ["whsec_receiver", await freePort()];
+      const child = Bun.spawn([...(await language.prepare("receive", folder.path))], {
+        cwd: folder.path,
+        env: environment(folder.path, { TVS_WEBHOOK_SECRET: secret, PORT: String(port) }),
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      try {
+        const deliver = (...digests: string[]) =>
+          statusOf(`http://127.0.0.1:${port}/`, delivery(secret, digests));
+        expect(await deliver("genuine")).toBe(204);
+        expect(await deliver("0".repeat(64), "genuine")).toBe(204);
+        expect(await deliver("0".repeat(64))).toBe(400);
+        expect(await deliver()).toBe(400);
+        const unsigned = { method: "POST", body: "{}" };
+        expect(await statusOf(`http://127.0.0.1:${port}/`, unsigned)).toBe(400);
+      } finally {
+        child.kill();
+        await child.exited;
+      }
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type RefusalReason, refusalReasons } from "../../../src/partner/reasons.ts";
+import { audience, envelope, folder as fixtures, issuer } from "../../fixtures/envelope-tokens.ts";
+import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { makeFolder } from "../../harness/folder.ts";
+import { environment, type Language, languages } from "./languages.ts";
+
+const cases: FixtureCase[] = await Bun.file(join(fixtures, "cases.json")).json();
+
+/** What the examples answer otherwise than `tvs verify`, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  // The check for keys of a broken generator takes more code than all others; the service cannot make such a key.
+  "set-roca.json": "valid",
+  // `keys history --json` wraps the history for operators; the service hands out the bare one.
+  "valid-history-json.json": "undecidable",
+};
+
+/** Judged by the time of the machine, which no option of the examples moves: below in that time. */
+const byTheClock = ["future.json", "expired.json", "not-yet-valid.json"];
+
+const verdicts = ["valid", "refused", "undecidable"];
+
+type Case = { readonly name: string; readonly words: readonly string[]; readonly expected: string };
+
+function wordsOf(input: string, jwks: string | null, keyHistory: string | null): string[] {
+  const keys = [jwks ?? "jwks.json", keyHistory ?? "history.jose"];
+  return [input, ...keys.map((name) => join(fixtures, "keys", name)), issuer, audience];
+}
+
+/** The examples judge one envelope; a file of several is for `tvs verify`. */
+function fixtureCases(): Case[] {
+  const single = cases.filter(({ name, reasons }) => reasons.length <= 1 && !byTheClock.includes(name));
+  return single.map(({ name, input, jwks, keyHistory, reasons: [reason = "NO_ENVELOPE"] }) => ({
+    name,
+    words: wordsOf(join(fixtures, "inputs", input), jwks, keyHistory),
+    expected:
+      exceptions[name] ?? (reason === null ? "valid" : refusalReasons[reason as RefusalReason].verdict),
+  }));
+}
+
+/** Envelopes as the clock of this machine would have them, 30 seconds of which may be a clock that is wrong. */
+async function clockCases(folder: string): Promise<Case[]> {
+  const now = Math.floor(Date.now() / 1000);
+  const made = {
+    "signed now": [{ iat: now }, "valid"],
+    "signed by a clock that is 30 s ahead": [{ iat: now + 30 }, "valid"],
+    "signed in an hour": [{ iat: now + 3600 }, "refused"],
+    "expired an hour ago": [{ iat: now - 7200, exp: now - 3600 }, "refused"],
+    "expires in an hour": [{ iat: now, exp: now + 3600 }, "valid"],
+    "valid from in an hour": [{ iat: now, nbf: now + 3600 }, "refused"],
+    "valid since an hour": [{ iat: now, nbf: now - 3600 }, "valid"],
+  } as const;
+  return Promise.all(
+    Object.entries(made).map(async ([name, [change, expected]]) => {
+      const file = join(folder, `${name.replaceAll(" ", "-")}.json`);
+      await writeFile(file, JSON.stringify(envelope(change)));
+      return { name, words: wordsOf(file, null, null), expected };
+    }),
+  );
+}
+
+/** What the example said, in the words of a verdict; a word that is no reason of ours is shown as it is. */
+async function judge(start: readonly string[], { words }: Case, folder: string): Promise<string> {
+  const child = Bun.spawn([...start, ...words], {
+    env: environment(folder),
+    cwd: folder,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [said, error, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  const verdict = verdicts[code];
+  const isKnown = said === "valid\n" ? code === 0 : code !== 0 && said.trim() in refusalReasons;
+  return isKnown && error === "" && verdict !== undefined ? verdict : `${code}: ${said}${error}`;
+}
+
+/** Two at a time: each is a process of its own. */
+async function judgeAll(language: Language, all: readonly Case[], folder: string): Promise<string[][]> {
+  const start = await language.prepare("verify", folder);
+  const found: string[][] = [];
+  const waiting = [...all.entries()];
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, one] = next;
+      found[index] = [one.name, await judge(start, one, folder)];
+    }
+  };
+  await Promise.all([work(), work()]);
+  return found;
+}
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => folder.remove());
+
+test("the exceptions are fixtures", () => {
+  const names = cases.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining([...Object.keys(exceptions), ...byTheClock]));
+});
+
+describe.each([...languages])("$name's verify", (language) => {
+  test.skipIf(!language.isHere)(
+    `answers every fixture as the verifier does, in ${language.name}`,
+    async () => {
+      const all = [...fixtureCases(), ...(await clockCases(folder.path))];
+      expect(await judgeAll(language, all, folder.path)).toEqual(
+        all.map(({ name, expected }) => [name, expected]),
+      );
+    },
+    600_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `cannot decide about a file that is not there, in ${language.name}`,
+    async () => {
+      const start = await language.prepare("verify", folder.path);
+      const words = wordsOf(join(folder.path, "missing.json"), null, null);
+      expect(await judge(start, { name: "", words, expected: "" }, folder.path)).toBe("undecidable");
+    },
+    60_000,
+  );
+});
