@@ -13,7 +13,7 @@ type Asked = {
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
 /**
  * Names under which this machine is reached from itself, or through an SSH tunnel, whatever the tunnel's port. It is
- * narrower than what the service may listen on (domain/issuer.ts): a browser must have asked for this machine in words
+ * narrower than what the service may listen on (domain/networks.ts): a browser must have asked for this machine in words
  * that no name server has a say in.
  */
 const ourName = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d*)?$/i;
@@ -37,6 +37,11 @@ export function notLocal({ env, req }: Asked): NotLocal | null {
 
 /** The sandbox's partner, and the key that opens the sandbox in its name. */
 export type Demo = { readonly partnerId: string; readonly apiKey: string };
+
+/** What stands in commands for the key of a reader who is shown none. */
+export function keyToPutIn(sandbox: boolean): string {
+  return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
+}
 
 /** The demo partner, where this caller may be shown its key. */
 export type DemoOffer = (c: Context<AppEnv>) => Demo | null;

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { codeLanguages } from "../../src/server/pages/getting-started-languages.ts";
 import { withTempDir } from "../harness/folder.ts";
+import { freePort } from "../harness/free-port.ts";
 import { programWords } from "../harness/program.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -9,6 +11,9 @@ import { openSite, type Site } from "./site.ts";
 setDefaultTimeout(patienceMs);
 
 const path = "/v1/inter-agency/getting-started";
+/** Java, Go and C# compile three programs each, Go its library before them on a fresh machine. */
+const compilingMs = 300_000;
+const languages = codeLanguages.map(({ id }) => id);
 
 let site: Site;
 let browser: Browser;
@@ -18,9 +23,9 @@ beforeAll(async () => {
 afterAll(() => Promise.all([browser.close(), site.close()]));
 
 /** What stands on the page to be pasted, by its id, exactly as the browser would copy it. */
-async function printedCommands(): Promise<[id: string, text: string][]> {
+async function printedCommands(language: string): Promise<[id: string, text: string][]> {
   const { page } = await browser.open();
-  await page.goto(site.url + path);
+  await page.goto(`${site.url}${path}?code=${language}`);
   const blocks = await page.locator('pre[id^="run-"]').all();
   const printed = await Promise.all(
     blocks.map(
@@ -34,18 +39,20 @@ async function printedCommands(): Promise<[id: string, text: string][]> {
   return printed;
 }
 
-/** A clean folder, with `tvs` on the path and the package that the page installs from the registry. */
+/** A clean folder, with `tvs` on the path and the packages that the page installs from a registry. */
 function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
+    // The system's own Python, which has the system's packages.
+    await symlink("/usr/bin/python3", join(folder, "python3"));
     return act(folder);
   });
 }
 
-async function runInShell(script: string, folder: string) {
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
+  const env = { ...process.env, PORT: port, PATH: `${folder}:${process.env.PATH}` };
   const shell = Bun.spawn(["bash", "-c", script], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([
     new Response(shell.stdout).text(),
@@ -63,27 +70,40 @@ function saidBy(stdout: string, id: string): string {
 }
 
 describe("the commands of the getting-started page", () => {
-  test("run as printed, one after the other, in a clean folder", async () => {
-    const printed = await printedCommands();
-    // The only one that is left out fetches a package; the folder has the project's own.
-    const script = printed
-      .filter(([id]) => id !== "run-install-jose")
-      .map(([id, text]) => `echo; echo '${mark(id)}'\n${text}\n`)
-      .join("");
-    const { stdout, stderr, code } = await withFolder((folder) =>
-      runInShell(`set -euo pipefail\n${script}`, folder),
-    );
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(saidBy(stdout, "run-key")).toContain('"status":"ok"');
-    expect(saidBy(stdout, "run-first-call")).toContain('"found":true');
-    expect(saidBy(stdout, "run-other-calls").match(/Adaeze Okafor/g)?.length).toBe(4);
-    expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
-    expect(saidBy(stdout, "run-verify-jose").trim()).toBe("{ status: 'VALID', eligible: true, reasons: [] }");
-    expect(saidBy(stdout, "run-delivery").trim()).toBe("license.revoked TR/2019/LA/000003\n204\n400");
-  });
+  test.each(languages)(
+    "run as printed, one after the other, in a clean folder: %s",
+    async (language) => {
+      // The only one that is left out fetches packages; this machine has them.
+      const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
+      // Whoever tries the page on this machine has the receiver's own port.
+      const port = String(await freePort());
+      const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
+      const script = own.map(([id, text]) => `echo; echo '${mark(id)}'\n${text}\n`).join("");
+      const { stdout, stderr, code } = await withFolder((folder) =>
+        runInShell(`set -euo pipefail\ntrap 'kill $(jobs -p) 2> gone.txt || true' EXIT\n${script}`, {
+          folder,
+          port,
+        }),
+      );
+      // The servers of PHP, Python and Go say there whom they have answered, and what was received.
+      const complaints = stderr.replace(/^\[.* 20\d\d\] .*\n|^127\.0\.0\.1 .*\n|^20\d\d\/.* \{.*\}\n/gm, "");
+      expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+      expect(saidBy(stdout, "run-key")).toContain('"status":"ok"');
+      expect(saidBy(stdout, "run-ask")).toContain('"found":true');
+      const asked = saidBy(stdout, "run-retry").match(/"verificationId":"[^"]+"/g) ?? [];
+      expect([asked.length, new Set(asked).size]).toEqual([2, 1]);
+      expect(saidBy(stdout, "run-other-calls").match(/Adaeze Okafor/g)?.length).toBe(4);
+      expect(saidBy(stdout, "run-verify").trim()).toBe("valid");
+      expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
+      expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
+      const verdicts = saidBy(stdout, "run-delivery").match(/^(\d{3}|valid|SIGNATURE_MISMATCH)$/gm);
+      expect(verdicts).toEqual(language === "curl" ? ["valid", "SIGNATURE_MISMATCH"] : ["204", "400"]);
+    },
+    compilingMs,
+  );
 
   test("are printed for this server, with a key that works", async () => {
-    const text = (await printedCommands()).map(([, block]) => block).join("\n");
+    const text = (await printedCommands("python")).map(([, block]) => block).join("\n");
     expect(text).toContain(`export API_KEY='${site.demo.apiKey}'`);
     const addresses = new Set(text.match(/https?:\/\/[^/\s"';]+/g));
     expect([...addresses].sort()).toEqual([site.url, "http://127.0.0.1:9876"].sort());
@@ -92,19 +112,56 @@ describe("the commands of the getting-started page", () => {
 
 describe("the page", () => {
   test.each(["light", "dark"] as const)(
-    "in %s has nothing that axe finds, and fits a phone",
+    "in %s has nothing that axe finds, and nothing in it scrolls sideways",
     async (colorScheme) => {
       const { page, complaints } = await browser.open();
       await page.emulateMedia({ colorScheme });
-      for (const width of [375, 1280]) {
+      for (const width of [320, 390, 1280]) {
         await page.setViewportSize({ width, height: 800 });
-        await page.goto(site.url + path);
+        await page.goto(`${site.url}${path}?code=php`);
         for (const summary of await page.locator("summary").all()) await summary.click();
         expect(await axeFindings(page)).toEqual([]);
         expect(await overflowPx(page)).toBe(0);
+        const wide =
+          "[...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth).length";
+        expect(await page.evaluate(wide)).toBe(0);
       }
       expect(complaints).toEqual([]);
       await page.close();
     },
   );
+
+  test("shows the language of the link, and the others a link away", async () => {
+    const { page } = await browser.open();
+    await page.goto(site.url + path);
+    await page.getByRole("link", { name: "PHP" }).click();
+    expect(page.url()).toBe(`${site.url}${path}?code=php#call`);
+    expect(await page.locator("#run-verify").textContent()).toContain("php verify.php");
+    expect(await page.getByRole("link", { name: "PHP" }).getAttribute("aria-current")).toBe("true");
+    await page.close();
+  });
+
+  test("copies a listing exactly, by keyboard too, and says so", async () => {
+    const { page } = await browser.open();
+    await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.goto(site.url + path);
+    await page.getByRole("button", { name: "Copy: Commands: key" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Copied: Commands: key").waitFor();
+    const copied = await page.evaluate("navigator.clipboard.readText()");
+    expect(copied).toBe(await page.locator("#run-key").textContent());
+    await page.close();
+  });
+
+  test("hands out each file of each language, and nothing else", async () => {
+    for (const { id, ask, verify, receive } of codeLanguages) {
+      for (const { file, source } of [ask, verify, receive]) {
+        const answer = await fetch(`${site.url}/v1/inter-agency/examples/${id}/${file}`);
+        expect(await answer.text()).toBe(source);
+      }
+    }
+    for (const wrong of ["python/ask.mjs", "cobol/ask.cob", "python/..%2fphp%2fask.php"]) {
+      expect((await fetch(`${site.url}/v1/inter-agency/examples/${wrong}`)).status).toBe(404);
+    }
+  });
 });

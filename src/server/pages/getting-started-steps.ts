@@ -1,21 +1,20 @@
 /** The commands, programs and tables that the getting-started page shows. */
 
-import receiverJava from "../../../data/receivers/Receiver.java" with { type: "text" };
-import receiverGo from "../../../data/receivers/receiver.go" with { type: "text" };
-import receiverMjs from "../../../data/receivers/receiver.mjs" with { type: "text" };
-import receiverPhp from "../../../data/receivers/receiver.php" with { type: "text" };
-import receiverPy from "../../../data/receivers/receiver.py" with { type: "text" };
-import { sandboxTeachers } from "../../domain/sandbox-teachers.ts";
-import { retryStepsMs } from "../../domain/webhook-schedule.ts";
+import { type SandboxTeacher, stateTeachers, trapTeachers } from "../../domain/sandbox-teachers.ts";
+import type { CodeLanguage, ExampleKind } from "./getting-started-languages.ts";
 
 /** What the commands are written for. */
 export type Surroundings = {
   /** The service's public address, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
+  /** Whether this reader is shown a key that works. */
+  readonly offered: boolean;
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
+  /** What links carry, so that the next page speaks this language. */
+  readonly query: string;
 };
 
 /** Commands to paste into one shell, one after the other: later ones use what earlier ones have set and saved. */
@@ -24,7 +23,7 @@ export type Commands = {
   readonly lines: (at: Surroundings) => string;
 };
 
-const [valid, expired] = sandboxTeachers;
+const [valid, expired] = stateTeachers;
 const regNo = valid?.regNo ?? "";
 const api = (issuer: string) => `${issuer}/v1/inter-agency`;
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
@@ -41,15 +40,48 @@ export PARTNER_ID='${partnerId}'
 curl --fail-with-body -sS ${api(issuer)}/health; echo`,
 } satisfies Commands;
 
-export const firstCall = {
-  id: "first-call",
-  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/eligibility-check \\
-  -H "Authorization: Bearer $API_KEY" \\
-  -H "${json}" \\
-  -H "Idempotency-Key: $(date +%s)-first" \\
-  -d '${JSON.stringify(item({ regNo }))}' \\
-  > envelope.json
+/** What the examples of a language need besides it. */
+export const prepare = (words: string): Commands => ({ id: "prepare", lines: () => words });
+
+const runs: Readonly<Record<ExampleKind, (run: string, at: Surroundings) => string>> = {
+  ask: (run, { issuer }) => `${run} ${issuer} ${purpose} ${regNo}
 cat envelope.json; echo`,
+  verify: (run, { issuer }) => `${run} envelope.json jwks.json key-history.jose \\
+  ${issuer} "$PARTNER_ID"`,
+  receive: (run) => `${run} & RECEIVER=$!
+for TRY in $(seq 30); do
+  curl -s -o answer.txt http://127.0.0.1:9876/ && break
+  sleep 1
+done`,
+};
+
+const secretLine = `export TVS_WEBHOOK_SECRET='${trySecret}'`;
+
+/** Fetches a file of the chosen language from the service and runs it, as decision D14.2 has it for all of them. */
+export function runExample(language: CodeLanguage, kind: ExampleKind): Commands {
+  const { id, run, serve = run, isServer } = language;
+  const { file } = language[kind];
+  const isOnlyFetched = kind === "receive" && !isServer;
+  return {
+    id: kind,
+    lines: (at) =>
+      [
+        `curl --fail-with-body -sSO ${api(at.issuer)}/examples/${id}/${file}`,
+        ...(kind === "receive" ? [secretLine] : []),
+        ...(isOnlyFetched ? [] : [runs[kind]((kind === "receive" ? serve : run)(file), at)]),
+      ].join("\n"),
+  };
+}
+
+/** One question, sent again as after a lost answer. */
+export const retry = {
+  id: "retry",
+  lines: ({ issuer }) => `QUESTION=$(date +%s)-question
+for TRY in 1 2; do
+  curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+    -H "Idempotency-Key: $QUESTION" ${api(issuer)}/eligibility-check \\
+    -d '${JSON.stringify(item({ regNo }))}' | grep -o '"verificationId":"[^"]*"'
+done`,
 } satisfies Commands;
 
 export const otherCalls = {
@@ -86,99 +118,63 @@ export const verifyCertificate = ({ issuer }: Surroundings) =>
   `tvs verify --qr certificate.pdf --jwks jwks.json --key-history key-history.jose \\
   --issuer ${issuer} --audience "$PARTNER_ID"`;
 
-/** The library that `tvs verify` uses, out of the service's source. */
-export const verifyWithLibrary = ({ issuer, partnerId }: Surroundings) =>
-  `import { createKeySet } from "./src/partner/key-set.ts";
-import { verifyEnvelope } from "./src/partner/verify-envelope.ts";
-
-const expected = { issuer: "${issuer}", audience: "${partnerId}" };
-const keys = await createKeySet({ jwks, keyHistory, issuer: expected.issuer });
-const verdict = await verifyEnvelope(text, { keys, ...expected });
-if (!verdict.valid) throw new Error(verdict.reason);`;
-
-/** Fetches a package, which the test of this page leaves to the project's own. */
-export const installJose = { id: "install-jose", lines: () => "npm install jose" } satisfies Commands;
-
-export const verifyWithJose = {
-  id: "verify-jose",
-  lines: ({ issuer }) => `cat > verify.mjs <<'END'
+/** The verifier as the service hands it out, for who writes JavaScript. */
+export const verifyWithLibrary = {
+  id: "verify-library",
+  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/verify.mjs > tvs-verifier.mjs
+cat > check.mjs <<'END'
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
-import { createLocalJWKSet, jwtVerify } from "jose";
+import { createKeySet, verifyEnvelope } from "./tvs-verifier.mjs";
 
-const envelope = JSON.parse(readFileSync("envelope.json", "utf8"));
-const keys = createLocalJWKSet(JSON.parse(readFileSync("jwks.json", "utf8")));
-const { payload } = await jwtVerify(envelope.signature, keys, {
-  algorithms: ["RS256"],
-  issuer: "${issuer}",
-  audience: env.PARTNER_ID,
-  requiredClaims: ["sub", "iat", "result"],
-});
-if (payload.sub !== envelope.verificationId) throw new Error("the signature is of another verification");
-const { status, eligible, reasons } = payload.result; // and not envelope.result
-console.log({ status, eligible, reasons });
+const read = (file) => readFileSync(file, "utf8");
+const expected = { issuer: "${issuer}", audience: env.PARTNER_ID };
+const keys = await createKeySet({ jwks: read("jwks.json"), keyHistory: read("key-history.jose"), issuer: expected.issuer });
+const { valid, reason, result } = await verifyEnvelope(read("envelope.json"), { keys, ...expected });
+console.log(valid ? result : reason); // and not the result outside of the signature
 END
-node verify.mjs`,
+node check.mjs`,
 } satisfies Commands;
 
-export const receiver = {
-  id: "receiver",
-  lines: () => `cat > receiver.mjs <<'END'
-${receiverMjs.trimEnd()}
-END
-export WEBHOOK_SECRET='${trySecret}'
-node receiver.mjs & RECEIVER=$!
-sleep 1`,
-} satisfies Commands;
+/** A delivery as the service would send it, signed by who tries the receiver. */
+const signedBody = `printf '%s' '{"eventId":"try-1","eventType":"license.revoked",'\\
+'"occurredAt":"2026-03-01T09:30:00Z","data":{"tId":1003,'\\
+'"regNo":"TR/2019/LA/000003","licenseStatus":"REVOKED",'\\
+'"certificateStatus":"VERIFIED","previousStatus":"VALID"}}' > body.json
+T=$(date +%s)
+V1=$( (printf '%s.' "$T"; cat body.json) \\
+  | openssl dgst -sha256 -hmac "$TVS_WEBHOOK_SECRET" -r | cut -c1-64)
+FORGED=$(printf '%064d' 0)`;
 
-/** The same receiver in other languages. */
-export const receivers: readonly { readonly language: string; readonly source: string }[] = [
-  { language: "Python", source: receiverPy },
-  { language: "PHP", source: receiverPhp },
-  { language: "Java", source: receiverJava },
-  { language: "Go", source: receiverGo },
-];
+/** Needs nothing but what the first call needed, and OpenSSL: the receiver may be in any language. */
+const sentDelivery = `for V in "$V1" "$FORGED"; do
+  curl -sS -o answer.txt -w '%{http_code}\\n' http://127.0.0.1:9876/ \\
+    -H "X-AGENCY-Signature: t=$T,v1=$V" --data-binary @body.json
+done
+kill $RECEIVER`;
 
-export const delivery = {
+/** For a language that is no server. */
+const keptDelivery = (receiver: string) => `${receiver} --check body.json "t=$T,v1=$V1" "$T"
+${receiver} --check body.json "t=$T,v1=$FORGED" "$T" || true`;
+
+export const delivery = ({ isServer, run, receive }: CodeLanguage): Commands => ({
   id: "delivery",
-  lines: () => `cat > send.mjs <<'END'
-import { createHmac } from "node:crypto";
-import { env } from "node:process";
-
-const body = JSON.stringify({
-  eventId: "try-1", eventType: "license.revoked", occurredAt: new Date().toISOString(),
-  data: { tId: 1003, regNo: "TR/2019/LA/000003", licenseStatus: "REVOKED",
-    certificateStatus: "VERIFIED", previousStatus: "VALID" },
+  lines: () => `${signedBody}
+${isServer ? sentDelivery : keptDelivery(run(receive.file))}`,
 });
-const t = Math.floor(Date.now() / 1000);
-const v1 = createHmac("sha256", env.WEBHOOK_SECRET).update(t + "." + body).digest("hex");
-for (const signature of [\`t=\${t},v1=\${v1}\`, \`t=\${t},v1=\${"0".repeat(64)}\`]) {
-  const answer = await fetch("http://127.0.0.1:9876", {
-    method: "POST", body, headers: { "X-AGENCY-Signature": signature },
-  });
-  console.log(answer.status);
-}
-END
-node send.mjs
-kill $RECEIVER`,
-} satisfies Commands;
 
-/** Made-up teachers to try each answer with. */
-export const teachers = sandboxTeachers.map(({ regNo: number, tId, nin, shows }) => ({
+export type TeacherToTry = Readonly<Record<"regNo" | "tId" | "nin", string | number>>;
+
+const toTry = ({ regNo: number, tId, nin }: SandboxTeacher): TeacherToTry => ({
   regNo: number,
-  tId,
-  nin,
-  shows,
-}));
+  tId: tId ?? "–",
+  nin: nin ?? "–",
+});
 
-function durationText(ms: number): string {
-  const [seconds, minutes] = [ms / 1000, ms / 60_000];
-  if (seconds < 60) return `${seconds} s`;
-  return minutes < 60 ? `${minutes} min` : `${minutes / 60} h`;
-}
+/** Made-up teachers to try each answer with, and those that programs stumble over. */
+export const teachers = { states: stateTeachers.map(toTry), traps: trapTeachers.map(toTry) };
 
-/** The waits between the attempts of a delivery, as a sentence has them. */
-export const retryWaits = retryStepsMs
-  .map(durationText)
-  .join(", ")
-  .replace(/, ([^,]+)$/, " and $1");
+/** Where the sandbox is this machine's: its own events, and one that is forged. */
+export const sandboxEvents = `tvs listen --forward http://127.0.0.1:9876
+tvs trigger license.revoked
+tvs trigger forged`;

@@ -36,12 +36,19 @@ describe("the getting-started page of a live service", () => {
     expect(response.headers.get("Cache-Control")).toBe("no-store");
   });
 
-  test("needs no script, and allows none", async () => {
+  test("allows no script but its own file, and needs none to change the language", async () => {
     const response = await world.call(path);
-    expect(response.headers.get("Content-Security-Policy")).toStartWith(
-      "default-src 'none'; style-src 'sha256-",
-    );
-    expect(await response.text()).not.toContain("<script");
+    const policy = response.headers.get("Content-Security-Policy");
+    expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
+    expect(policy).toMatch(/script-src 'self'(;|$)/);
+    const html = await response.text();
+    expect(html).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=/);
+    const languages = [...html.matchAll(/href="\?code=(\w+)#call"/g)].map(([, id]) => id);
+    expect(languages).toContain("python");
+    for (const language of languages) {
+      const chosen = await (await world.call(`${path}?code=${language}`)).text();
+      expect(chosen).toContain(`/v1/inter-agency/examples/${language}/`);
+    }
   });
 
   test("is found from every other page, and finds them", async () => {
