@@ -1,16 +1,18 @@
-import { Buffer } from "node:buffer";
-import sample from "../data/sample-registry.csv" with { type: "text" };
+import { createCalendar } from "../src/domain/clock.ts";
 import { apiKeyRecord, mintApiKey } from "../src/domain/credentials.ts";
-import { importRegister } from "../src/domain/import/import.ts";
 import { scopes } from "../src/domain/partners.ts";
-import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
-import type { Secrets } from "../src/domain/secrets.ts";
+import { putBackEndpoint } from "../src/domain/sandbox-endpoint.ts";
+import { demoPartner, readRelay } from "../src/domain/sandbox-state.ts";
+import { stateTeachers, trapTeachers } from "../src/domain/sandbox-teachers.ts";
 import { purposes } from "../src/partner/contract.ts";
 import type { Demo } from "../src/server/local-caller.ts";
-import { importDependencies, type Operator } from "./open.ts";
+import { isListening } from "./listen-relay.ts";
+import { type Operator, webhookDependencies } from "./open.ts";
+import { programWords } from "./program.ts";
+import { keptSecret } from "./sandbox-register.ts";
+import { fillSandbox } from "./sandbox-sample.ts";
 
-const demoPartner = "demo";
-/** The setting with the sandbox's demo key, encrypted, so that it is the same at every start. */
+/** The setting with the sandbox's demo key, encrypted. */
 const demoKeyName = "sandbox_demo_key";
 
 /**
@@ -22,42 +24,21 @@ export async function prepareSandbox(
   operator: Operator,
   url: string,
 ): Promise<{ introduction: string; demo: Demo }> {
-  await importSample(operator);
+  await fillSandbox(operator);
   const apiKey = await demoKey(operator);
-  return { introduction: describe(url, apiKey), demo: { partnerId: demoPartner, apiKey } };
-}
-
-/**
- * Imports the sample. An unfinished import continues, and a finished one changes nothing: only the first start costs
- * time.
- */
-async function importSample(operator: Operator): Promise<void> {
-  const [last] = sample.trimEnd().split("\n").slice(-1);
-  const regNo = last?.split(",")[0] ?? "";
-  if ((await operator.stores.teachers.find({ by: "regNo", value: regNo })) !== null) return;
-  const input = { name: "sample-registry.csv", bytes: inOnePiece(sample) };
-  await importRegister(input, importDependencies(operator), { baseline: true, allowChange: true });
-}
-
-async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
-  yield new TextEncoder().encode(text);
+  await healEndpoint(operator);
+  return { introduction: describe(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
 /** The demo key, stored before the partner is added: a kill between the two leaves a key that the next start uses. */
-async function demoKey({
-  stores: { settings, partners },
-  secrets,
-  clock,
-  keyKind: kind,
-}: Operator): Promise<string> {
+async function demoKey(operator: Operator): Promise<string> {
+  const { stores, secrets, clock, keyKind: kind } = operator;
   const options = { kind, secrets, now: clock.now() };
-  const stored = (await settings.read()).get(demoKeyName);
-  const text = stored === undefined ? mintApiKey(demoPartner, options).text : unsealed(stored, secrets);
-  if (stored === undefined) {
-    const sealed = secrets.seal(new TextEncoder().encode(text), demoKeyName);
-    await settings.write({ [demoKeyName]: Buffer.from(sealed).toString("base64") });
-  }
-  if ((await partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
+  const text = await keptSecret(operator, {
+    name: demoKeyName,
+    mint: () => mintApiKey(demoPartner, options).text,
+  });
+  if ((await stores.partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
   const record = {
     partnerId: demoPartner,
     name: "Sandbox demo partner",
@@ -69,34 +50,43 @@ async function demoKey({
     createdAt: clock.now(),
     disabledAt: null,
   };
-  await partners.add(record, apiKeyRecord(text, demoPartner, options));
+  await stores.partners.add(record, apiKeyRecord(text, demoPartner, options));
   return text;
 }
 
-function unsealed(stored: string, secrets: Secrets): string {
-  return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(stored, "base64")), demoKeyName));
+/** Puts the demo partner's endpoint back where a `tvs listen` was killed. */
+async function healEndpoint(operator: Operator): Promise<void> {
+  const { settings } = operator.stores;
+  const relay = readRelay(await settings.read());
+  if (relay === null || (await isListening(relay.url))) return;
+  await putBackEndpoint({ ...webhookDependencies(operator), settings }, demoPartner, relay.url);
 }
 
-function describe(url: string, apiKey: string): string {
+function describe({ calendar, clock }: Operator, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
-  const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => `  ${regNo}  ${tId}  ${nin}  ${shows}`);
-  const [first] = sandboxTeachers;
+  const [first, , revoked] = stateTeachers;
   // Phones are typed as people type them; the country code is the service's business.
-  const phone = first?.phone.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
+  const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
+  const today = calendar.dateAt(clock.now());
+  const moved =
+    createCalendar(calendar.timeZone).dateAt(clock.now()) === today ? "" : `${movedNote(today)}\n`;
   return `
 The tvs sandbox: made-up teachers and test keys; nothing here is live.
 
 Demo partner "${demoPartner}", API key ${apiKey}
 
 Teachers (registration number, teacher id, NIN):
-${rows.join("\n")}
+${stateTeachers.map(teacherLine).join("\n")}
 The first one can also be looked up by ${first?.email} and by ${phone}, the others likewise.
 
+What programs stumble over:
+${trapTeachers.map(teacherLine).join("\n")}
+${moved}
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
   curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
-  curl ${api}/lookup/by-tid/${sandboxTeachers[2]?.tId} -H 'x-agency-api-key: ${apiKey}'
+  curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
   curl ${api}/.well-known/jwks.json
 
 Look up a teacher:  ${url}/
@@ -104,8 +94,18 @@ Verify an envelope: ${url}/verify-envelope
 Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
-Commands work on it with --sandbox and the same --data, for example: tvs status --sandbox
-Webhooks to this machine: start it with --allow-private-webhooks, and use that option with tvs partners webhook set too.
+Webhooks, in two more terminals with the same --data:
+  ${programWords()} listen --forward http://127.0.0.1:3000/events
+  ${programWords()} trigger license.revoked
+More: ${programWords()} help sandbox. Every other command works on it with --sandbox: ${programWords()} status --sandbox
 
 `;
+}
+
+function teacherLine({ regNo, tId, nin, shows }: (typeof stateTeachers)[number]): string {
+  return `  ${regNo}  ${String(tId ?? "-").padEnd(4)}  ${(nin ?? "-").padEnd(11)}  ${shows}`;
+}
+
+function movedNote(today: string): string {
+  return `\nThe day of this sandbox was moved: it judges licences as of ${today}. tvs sandbox clock real ends that.`;
 }

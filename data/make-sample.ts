@@ -5,7 +5,7 @@
  */
 import { base, en, en_NG, Faker } from "@faker-js/faker";
 import { stringify } from "csv-stringify/sync";
-import { sandboxTeachers } from "../src/domain/sandbox-teachers.ts";
+import { certificateDate, revocationReason, stateTeachers } from "../src/domain/sandbox-teachers.ts";
 
 const madeUp = 3_000;
 type Row = ReturnType<typeof fixtureRow>;
@@ -25,32 +25,32 @@ const states = [
 export function sampleExtract(): string {
   const faker = new Faker({ locale: [en_NG, en, base], seed: 20_190_301 });
   const rows = [
-    ...sandboxTeachers.map(fixtureRow),
+    ...stateTeachers.map(fixtureRow),
     ...Array.from({ length: madeUp }, (_, n) => madeUpRow(faker, n)),
   ];
   return stringify(rows, { header: true });
 }
 
-function fixtureRow(teacher: (typeof sandboxTeachers)[number]) {
+function fixtureRow(teacher: (typeof stateTeachers)[number]) {
   return {
     reg_no: teacher.regNo,
     t_id: String(teacher.tId),
     name: teacher.name,
     nin: teacher.nin,
-    nin_verified: "true",
+    nin_verified: String(teacher.ninVerified),
     email: teacher.email,
     phone: teacher.phone,
-    state: "Lagos",
+    state: teacher.state,
     category: teacher.category,
     source: teacher.source,
     active: String(teacher.active),
     certificate_status: teacher.certificateStatus,
-    certificate_issue_date: teacher.certificateStatus === "NOT_FOUND" ? "" : "2018-11-05",
+    certificate_issue_date: certificateDate(teacher) ?? "",
     license_issue_date: teacher.licenseIssueDate ?? "",
     license_expiry_date: teacher.licenseExpiryDate ?? "",
     license_revoked_on: teacher.licenseRevokedOn ?? "",
-    license_revoked_reason: teacher.licenseRevokedOn === null ? "" : "professional misconduct",
-    photo_url: "",
+    license_revoked_reason: revocationReason(teacher) ?? "",
+    photo_url: teacher.photoUrl ?? "",
   };
 }
 

@@ -13,8 +13,8 @@ export type AttemptDependencies = {
   readonly exchange: Exchange;
   readonly secrets: Secrets;
   readonly clock: Clock;
-  /** The setting in force when the attempt is made. */
-  readonly allowPrivate: () => boolean;
+  /** Whether an endpoint may have a private address, by what is in force when the attempt is made. */
+  readonly allowPrivate: (url: string) => boolean | Promise<boolean>;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
   /** The system's resolver when left out. */
@@ -51,7 +51,7 @@ export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttem
 
   return async (delivery, endpoint, signal) => {
     const startedMs = performance.now();
-    const isPrivateAllowed = allowPrivate();
+    const isPrivateAllowed = await allowPrivate(endpoint.url);
     let resolved: ResolvedEndpoint;
     try {
       resolved = await resolve(endpoint.url, isPrivateAllowed);
@@ -91,8 +91,8 @@ function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResul
 }
 
 /** The headers of an attempt (contract C20). The signature is this attempt's; the ids stay. */
-function deliveryHeaders(
-  delivery: LeasedDelivery,
+export function deliveryHeaders(
+  delivery: Pick<LeasedDelivery, "body" | "eventId" | "eventType" | "deliveryId">,
   signing: { version: string; secrets: readonly string[]; timestampSeconds: number },
 ): Record<string, string> {
   return {

@@ -6,8 +6,8 @@ import type { StoredTeacher } from "./teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;
-/** How often a running service looks at the date: a clock that is set forward is noticed within this. */
-const maxWaitMs = 60_000;
+/** How often a running service looks at the date: a clock or a sandbox's calendar that is moved is noticed within this. */
+const maxWaitMs = 1_000;
 
 /** What a sweep did: licences that ended, licences that began, and the events that told of them. */
 type SweepResult = {
@@ -23,7 +23,7 @@ type SweepResult = {
  * Every write is bound to the version of the record that it was computed from, so two sweeps at once, or a
  * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
  * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits;
- *   `onProgress` is told after each how many licences were announced
+ *   `onProgress` is told after each how many licences were announced; `announce` false tells partners nothing
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
 export async function sweep(
@@ -34,6 +34,7 @@ export async function sweep(
     actor: string;
     isStopped?: () => boolean;
     onProgress?: (announced: number) => void;
+    announce?: boolean;
   },
 ): Promise<SweepResult> {
   const { calendar, clock, isStopped = () => false, onProgress = () => {} } = options;
@@ -82,12 +83,15 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
  */
 export function planCalendarStep(
   teacher: StoredTeacher,
-  options: { calendar: Calendar; clock: Clock; actor: string },
+  options: { calendar: Calendar; clock: Clock; actor: string; announce?: boolean },
 ): TeacherWrite {
-  const { calendar, clock, actor } = options;
+  const { calendar, clock, actor, announce = true } = options;
   const at = clock.now();
-  const occurredAt = Math.min(at, calendar.startOfDay(stepDate(teacher)));
-  const write = planWrite(teacher, teacher, { action: "sweep", actor, calendar, at: occurredAt });
+  const begun = Math.min(at, calendar.startOfDay(stepDate(teacher)));
+  // A day that somebody moved came about when it was moved.
+  const occurredAt = Math.max(begun, calendar.movedAt);
+  const change = { action: "sweep", actor, calendar, at: begun, occurredAt, announce } as const;
+  const write = planWrite(teacher, teacher, change);
   return { ...write, at, history: write.history === null ? null : { ...write.history, at } };
 }
 
@@ -98,7 +102,7 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
 }
 
 /**
- * Sweeps now and after every local midnight. The date is looked at once a minute besides, so that neither
+ * Sweeps now and after every local midnight. The date is looked at once a second besides, so that neither
  * a clock that was set nor a machine that slept can make a day go missing. A sweep that failed is tried
  * again at the next look.
  * @param dependencies `onError` is told of a sweep that failed

@@ -120,13 +120,15 @@ export async function setWebhook(
     events?: readonly EventType[] | undefined;
     teachers?: TeacherChoice | undefined;
     check: EndpointCheck;
+    /** The secret of an endpoint that is new; minted when left out. */
+    secret?: string | undefined;
   },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
   const { webhooks, partners, secrets, clock } = dependencies;
   const { partnerId, url, events = null, teachers = null } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
-  const { sealed } = mintSecret(secrets, partnerId);
+  const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
   const endpoint = await webhooks.set({ partnerId, url, events, teachers, secret: sealed, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
   return { endpoint, secret: openSecret(secrets, endpoint) };
@@ -148,7 +150,8 @@ export async function rotateWebhookSecret(
   }
   const { webhooks, secrets, clock } = dependencies;
   const current = await requireEndpoint(dependencies, partnerId);
-  const { secret, sealed } = mintSecret(secrets, partnerId);
+  const secret = newWebhookSecret();
+  const sealed = sealSecret(secrets, secret, partnerId);
   const previousUntil = overlapMs === 0 ? null : clock.now() + overlapMs;
   const change = { replaced: current.secret, secret: sealed, previousUntil };
   const endpoint = await webhooks.rotateSecret(partnerId, change);
@@ -236,9 +239,13 @@ export async function testWebhook(
   throw new TvsError("REFUSED", message);
 }
 
-function mintSecret(secrets: Secrets, partnerId: string): { secret: string; sealed: Uint8Array } {
-  const secret = `whsec_${randomBase62(secretLength)}`;
-  return { secret, sealed: secrets.seal(new TextEncoder().encode(secret), secretName(partnerId)) };
+/** A new signing secret, in clear. */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBase62(secretLength)}`;
+}
+
+function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8Array {
+  return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
 function openSecret(secrets: Secrets, { secret, partnerId }: WebhookEndpoint): string {
