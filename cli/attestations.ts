@@ -9,13 +9,24 @@ import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
+import { requireTeacher, teacherKeyOf } from "../src/domain/teacher-changes.ts";
 import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
-import { exitCodes, hint, note, parseLimit, parseTime, print, record, table } from "./terminal/output.ts";
+import {
+  exitCodes,
+  hint,
+  note,
+  parseLimit,
+  parseSince,
+  print,
+  record,
+  sinceForms,
+  table,
+} from "./terminal/output.ts";
 import { printable } from "./terminal/printable.ts";
 import { openSources, readSource, type Source } from "./verify/files.ts";
 
@@ -45,21 +56,30 @@ const listCommand = command({
   description: "List attestations, newest first",
   example:
     "tvs attestations list\n" +
-    "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20",
+    "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20\n" +
+    "  tvs attestations list --teacher TR/2019/LA/000123",
   args: {
     partner: partnerArg,
-    since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
+    teacher: {
+      type: "string",
+      valueHint: "REF",
+      description: "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
+    },
+    since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
     limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
-    const since = args.since === undefined ? undefined : parseTime("--since", args.since);
+    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
+    const key = args.teacher === undefined ? undefined : teacherKeyOf(args.teacher, "--teacher");
     await withOperator(
       configOf(args),
-      async ({ stores: { attestations, partners, maintenance, settings } }) => {
+      async ({ stores: { attestations, partners, teachers, maintenance, settings } }) => {
         if (args.partner !== undefined) await requirePartner(partners, args.partner);
+        const teacher = key === undefined ? undefined : await requireTeacher(teachers, key);
         const found = await attestations.list({
           limit,
+          ...(teacher === undefined ? {} : { teacherId: teacher.id }),
           ...(args.partner === undefined ? {} : { partnerId: args.partner }),
           ...(since === undefined ? {} : { since }),
         });

@@ -1,5 +1,5 @@
 import type { Config } from "../src/config.ts";
-import { type Call, type CallFilter, parseStatuses } from "../src/domain/calls.ts";
+import { type Call, type CallFilter, meaningOfError, parseStatuses } from "../src/domain/calls.ts";
 import { isoTime, timeOfUuid } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
@@ -7,7 +7,7 @@ import { type CallReader, openCallReader } from "../src/store/call-log-file.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
-import { hint, note, parseLimit, parseTime, print, record, table } from "./terminal/output.ts";
+import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
 
@@ -42,7 +42,7 @@ const listCommand = command({
       valueHint: "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
       description: "Only answers of this HTTP status, or of this class",
     },
-    since: { type: "string", valueHint: "TIME", description: "Only from this time on (ISO 8601)" },
+    since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
     limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
@@ -51,7 +51,7 @@ const listCommand = command({
       limit: parseLimit(args.limit, defaultLimit),
       ...(args.partner === undefined ? {} : { partnerId: args.partner }),
       ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
-      ...(args.since === undefined ? {} : { since: parseTime("--since", args.since) }),
+      ...(args.since === undefined ? {} : { since: parseSince("--since", args.since) }),
     };
     const { found, dropped } = await withCalls(config, (calls) => {
       const newest = calls.list(filter);
@@ -112,7 +112,9 @@ const showCommand = command({
     }));
     if (call === null) throw notFound(dropped);
     const shown = describe(call);
-    print(args, shown, () => record({ ...shown, replayed: call.replayed ? "yes" : "no" }));
+    print(args, shown, () =>
+      record({ ...shown, replayed: call.replayed ? "yes" : "no", means: meaningOfError(call.error) }),
+    );
     if (call.replayed)
       note("an earlier answer was sent again (Idempotency-Key): its attestation has that call's request id");
     else if (call.partnerId !== null && call.status === 200)
@@ -144,5 +146,5 @@ export async function whyNotAttested(config: Config, requestId: string): Promise
   if (call.replayed)
     return "this call got an earlier answer again (Idempotency-Key) and has no attestation of its own";
   const why = call.error === null ? "" : ` (${call.error})`;
-  return `this call was answered with ${call.status}${why} and attested nothing; \`tvs calls show\` shows it`;
+  return `this call was answered with ${call.status}${why} and attested nothing; see \`tvs calls show ${requestId}\``;
 }

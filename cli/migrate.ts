@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Config, type Environment, hasUsualDatabase, readConfig } from "../src/config.ts";
+import { type Config, type Environment, hasUsualDatabase, logHeadFile, readConfig } from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
@@ -214,6 +214,9 @@ function nextSteps(config: Config, target: Config): string[] {
   const where = hasUsualDatabase(target) ? data : `${data} --database ${placeOf(target)}`;
   const options = `${where}${sandbox ? " --sandbox" : ""}`;
   const isThere = config.masterKey !== undefined || existsSync(masterKeyFile);
+  const [oldHead, head] = [logHeadFile(config), logHeadFile(target)];
+  // It tells an old copy of the database from the newest state, so a new place has to have it.
+  const needsHead = existsSync(oldHead) && !existsSync(head);
   return [
     `Every command refuses ${placeOf(config)} from now on; keep it until the new place has been checked.`,
     ...(database.kind === "server"
@@ -225,6 +228,9 @@ function nextSteps(config: Config, target: Config): string[] {
       ? [
           `The master key was not moved; put it beside the file:\n  install -m 600 ${config.masterKeyFile} ${masterKeyFile}`,
         ]
+      : []),
+    ...(database.kind === "file" && needsHead
+      ? [`Nor was the evidence log's newest checkpoint:\n  install -m 600 ${oldHead} ${head}`]
       : []),
     `Next:\n  tvs doctor ${options}\n  tvs serve ${options}`,
   ];

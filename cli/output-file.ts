@@ -44,8 +44,9 @@ export function prepareOutput(request: OutputRequest): OutputFile {
 /** The path without any link in it but perhaps the last name. */
 function withoutLinks({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
-  if (path === "-") throw new TvsError("USAGE", `${flag} must name a file; use --json for standard output`);
-  if (/(^|[\\/])\.{0,2}$/.test(path)) throw new TvsError("USAGE", `${flag} must name a file, not a folder`);
+  if (path === "-") throw new TvsError("USAGE", `${flag} must be the path of a file; - is none`);
+  if (/(^|[\\/])\.{0,2}$/.test(path))
+    throw new TvsError("USAGE", `${flag} must be the path of a file, not of a folder`);
   try {
     return join(realpathSync(folder), basename(resolve(path)));
   } catch (cause) {

@@ -4,15 +4,16 @@ import { basename, join } from "node:path";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../src/domain/import/import.ts";
-import type { ImportResult, Loss } from "../src/domain/import/report.ts";
+import type { ImportResult } from "../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
+import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { hasRegister, importDependencies, openOperator } from "./open.ts";
 import { prepareOutput } from "./output-file.ts";
 import { noRegister } from "./register.ts";
-import { exitCodes, hint, note, print, record } from "./terminal/output.ts";
+import { exitCodes, hint, note, print } from "./terminal/output.ts";
 import { type Bar, createBar, createRate } from "./terminal/progress.ts";
 
 export const importCommand = command({
@@ -22,11 +23,16 @@ export const importCommand = command({
     "before one is applied; an interrupted import continues where it stopped when it is run again. " +
     "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
   example:
-    "tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
+    "tvs teachers import --template > extract.csv\n" +
+    "  tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
   args: {
-    file: { type: "positional", required: true, description: "The extract" },
+    file: { type: "positional", required: false, description: "The extract" },
+    template: {
+      type: "boolean",
+      description: "Print an empty extract, and on stderr what stands in each column; nothing is imported",
+    },
     "dry-run": {
       type: "boolean",
       description: "Check everything, count what would happen, change nothing",
@@ -52,7 +58,10 @@ export const importCommand = command({
     strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
   },
   async run({ args }) {
+    if (args.template === true) return printTemplate(args);
     const { file, baseline = false, strict = false } = args;
+    if (file === undefined)
+      throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
     const totalBytes = sizeOf(file);
     const config = configOf(args);
     const force = args.force === true;
@@ -66,8 +75,10 @@ export const importCommand = command({
     const dryRun = args["dry-run"] === true;
     const progress = createProgress(totalBytes);
     const isFirst = !(await hasRegister(config));
+    const stopping = stopAtSignals();
+    const { signal: stop } = stopping;
     const show = (done: number) => progress.show({ phase: "check", done, total: null });
-    if (isFirst && !dryRun) await readToEnd(entry, file, show).finally(progress.stop);
+    if (isFirst && !dryRun) await readToEnd({ entry, file, stop, show }).finally(progress.stop);
     const operator =
       isFirst && dryRun
         ? await openOperator(throwAwayRegister(config), { workerEntry: entry, whenMade: () => {} })
@@ -87,6 +98,7 @@ export const importCommand = command({
           liftRevocations: args["lift-revocations"] === true,
           baseline,
           strict,
+          stop,
           onProgress: progress.show,
           ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
         },
@@ -94,27 +106,38 @@ export const importCommand = command({
     } finally {
       progress.stop();
       await operator.driver.close();
+      stopping.end();
     }
     tellRemarks(result, report !== undefined);
-    print(args, result, () => describe(result));
+    const { codes: _codes, ...counts } = result;
+    print(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
     else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
     if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
   },
 });
 
+type FirstReading = {
+  readonly entry: URL;
+  readonly file: string;
+  /** Aborted, it ends the reading before there is a register. */
+  readonly stop: AbortSignal;
+  /** Told how many bytes were read, again and again. */
+  show(bytes: number): void;
+};
+
 /**
  * Reads an extract to its end, so that none that cannot be read leaves a register behind that was made for it.
- * @param told how many bytes were read, again and again
- * @throws TvsError INPUT_UNREADABLE
+ * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function readToEnd(entry: URL, file: string, told: (bytes: number) => void): Promise<void> {
+async function readToEnd({ entry, file, stop, show }: FirstReading): Promise<void> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
   const data: ImportReaderData = { file, name: basename(file), blindIndexKey };
   let done = 0;
   for await (const { bytes } of readInThread(entry, data)) {
+    if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
     done += bytes;
-    told(done);
+    show(done);
   }
 }
 
@@ -127,8 +150,6 @@ function throwAwayRegister(config: Config): Config {
   note(`${noRegister(config).message}; this is what a new one would contain`);
   const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
   process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
-  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => process.exit(128 + constants.signals[signal]));
   const database = { kind: "file", file: join(dataDir, "tvs.db") } as const;
   return {
     ...config,
@@ -139,53 +160,29 @@ function throwAwayRegister(config: Config): Config {
   };
 }
 
+/** A signal that is aborted at the first one from outside, so that the commit under way is finished; a second kills. */
+function stopAtSignals(): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const stop = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) process.exit(128 + constants.signals[name]);
+    controller.abort();
+  };
+  const names = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+  for (const name of names) process.on(name, stop);
+  return {
+    signal: controller.signal,
+    end() {
+      for (const name of names) process.off(name, stop);
+    },
+  };
+}
+
 /** @throws TvsError INPUT_UNREADABLE */
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) throw new TvsError("INPUT_UNREADABLE", `${file}: there is no such file`);
   if (found.isDirectory()) throw new TvsError("INPUT_UNREADABLE", `${file} is a folder, not an extract`);
   return found.size;
-}
-
-const holdings: Readonly<Record<Loss["kind"], string>> = {
-  validLicenses: "valid licences",
-  verifiedCertificates: "verified certificates",
-  revocations: "revocations",
-};
-
-function tellRemarks(
-  { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
-  isReported: boolean,
-): void {
-  if (abandoned !== undefined) {
-    note(
-      `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
-    );
-  }
-  if (resumedAfterRow !== undefined)
-    note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
-  if (stopped?.by === "strict") note("nothing was changed: --strict was given, and rows were rejected");
-  if (stopped?.by === "brake") {
-    const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
-    const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
-    note(`nothing was changed: ${share}. If that is intended, import again with --allow-change`);
-  }
-  if (isReported) return;
-  if (rejected > 0) note("--report FILE lists the rejected rows, and why");
-  // Among them may be a revocation that an empty cell takes back, or one that was kept.
-  else if (warnings > 0) note("--report FILE lists the rows that were applied with a warning, and why");
-}
-
-function describe(result: ImportResult): string {
-  const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
-  const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
-  const mode =
-    result.stopped !== undefined
-      ? "stopped, nothing changed"
-      : result.dryRun
-        ? "dry run, nothing changed"
-        : "done";
-  return record({ file, sha256, ...counts, import: mode });
 }
 
 type Progress = { show(phase: ImportPhase): void; stop(): void };

@@ -48,7 +48,7 @@ type Described = ReturnType<typeof describeTeacher>;
 const showCommand = command({
   name: "show",
   description: "Show a teacher's record, its statuses today and what partners were last told",
-  example: "tvs teachers show TR/LA/2019/000123\n  tvs teachers show 100123",
+  example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
@@ -175,7 +175,7 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
 const revokeCommand = command({
   name: "revoke",
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
-  example: 'tvs teachers revoke TR/LA/2019/000123 --reason "Decision 2026/14 of the disciplinary board"',
+  example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
   args: { ...refArg, ...reasonArg, ...yesArg },
   run: ({ args }) => change(args, "revoke"),
 });
@@ -184,7 +184,7 @@ const reinstateCommand = command({
   name: "reinstate",
   description:
     "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
-  example: "tvs teachers reinstate TR/LA/2019/000123",
+  example: "tvs teachers reinstate TR/2019/LA/000123",
   args: refArg,
   run: ({ args }) => change(args, "reinstate"),
 });
@@ -209,7 +209,7 @@ const reactivateCommand = command({
 const historyCommand = command({
   name: "history",
   description: "List every change of a teacher's record and every event that partners were told, in order",
-  example: "tvs teachers history TR/LA/2019/000123\n  tvs teachers history 100123 --json",
+  example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --json",
   args: refArg,
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
@@ -264,6 +264,9 @@ const sweepCommand = command({
 
 export const teachersCommand = group("teachers", "Import, look up and change teachers' records", {
   import: () => import("./teachers-import.ts").then((file) => file.importCommand),
+  list: () => import("./teachers-list.ts").then((file) => file.listCommand),
+  find: () => import("./teachers-list.ts").then((file) => file.findCommand),
+  export: () => import("./teachers-export.ts").then((file) => file.exportCommand),
   show: async () => showCommand,
   revoke: async () => revokeCommand,
   reinstate: async () => reinstateCommand,

@@ -1,6 +1,5 @@
 import {
   type DeliveryDetail,
-  type DeliveryState,
   deliveryStates,
   describeAttempt,
   describeDelivery,
@@ -8,14 +7,24 @@ import {
   requireDelivery,
   retryDelivery,
 } from "../src/domain/deliveries.ts";
-import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { explainAttempt, nextStep, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
-import { hint, note, parseLimit, parseTime, print, readable, record, table } from "./terminal/output.ts";
+import {
+  hint,
+  note,
+  parseChoice,
+  parseLimit,
+  parseSince,
+  print,
+  readable,
+  record,
+  sinceForms,
+  table,
+} from "./terminal/output.ts";
 
 const defaultLimit = 50;
 
@@ -23,7 +32,8 @@ const listCommand = command({
   name: "list",
   description: "List deliveries, newest first: pending, delivered, or dead after the last attempt",
   example:
-    "tvs webhooks list --state dead --partner exam-body-a\n  tvs webhooks list --state pending --limit 200",
+    "tvs webhooks list --state dead --partner exam-body-a\n" +
+    "  tvs webhooks list --since 2026-01-31T12:00:00Z --limit 200",
   args: {
     state: {
       type: "string",
@@ -31,14 +41,20 @@ const listCommand = command({
       description: "Only deliveries in this state",
     },
     partner: partnerArg,
+    since: {
+      type: "string",
+      valueHint: "TIME",
+      description: `Only those made from this time on (${sinceForms})`,
+    },
     limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
   },
   async run({ args }) {
-    const state = args.state === undefined ? undefined : parseState(args.state);
+    const state = args.state === undefined ? undefined : parseChoice("--state", args.state, deliveryStates);
     const limit = parseLimit(args.limit, defaultLimit);
+    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
     await withOperator(configOf(args), async ({ stores: { webhooks, partners } }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
-      const found = await webhooks.deliveries({ state, partnerId: args.partner, limit });
+      const found = await webhooks.deliveries({ state, partnerId: args.partner, since, limit });
       const shown = found.map(describeDelivery);
       print(args, shown, () => (shown.length === 0 ? "no deliveries" : listTable(shown)));
       if (args.json !== true && shown.some((one) => one.state === "dead")) {
@@ -47,16 +63,6 @@ const listCommand = command({
     });
   },
 });
-
-/** @throws TvsError USAGE */
-function parseState(text: string): DeliveryState {
-  const known = deliveryStates.find((one) => one === text);
-  if (known === undefined) {
-    const choices = `${deliveryStates.join(", ")}${suggestion(text, deliveryStates)}`;
-    throw new TvsError("USAGE", `--state must be one of ${choices}`);
-  }
-  return known;
-}
 
 function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): string {
   const head = ["DELIVERY", "STATE", "PARTNER", "EVENT", "ATTEMPTS", "LAST", "CREATED", "NEXT"];
@@ -153,13 +159,13 @@ const retryCommand = command({
     since: {
       type: "string",
       valueHint: "TIME",
-      description: "With --dead: only those that became dead from this time on (ISO 8601)",
+      description: `With --dead: only those that became dead from this time on (${sinceForms})`,
     },
   },
   async run({ args }) {
     const { delivery: deliveryId, partner: partnerId } = args;
     checkRetry(args);
-    const since = args.since === undefined ? undefined : parseTime("--since", args.since);
+    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
     await withOperator(configOf(args), async (operator) => {
       const retried =
         deliveryId === undefined

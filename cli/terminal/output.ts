@@ -1,3 +1,4 @@
+import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 import { printable } from "./printable.ts";
 import { layOut, member, wrapped } from "./tables.ts";
@@ -49,9 +50,13 @@ export type Cell = string | number | boolean | null | undefined;
  * A table without lines. Cells are printed as printable text each; on a terminal it is laid out to fit, and
  * elsewhere every row is one line, for `grep` and `cut`.
  */
-export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  { isTTY, columns }: { isTTY?: boolean; columns?: number } = process.stdout,
+): string {
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
-  const width = process.stdout.isTTY === true ? Math.max(process.stdout.columns ?? 80, 40) : null;
+  const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
   return layOut(head, cells, { width, heading });
 }
 
@@ -121,6 +126,29 @@ export function parseTime(flag: string, text: string): number {
     throw new TvsError("USAGE", `${flag} must be an ISO 8601 time such as 2026-01-31T12:00:00Z`);
   }
   return time;
+}
+
+/** What a list's `--since` takes, for its help. */
+export const sinceForms = "ISO 8601, or a duration such as 24h: so long ago";
+
+/**
+ * Reads from when a list begins: a time, or a duration, which is counted back from now.
+ * @returns milliseconds since the epoch
+ * @throws TvsError USAGE
+ */
+export function parseSince(flag: string, text: string): number {
+  if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(flag, text);
+  return parseTime(flag, text);
+}
+
+/**
+ * Reads one of a few words, in either case.
+ * @throws TvsError USAGE, with the words and the one that was probably meant
+ */
+export function parseChoice<T extends string>(flag: string, text: string, choices: readonly T[]): T {
+  const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
+  if (known !== undefined) return known;
+  throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestion(text, choices)}`);
 }
 
 /** The largest `--limit`; more is wanted in parts. */

@@ -49,8 +49,11 @@ export type AnsweredCall = {
   readonly idempotency: IdempotencyRecord | null;
 };
 
-type AttestationFilter = {
+/** Which attestations are wanted; what is absent does not matter. */
+export type AttestationFilter = {
   readonly partnerId?: string;
+  /** The record's id in the register. */
+  readonly teacherId?: number;
   /** Milliseconds since the epoch. */
   readonly since?: number;
   readonly limit: number;

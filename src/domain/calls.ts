@@ -46,6 +46,29 @@ export function parseStatuses(text: string): StatusRange {
   return { first: Number(digit + rest), last: Number(digit + rest) };
 }
 
+/** What a call's error means to the operator who is asked about it. The service's own failures stand in its log. */
+const errorMeanings: Readonly<Partial<Record<ErrorCode, string>>> = {
+  REQUEST_INVALID: "the request was malformed; the answer named the member",
+  BODY_TOO_LARGE: "the body was larger than 256 KiB",
+  CREDENTIAL_REQUIRED:
+    "no credential that counts came with it: none, a mistyped, unknown, expired or revoked one, or the partner is disabled",
+  SCOPE_MISSING: "the partner's scopes do not allow this call; tvs partners set --scopes changes them",
+  PURPOSE_NOT_ALLOWED: "the partner may not ask for this purpose; tvs partners set --purposes changes that",
+  PATH_UNKNOWN: "there is nothing at this address",
+  NOT_KNOWN: "nothing is known by this address",
+  METHOD_NOT_ALLOWED: "the address exists, but not for this method",
+  IDEMPOTENCY_KEY_IN_USE: "an earlier call with this Idempotency-Key was still being answered",
+  IDEMPOTENCY_KEY_REUSED: "an earlier call used this Idempotency-Key with another body",
+  QUOTA_EXCEEDED:
+    "the partner's quota of the minute or of the day was spent, or the public limit of an IP address",
+  OVERLOADED: "more calls were waiting than could be answered in time",
+};
+
+/** A sentence about why a call was refused or failed; null for one that was answered. */
+export function meaningOfError(error: ErrorCode | null): string | null {
+  return error === null ? null : (errorMeanings[error] ?? "the service could not answer; its log says why");
+}
+
 /** How the access log is doing since the service started. */
 export type AccessLogFigures = {
   readonly written: number;

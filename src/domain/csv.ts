@@ -15,6 +15,23 @@ export class CsvError extends Error {
   }
 }
 
+/** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
+const formula = /^'*[=+\-@＝＋－＠]/;
+
+/**
+ * A cell that no spreadsheet takes for a formula: an apostrophe before one makes it text there. {@link unguardedCell}
+ * takes it off again, whatever the cell was.
+ */
+export function guardedCell(text: string): string {
+  return formula.test(text) ? `'${text}` : text;
+}
+
+export function unguardedCell(cell: string): string {
+  return cell.charCodeAt(0) === apostrophe && formula.test(cell) ? cell.slice(1) : cell;
+}
+
+const apostrophe = 0x27;
+
 type CsvOptions = {
   /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
   readonly maxRecordBytes: number;

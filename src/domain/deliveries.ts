@@ -52,6 +52,8 @@ export type DeliveryDetail = Delivery & {
 export type DeliveryFilter = {
   readonly state?: DeliveryState | undefined;
   readonly partnerId?: string | undefined;
+  /** Made at this time or later, in milliseconds since the epoch. */
+  readonly since?: number | undefined;
   readonly limit: number;
 };
 

@@ -1,7 +1,7 @@
 import type { Calendar, CalendarDate, Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "./events.ts";
-import { holdsPersonalData } from "./personal-data.ts";
+import { isFailedFormula, readText } from "./import/values.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 import { isDueByCalendar, planCalendarStep } from "./sweep.ts";
 import { type HistoryEntry, planWrite, type TeacherStore, type TeacherWrite } from "./teacher-store.ts";
@@ -39,15 +39,16 @@ export type TeacherChange = {
 
 /**
  * Reads a reference to a teacher: a registration number, or else a teacher id.
+ * @param name what the operator calls it: the operand, or an option
  * @throws TvsError USAGE when the text is neither; the message does not repeat it
  */
-export function teacherKeyOf(text: string): TeacherKey {
+export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTId) return { by: "tId", value: Number(text) };
   const regNo = canonicalRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
   throw new TvsError(
     "USAGE",
-    "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
+    `${name} must be a registration number of four segments (A/B/C/D) or a teacher id (digits)`,
   );
 }
 
@@ -66,17 +67,17 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
  * @throws TvsError USAGE
  */
 export function checkReason(text: string): string {
-  const reason = text.trim();
-  if (reason === "" || [...reason].length > maxReasonLength || hasHiddenCharacter(reason)) {
-    throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
-  }
-  if (holdsPersonalData(reason)) {
+  // As an extract's text is read, so that one that was exported is read back as the same.
+  const read = readText(text.trim(), maxReasonLength);
+  if ("code" in read && read.code === "PERSONAL_DATA") {
     const message =
       "--reason must not hold an e-mail address, nor what may be a NIN or a phone number, grouped or not; " +
       "name the file or the decision";
     throw new TvsError("USAGE", message);
   }
-  return reason;
+  if (hasHiddenCharacter(text.trim()) || "code" in read || read.value === null || isFailedFormula(read.value))
+    throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
+  return read.value;
 }
 
 /**

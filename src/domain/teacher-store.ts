@@ -1,6 +1,7 @@
 import type { Calendar } from "./clock.ts";
 import type { Statuses, TeacherEvent } from "./events.ts";
 import { createEvents, statusesBefore, statusesOn } from "./events.ts";
+import type { TeacherPages } from "./teacher-list.ts";
 import type { StoredTeacher, Teacher, TeacherContent, TeacherKey, TeacherReader } from "./teachers.ts";
 
 /** How much the register holds of what an import must not lose unnoticed, on a date. */
@@ -31,29 +32,32 @@ export type TeacherWrite = {
   readonly at: number;
 };
 
-export type TeacherStore = TeacherReader & {
-  findStored(key: TeacherKey): Promise<StoredTeacher | null>;
-  /** Records by registration number, in one read: what an import compares with. */
-  findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
-  /** Which records hold these teacher ids. */
-  ownersOfTIds(tIds: readonly number[]): Promise<{ value: number; regNo: string }[]>;
-  /** Which records hold these NIN indexes. */
-  ownersOfNins(ninIndexes: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
-  /**
-   * Applies changes, each with its history and events, in one commit.
-   * @returns for each change whether it took effect; not when the record has moved on since it was read,
-   *   or when another record holds its number, teacher id or NIN
-   */
-  apply(writes: readonly TeacherWrite[]): Promise<boolean[]>;
-  history(teacherId: number): Promise<HistoryEntry[]>;
-  events(teacherId: number): Promise<TeacherEvent[]>;
-  /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
-  dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
-  /** How many `dueByCalendar` would give without a limit. */
-  countDue(today: string): Promise<number>;
-  countHoldings(today: string): Promise<Holdings>;
-  isEmpty(): Promise<boolean>;
-};
+export type TeacherStore = TeacherReader &
+  TeacherPages & {
+    findStored(key: TeacherKey): Promise<StoredTeacher | null>;
+    /** Records by registration number, in one read: what an import compares with. */
+    findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
+    /** Which records hold these teacher ids. */
+    ownersOfTIds(tIds: readonly number[]): Promise<{ value: number; regNo: string }[]>;
+    /** Which records hold these NIN indexes. */
+    ownersOfNins(ninIndexes: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
+    /**
+     * Applies changes, each with its history and events, in one commit.
+     * @returns for each change whether it took effect; not when the record has moved on since it was read,
+     *   or when another record holds its number, teacher id or NIN
+     */
+    apply(writes: readonly TeacherWrite[]): Promise<boolean[]>;
+    history(teacherId: number): Promise<HistoryEntry[]>;
+    events(teacherId: number): Promise<TeacherEvent[]>;
+    /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
+    dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
+    /** How many `dueByCalendar` would give without a limit. */
+    countDue(today: string): Promise<number>;
+    /** Teachers whose licence was announced for a day that is still to come, because the calendar was moved back. */
+    announcedAhead(today: string, limit: number): Promise<StoredTeacher[]>;
+    countHoldings(today: string): Promise<Holdings>;
+    isEmpty(): Promise<boolean>;
+  };
 
 /**
  * Computes what a change of a record means: its statuses before and after, and the events.

@@ -27,15 +27,21 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
   ORDER BY verification_id LIMIT 1`;
 
 /**
- * SQL for the id of the last attestation before a time, found by halving: the log has no index on its times,
- * but it only ever grows and its ids follow them. It reads some thirty rows whatever the length of the log;
- * where a clock was set back it is only near the truth.
- * @param seconds the parameter that holds the time, in seconds since the epoch
+ * SQL for the id of the last attestation or delivery before a time, found by halving: there is no index on their times,
+ * but their ids follow them. It reads some thirty rows whatever there are; where a clock was set back it is only near
+ * the truth.
+ * @param time the parameter that holds the time, in the unit of the column
  */
-export function lastIdBefore(seconds: string): string {
-  const isBefore = `(SELECT issued_at FROM attestations WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${seconds}`;
+export function lastIdBefore(
+  time: string,
+  [table, column]: readonly ["attestations", "issued_at"] | readonly ["deliveries", "created_at"] = [
+    "attestations",
+    "issued_at",
+  ],
+): string {
+  const isBefore = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
   return `(WITH RECURSIVE search (low, high) AS (
-    SELECT 0, coalesce((SELECT max(id) FROM attestations), 0)
+    SELECT 0, coalesce((SELECT max(id) FROM ${table}), 0)
     UNION ALL
     SELECT iif(${isBefore}, (low + high + 1) / 2, low), iif(${isBefore}, high, (low + high + 1) / 2 - 1)
     FROM search WHERE low < high)
@@ -53,8 +59,11 @@ type EvidenceReader = {
     key: SoughtBy,
     narrowing?: { and?: string; args?: readonly Value[] },
   ): AsyncGenerator<Row[]>;
-  /** Some of one partner's, newest first, and none from before `from` (seconds). */
-  newestOf(partnerId: string, from: number, limit: number): Promise<Attestation[]>;
+  /** Some that a key finds, newest first, and none from before `from` (seconds). */
+  newestOf(
+    key: SoughtBy,
+    page: { partnerId?: string | undefined; from: number; limit: number },
+  ): Promise<Attestation[]>;
 };
 
 function createEvidenceReader(driver: Driver): EvidenceReader {
@@ -80,21 +89,28 @@ function createEvidenceReader(driver: Driver): EvidenceReader {
     return found;
   }
 
-  async function newestOf(partnerId: string, from: number, limit: number): Promise<Attestation[]> {
+  const newestOf: EvidenceReader["newestOf"] = async (key, { partnerId = null, from, limit }) => {
     const [oldest] = await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [from - disorderSeconds]);
     const after = oldest === undefined ? 0 : integer(oldest, "id");
-    const key = { partnerId };
     const [condition, value] = conditionOf(key);
-    const where = `WHERE id >= ?1 AND id <= ?2 AND ${condition} AND issued_at >= ?4 ORDER BY id DESC LIMIT ?5`;
+    const where = `WHERE id >= ?1 AND id <= ?2 AND ${condition} AND issued_at >= ?4
+      AND partner_id = coalesce(?6, partner_id) ORDER BY id DESC LIMIT ?5`;
     const found: Attestation[] = [];
     for await (const { first, last } of segmentsOf(driver, key, { newestFirst: true })) {
       if (last <= after || found.length >= limit) break;
       found.push(
-        ...(await select(where, [Math.max(first, after + 1), last, value, from, limit - found.length])),
+        ...(await select(where, [
+          Math.max(first, after + 1),
+          last,
+          value,
+          from,
+          limit - found.length,
+          partnerId,
+        ])),
       );
     }
     return found;
-  }
+  };
 
   return { select, selectAll, figures, newestOf };
 }
@@ -119,9 +135,11 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
       return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
     },
-    async list({ partnerId, since = 0, limit }) {
+    async list({ partnerId, teacherId, since = 0, limit }) {
       const from = Math.floor(since / 1000);
-      if (partnerId !== undefined) return newestOf(partnerId, from, limit);
+      // A teacher is asked about less often than a partner asks.
+      if (teacherId !== undefined) return newestOf({ teacherId }, { partnerId, from, limit });
+      if (partnerId !== undefined) return newestOf({ partnerId }, { from, limit });
       const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ORDER BY id DESC LIMIT ?3`;
       return select(where, [from - disorderSeconds, from, limit]);
     },

@@ -9,9 +9,12 @@ import type {
   RetryOutcome,
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
+import { lastIdBefore } from "./attestations.ts";
 import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
+/** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
+const disorderMs = 120_000;
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
 const chunkRows = 1_000;
 
@@ -130,21 +133,28 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
  * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
-function pageOf({ state, partnerId, limit }: DeliveryFilter): SqlStatement {
+function pageOf({ state, partnerId, since, limit }: DeliveryFilter): SqlStatement {
   const indexes: Partial<Record<DeliveryState, string>> = {
     pending: "deliveries_pending",
     dead: "deliveries_dead",
   };
   const index = state === undefined ? undefined : indexes[state];
+  const args: (string | number)[] = [limit];
+  const bind = (value: string | number) => `?${args.push(value)}`;
   const conditions = [
     ...(state === undefined ? [] : [`state = '${state}'`]),
-    ...(partnerId === undefined ? [] : ["partner_id = ?2"]),
+    ...(partnerId === undefined ? [] : [`partner_id = ${bind(partnerId)}`]),
+    ...(since === undefined
+      ? []
+      : [`created_at >= ${bind(since)}`, `id > ${idsFrom(bind(since - disorderMs))}`]),
   ];
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const from = index === undefined ? "deliveries" : `deliveries INDEXED BY ${index}`;
   const sql = `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`;
-  return { sql, args: [limit, ...(partnerId === undefined ? [] : [partnerId])] };
+  return { sql, args };
 }
+
+const idsFrom = (time: string) => lastIdBefore(time, ["deliveries", "created_at"]);
 
 function retryOutcome(row: Row | undefined): RetryOutcome {
   if (row === undefined) return "not known";

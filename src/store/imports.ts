@@ -1,5 +1,6 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { Contention } from "../domain/import/batch-size.ts";
+import { type CodeCount, inOrder } from "../domain/import/codes.ts";
 import type {
   CommitOutcome,
   ImportHistory,
@@ -33,7 +34,35 @@ export function createImportHistory(driver: Driver): ImportHistory {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
+    async find(id) {
+      const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
+      if (row === undefined) return null;
+      const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
+      return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
+    },
   };
+}
+
+function codeCount(row: Row): CodeCount {
+  const places = JSON.parse(text(row, "first_rows")) as [line: number, field: string | null][];
+  return {
+    code: text(row, "code") as CodeCount["code"],
+    rows: integer(row, "row_count"),
+    first: places.map(([line, field]) => ({ line, field })),
+  };
+}
+
+const keepCodes = `INSERT OR REPLACE INTO import_codes (import_id, code, row_count, first_rows)
+  SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)
+  WHERE EXISTS (SELECT 1 FROM imports WHERE id = ?1 AND abandoned_at IS NULL)`;
+
+function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
+  const rows = codes.map(({ code, rows, first }) => [
+    code,
+    rows,
+    JSON.stringify(first.map(({ line, field }) => [line, field])),
+  ]);
+  return statement(keepCodes, [id, JSON.stringify(rows)]);
 }
 
 const readDataVersion = statement("PRAGMA data_version");
@@ -113,10 +142,10 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       if (row === undefined) throw new TypeError("the import was not recorded");
       return importRecord(row);
     },
-    async finish(run, { rejected, warnings, at }) {
+    async finish(run, { rejected, warnings, codes, at }) {
       const sql =
         "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
-      await driver.batch([statement(sql, [at, rejected, warnings, run.id])]);
+      await driver.batch([statement(sql, [at, rejected, warnings, run.id]), keptCodes(run.id, codes)]);
     },
     async tune(contention) {
       if (driver.kind !== "embedded") return;

@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync } from "node:fs";
+import { closeSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import/patch.ts";
 import type { ImportIssue } from "../domain/import/report.ts";
@@ -7,6 +7,7 @@ import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import
 import { addTo } from "./bloom.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
+import { letGoOfFiles } from "./driver/files.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 
 const cacheKib = 8_000;
@@ -48,15 +49,31 @@ const addIssues = `INSERT INTO issues (rejected, line, field, code)
 
 let opened = 0;
 
+/** Whether a file keeps its name while it is open, and cannot be deleted: so it is on Windows. */
+const keepsOpenNames = process.platform === "win32";
+
+/** Deletes what earlier imports had to leave behind; what another one has open stays. */
+function removeLeft(folder: string): void {
+  for (const name of readdirSync(folder).filter((one) => /^import-\d+-\d+\.db$/.test(one))) {
+    try {
+      rmSync(join(folder, name), { force: true });
+    } catch {
+      // Somebody has it open, or this process has not let go of it yet: the next import deletes it.
+    }
+  }
+}
+
 /**
  * A private database for one import: names and blind indexes, never a raw NIN, e-mail address or phone
  * number. It lies beside the real database and not in the temp folder, which may be memory, and its name
- * is removed as soon as it is open: however the process ends, nothing stays behind.
+ * is removed as soon as it is open: however the process ends, nothing stays behind. Where a file keeps its name while it
+ * is open, the next import removes it.
  * @throws TvsError STORE_*
  */
 export async function openStaging(folder: string): Promise<Staging> {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
   try {
+    if (keepsOpenNames) removeLeft(folder);
     rmSync(file, { force: true });
     closeSync(openSync(file, "wx", 0o600));
     const connection = await openConnection(file);
@@ -69,16 +86,19 @@ export async function openStaging(folder: string): Promise<Staging> {
     ]) {
       connection.exec(`PRAGMA ${pragma}`);
     }
-    rmSync(file, { force: true });
+    if (!keepsOpenNames) rmSync(file, { force: true });
     for (const table of schema) connection.exec(table);
-    return createStaging(connection);
+    return createStaging(connection, async () => {
+      await letGoOfFiles();
+      if (keepsOpenNames) removeLeft(folder);
+    });
   } catch (error) {
     rmSync(file, { force: true });
     throw storeError(error);
   }
 }
 
-function createStaging(connection: Connection): Staging {
+function createStaging(connection: Connection, onClosed: () => Promise<void>): Staging {
   const run: Run = (sql, args = []) => {
     try {
       return connection.all(sql, args);
@@ -143,6 +163,7 @@ function createStaging(connection: Connection): Staging {
     },
     async close() {
       connection.close();
+      await onClosed();
     },
   };
 }

@@ -58,6 +58,12 @@ function packedValue(field: FieldName): string {
 /** A teacher as lookups read it: parsed, it is a `Teacher`. */
 export const packedTeacher = packed(allFields.filter((field) => teacherFields[field].inLookups));
 
+/** A teacher as lists read it: parsed, it is a `TeacherRow`. */
+export const packedRow = packed([
+  ...allFields.filter((field) => teacherFields[field].inLookups),
+  "updatedAt",
+]);
+
 /** A teacher as writers read it, with every field: {@link unpackStoredTeacher} makes a record of it. */
 export const packedStoredTeacher = packed(allFields);
 
@@ -146,3 +152,7 @@ export function licenseStatusOn(today: `?${number}`): string {
 export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;
+/** What was announced for a day that is still to come: only a calendar that was moved back has such. */
+export const aheadBy = `active = 1 AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL AND (
+  (announced_status = 'EXPIRED' AND license_expiry_date >= ?1) OR
+  (announced_status = 'VALID' AND license_issue_date > ?1))`;

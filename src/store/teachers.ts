@@ -7,6 +7,7 @@ import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
 import {
+  aheadBy,
   begunBy,
   byteColumns,
   columnOf,
@@ -20,6 +21,7 @@ import {
   writtenValue,
 } from "./teacher-columns.ts";
 import { historyEntry, historyStatement } from "./teacher-history.ts";
+import { createTeacherPages } from "./teacher-pages.ts";
 
 const writtenColumns = writtenFields.map(columnOf);
 
@@ -66,6 +68,7 @@ const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 export function createTeacherStore(driver: Driver): TeacherStore {
   return {
     ...createTeacherReader(driver),
+    ...createTeacherPages(driver),
     ...createImportReads(driver),
     ...createCalendarReads(driver),
     findStored: async (key) => only(await driver.query(storedLookups[key.by], [key.value]), storedTeacher),
@@ -168,7 +171,9 @@ function createImportReads(
 }
 
 /** What the calendar has changed and partners were not told yet. */
-function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar" | "countDue"> {
+function createCalendarReads(
+  driver: Driver,
+): Pick<TeacherStore, "dueByCalendar" | "countDue" | "announcedAhead"> {
   return {
     async dueByCalendar(today, limit) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
@@ -178,6 +183,10 @@ function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar"
         ...(await driver.query(begun, [today, limit])),
       ];
       return rows.slice(0, limit).map(storedTeacher);
+    },
+    async announcedAhead(today, limit) {
+      const rows = await driver.query(`${selectStored} WHERE ${aheadBy} LIMIT ?2`, [today, limit]);
+      return rows.map(storedTeacher);
     },
     async countDue(today) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})

@@ -75,6 +75,21 @@ describe("tvs attestations list and show", () => {
     expect(await list("--since", "2999-01-01")).toEqual([]);
   });
 
+  test("lists those about one teacher, whatever they were asked by, and of a partner or a time if that is said", async () => {
+    const list = async (...args: string[]): Promise<{ reference: string }[]> =>
+      JSON.parse(
+        (await runTvs(["attestations", "list", "--json", "--teacher", ...args], { dataDir })).stdout,
+      );
+    const about = await list("a/b/c/1");
+    expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
+    expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
+    expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
+    expect(await list("7", "--since", "2999-01-01")).toEqual([]);
+    const nobody = await runTvs(["attestations", "list", "--teacher", "X/Y/Z/1"], { dataDir });
+    expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "" });
+    expect((await runTvs(["attestations", "list", "--teacher", "X/Y/Z"], { dataDir })).code).toBe(2);
+  });
+
   test("refuses an unknown partner and wrong flags", async () => {
     expect((await runTvs(["attestations", "list", "--partner", "nobody"], { dataDir })).code).toBe(1);
     for (const flags of [

@@ -102,6 +102,9 @@ describe("tvs calls", () => {
     });
     const { stdout, stderr } = await tvs("calls", "show", ids.replay ?? "");
     expect(stdout).toContain("replayed   yes");
+    const refused = await tvs("calls", "show", ids.nobody ?? "");
+    expect(refused.stdout.replace(/\s+/g, " ")).toContain("means no credential that counts came with it");
+    expect((await json("calls", "--since", "1h")).length).toBeGreaterThan(0);
     expect(stderr).toContain("an earlier answer was sent again");
   });
 
@@ -140,7 +143,7 @@ describe("tvs attestations show REQUEST_ID", () => {
     const refused = await tvs("attestations", "show", ids.unscoped ?? "");
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      "tvs: this call was answered with 403 (SCOPE_MISSING) and attested nothing; `tvs calls show` shows it\n",
+      `tvs: this call was answered with 403 (SCOPE_MISSING) and attested nothing; see \`tvs calls show ${ids.unscoped}\`\n`,
     ]);
     expect((await tvs("attestations", "show", ids.replay ?? "")).stderr).toContain(
       "has no attestation of its own",

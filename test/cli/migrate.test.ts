@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync } from "node:fs";
+import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { withTempDir } from "../harness/folder.ts";
@@ -41,6 +41,7 @@ describe.concurrent("tvs migrate", () => {
         expect(await runTvs(["status"], { dataDir })).toMatchObject(refusal(/was moved to http:/));
         const over = ["--database", server.url, "--json"];
         expect((await runTvs(["keys", "list", ...over], { dataDir })).json<unknown[]>().length).toBe(2);
+        writeFileSync(`${dataDir}/log.checkpoint`, "");
         const back = await runTvs(["migrate", "--to", `file:${last}/tvs.db`, ...over], { dataDir });
         const { from, to, tables, rows } = back.json<Moved>();
         expect({ from, to }).toEqual({ from: server.url, to: `file:${last}/tvs.db` });
@@ -48,6 +49,7 @@ describe.concurrent("tvs migrate", () => {
         for (const { name, sha256 } of tables)
           expect(there.stdout).toMatch(new RegExp(`${name} .*${sha256}`));
         expect(back.stderr).toContain(`install -m 600 ${dataDir}/master.key ${last}/master.key\n`);
+        expect(back.stderr).toContain(`install -m 600 ${dataDir}/log.checkpoint ${last}/log.checkpoint\n`);
         copyFileSync(`${dataDir}/master.key`, `${last}/master.key`);
         expect(await runTvs(["status"], { dataDir: last })).toMatchObject({ code: 0 });
         await server.stop();

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { type Cells, csv, row } from "../harness/imports.ts";
-import { runTvs } from "../harness/program.ts";
+import { runTvs, type Signal } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
 
 const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
@@ -73,6 +74,39 @@ describe.concurrent("tvs teachers import", () => {
         codes: { NIN_INVALID: expect.any(String), PHONE_INVALID: expect.any(String) },
       });
       expect(statSync(report).mode & 0o777).toBe(0o600);
+    }));
+
+  test("tells people the counts by code and the first rejected rows, and never a value", () =>
+    withFolder(async ({ file, run }) => {
+      const wrong = Array.from({ length: 7 }, (_, n) => row(n, { license_expiry_date: "someday" }));
+      wrong[0] = row(0, { license_expiry_date: "someday", nin: "123" });
+      const extract = await file("extract.csv", [...wrong, row(9, { phone: "x" })]);
+      const { code, stdout } = await run(extract);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^ROWS +WERE +CODE +BECAUSE$/m);
+      expect(stdout).toMatch(/^7 +rejected +DATE_INVALID +a date is written/m);
+      expect(stdout).toMatch(/^1 +rejected +NIN_INVALID /m);
+      expect(stdout).toMatch(/^1 +warning +PHONE_INVALID /m);
+      const first = stdout.slice(stdout.indexOf("the first rejected rows:")).trimEnd().split("\n").slice(2);
+      expect(first.map((line) => line.split(/ +/))).toEqual([
+        ["2", "license_expiry_date", "DATE_INVALID"],
+        ["2", "nin", "NIN_INVALID"],
+        ...[3, 4, 5, 6].map((line) => [String(line), "license_expiry_date", "DATE_INVALID"]),
+      ]);
+      expect(stdout).not.toContain("someday");
+    }));
+
+  test("--template prints an empty extract that can be imported, and explains it beside", () =>
+    withFolder(async ({ file, run }) => {
+      const { code, stdout, stderr } = await run("--template");
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^reg_no +yes +registration number/m);
+      const empty = await run(await file("extract.csv", stdout), "--json");
+      expect(JSON.parse(empty.stdout)).toMatchObject({ rows: 0, rejected: 0, warnings: 0 });
+      const [column] = JSON.parse((await run("--template", "--json")).stdout);
+      expect(column).toMatchObject({ column: "reg_no", member: "regNo", required: true });
+      expect((await run("--template", "extract.csv")).code).toBe(2);
+      expect((await run()).stderr).toContain("--template");
     }));
 
   test("ends with 1 when the brake or --strict stopped it, and says what to do", () =>
@@ -141,12 +175,14 @@ describe.concurrent("tvs teachers import", () => {
       expect(JSON.parse((await run(extract, "--json")).stdout)).toMatchObject({ inserted: 1 });
     }));
 
-  test.serial("goes on after kill -9, and loses and doubles nothing", () =>
+  test.serial("goes on after it was stopped, and after kill -9, and loses and doubles nothing", () =>
     withFolder(async ({ file, run, dataDir }) => {
       const count = 20_000;
       const extract = await file("extract.csv", many(count));
       await run(await file("first.csv", [row("first")]), "--baseline");
-      await killWhenBegun(extract, dataDir);
+      const told = await endWhenBegun("SIGTERM", extract, dataDir);
+      expect(told).toMatch(/stopped after [1-9]\d* of 20000 rows; the same command goes on/);
+      await endWhenBegun("SIGKILL", extract, dataDir);
       const { code, stdout, stderr } = await run(extract, "--json");
       const result = JSON.parse(stdout);
       expect({ code, ...result }).toMatchObject({ code: 0, rows: count, inserted: count, events: 2 * count });
@@ -165,18 +201,53 @@ describe.concurrent("tvs teachers import", () => {
   );
 });
 
-/** Starts an import and kills it as soon as its first commits are in the database. */
-async function killWhenBegun(extract: string, dataDir: string): Promise<void> {
+describe.skipIf(process.platform === "win32")("a first import", () => {
+  test("that is stopped while the file is read says so, and leaves no register behind", () =>
+    withTempDir(async (folder) => {
+      const [extract, dataDir] = [join(folder, "extract.csv"), join(folder, "data")];
+      execFileSync("mkfifo", [extract]);
+      const child = spawn(process.execPath, [main, "teachers", "import", extract], {
+        env: { ...process.env, TVS_DATA: dataDir },
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      const told = text(child.stderr);
+      const ended = new Promise((done) => child.once("exit", done));
+      // It is opened when the other end is: when the reading has begun.
+      const pipe = await open(extract, "w");
+      child.kill("SIGINT");
+      const rows = csv(many(1_000));
+      while (child.exitCode === null) await pipe.write(rows).catch(() => ended);
+      await pipe.close();
+      expect({ code: child.exitCode, told: await told }).toEqual({
+        code: 1,
+        told: "tvs: stopped before anything was changed\n",
+      });
+      expect(existsSync(dataDir)).toBe(false);
+    }));
+});
+
+/**
+ * Starts an import and ends it as soon as its first commits are in the database.
+ * @returns what it said on stderr
+ */
+async function endWhenBegun(signal: Signal, extract: string, dataDir: string): Promise<string> {
   const env = { ...process.env, TVS_DATA: dataDir };
-  const child = spawn(process.execPath, [main, "teachers", "import", extract], { env, stdio: "ignore" });
-  const ended = new Promise((done) => child.once("exit", done));
   const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
+  const sql = "SELECT coalesce(max(applied), 0) AS applied FROM imports WHERE file = 'extract.csv'";
+  const applied = async () => Number((await driver.query(sql))[0]?.applied);
+  const before = await applied();
+  const child = spawn(process.execPath, [main, "teachers", "import", extract], {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const told = text(child.stderr);
+  const ended = new Promise((done) => child.once("exit", done));
   try {
-    const sql = "SELECT applied FROM imports WHERE file = 'extract.csv' AND applied > 0";
-    await until(async () => child.exitCode !== null || (await driver.query(sql)).length > 0);
+    await until(async () => child.exitCode !== null || (await applied()) > before);
   } finally {
-    child.kill("SIGKILL");
+    child.kill(signal);
     await ended;
     await driver.close();
   }
+  return told;
 }

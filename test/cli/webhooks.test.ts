@@ -84,7 +84,11 @@ describe("tvs webhooks list", () => {
     expect(await ids(" --state pending")).toEqual([waiting]);
     expect(await ids(" --state dead")).toEqual([dead]);
     expect(await ids(" --state delivered")).toEqual([]);
-    const [, second] = await world.json("webhooks list --partner listed");
+    const [first, second] = await world.json("webhooks list --partner listed");
+    expect(await ids(` --since ${second.createdAt}`)).toEqual([dead, waiting]);
+    expect(await ids(` --state dead --since ${first.createdAt}`)).toEqual([dead]);
+    expect(await ids(" --since 2999-01-01")).toEqual([]);
+    expect((await world.run("webhooks list --since yesterday")).code).toBe(2);
     expect(second).toEqual({
       deliveryId: waiting,
       state: "pending",

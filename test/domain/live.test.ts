@@ -10,6 +10,7 @@ import {
   storedSettings,
 } from "../../src/domain/live.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -22,6 +23,7 @@ const defaults: Settings = {
   timeZone: "Africa/Lagos",
   policy: defaultPolicy,
   allowPrivateWebhooks: false,
+  site: defaultSite,
 };
 
 async function open(stores: TestStores, changes: Partial<LiveDependencies> = {}) {
@@ -208,6 +210,7 @@ describe("settings", () => {
       timeZone: "UTC",
       policy: { version: "2", purposes: {} },
       allowPrivateWebhooks: true,
+      site: { ...defaultSite, name: "A Council" },
     };
     expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
   });

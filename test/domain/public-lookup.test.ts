@@ -4,6 +4,7 @@ import { createCalendar } from "../../src/domain/clock.ts";
 import { createLive } from "../../src/domain/live.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createPublicLookup, type PublicAnswer } from "../../src/domain/public-lookup.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent } from "../../src/domain/teachers.ts";
 import { aClock } from "../harness/clock.ts";
@@ -25,6 +26,7 @@ async function open(stores: TestStores, ...teachers: Partial<TeacherContent>[]) 
     timeZone: "Africa/Lagos",
     policy: defaultPolicy,
     allowPrivateWebhooks: false,
+    site: defaultSite,
   };
   const live = await createLive({ ...stores, secrets, clock, defaults: settings });
   const calendar = createCalendar("Africa/Lagos");

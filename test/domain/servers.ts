@@ -5,6 +5,7 @@ import { createLive, type Live } from "../../src/domain/live.ts";
 import { createLogReader } from "../../src/domain/log/log.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import type { HttpCall } from "../../src/server/http/http-call.ts";
 import { checkBatch, checkEligibility, forPartners } from "../../src/server/partner-api.ts";
@@ -105,6 +106,7 @@ async function openLive(
       timeZone: "Africa/Lagos",
       policy: defaultPolicy,
       allowPrivateWebhooks: false,
+      site: defaultSite,
     },
   });
   reads = gated;

@@ -8,6 +8,7 @@ import { createLive } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
 import { type Caller, createVerification, type Question } from "../../src/domain/verification.ts";
@@ -59,6 +60,7 @@ async function open(stores: TestStores, around: Around) {
     timeZone: "Africa/Lagos",
     policy: defaultPolicy,
     allowPrivateWebhooks: false,
+    site: defaultSite,
   };
   const live = await createLive({ ...stores, secrets, clock, defaults, onKeys: (keys) => signer.load(keys) });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
+import type { TeacherFilter } from "../../src/domain/teacher-list.ts";
 import type { UniqueKey } from "../../src/domain/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -123,6 +124,38 @@ describeDrivers("stores", (_kind, opened) => {
       aTeacherWrite("C/1/B/2", { emailIndex }),
     ]);
     expect(await teachers.find({ by: "email", value: emailIndex })).toBeNull();
+  });
+
+  test("teachers are read in pieces, in the order of their numbers", async () => {
+    const teachers = createTeacherStore(driver);
+    const [phoneIndex, today] = [new Uint8Array(16).fill(8), "2026-05-01"];
+    await teachers.apply([
+      aTeacherWrite("P/1/1/2", { phoneIndex, state: "Oyo", name: 'Ọ "x"' }),
+      aTeacherWrite("P/1/1/1", { phoneIndex, licenseRevokedOn: "2020-01-01", licenseRevokedBy: "extract" }),
+      aTeacherWrite("P/1/1/3"),
+    ]);
+    const piece = async (filter: TeacherFilter, limit: number, look = 2) => {
+      const found = await teachers.piece({ ...filter, today }, { after: "P/1/1/", limit, look });
+      return [found.teachers.map(({ regNo }) => regNo), found.next];
+    };
+    expect(await piece({}, 1)).toEqual([["P/1/1/1"], "P/1/1/1"]);
+    expect(await piece({ state: "OYO", changedSince: 1, certificate: "VERIFIED" }, 2)).toEqual([
+      ["P/1/1/2"],
+      "P/1/1/2",
+    ]);
+    expect(await piece({ license: "REVOKED", expiresBefore: "2999-01-01" }, 2, 500)).toEqual([
+      ["P/1/1/1"],
+      null,
+    ]);
+    const holders = await teachers.holders({ by: "phone", value: phoneIndex }, 10);
+    expect(holders.map(({ regNo }) => regNo)).toEqual(["P/1/1/1", "P/1/1/2"]);
+    expect(await teachers.names("P/1/1/1", 1)).toEqual([{ regNo: "P/1/1/2", name: 'Ọ "x"' }]);
+    const [row, ...others] = await teachers.rows(["P/1/1/2", "nobody"]);
+    expect({ row, others }).toMatchObject({
+      row: { state: "Oyo", active: true, updatedAt: expect.any(Number) },
+      others: [],
+    });
+    expect(await teachers.count()).toBeGreaterThan(2);
   });
 
   test("many lookups at once name the same teachers as each by itself", async () => {

@@ -10,7 +10,7 @@ import type { TeacherStore } from "../../src/domain/teacher-store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
-import { createImportStore } from "../../src/store/imports.ts";
+import { createImportHistory, createImportStore } from "../../src/store/imports.ts";
 import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
@@ -74,6 +74,25 @@ for (const kind of driverKinds) {
       const types = (await teachers.events(teacher?.id ?? 0)).map((event) => event.eventType);
       expect(types).toEqual(["license.verified", "certificate.verified", "certificate.revoked"]);
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
+    });
+
+    test("keeps of each import how many rows met which code, and where, but never a value", async () => {
+      const wrong = Array.from({ length: 30 }, (_, n) =>
+        row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
+      );
+      const { codes } = await add([row("good"), ...wrong, row("good"), row("late", { phone: "secret-3" })]);
+      const history = createImportHistory(driver);
+      const [last] = await history.latest(1);
+      const kept = await history.find(last?.id ?? 0);
+      expect(kept).toMatchObject({ rejected: 31, warnings: 1, finishedAt: expect.any(Number) });
+      expect(kept?.codes.map(({ code, rows, first }) => [code, rows, first.length, first[0]])).toEqual([
+        ["DATE_INVALID", 30, 20, { line: 3, field: "license_issue_date" }],
+        ["DUPLICATE_REG_NO", 1, 1, { line: 33, field: "reg_no" }],
+        ["PHONE_INVALID", 1, 1, { line: 34, field: "phone" }],
+      ]);
+      expect(kept?.codes).toEqual([...codes]);
+      expect(JSON.stringify(await driver.query("SELECT * FROM import_codes"))).not.toContain("secret");
+      expect(await history.find(4711)).toBeNull();
     });
 
     test("moves the progress with the rows, or neither", async () => {
@@ -167,7 +186,7 @@ for (const kind of driverKinds) {
       expect(await imports.commit(other, [], { ...other, applied: 1 })).toMatchObject({
         outcome: "superseded",
       });
-      await imports.finish({ ...other, applied: 1 }, { rejected: 0, warnings: 0, at: 2 });
+      await imports.finish({ ...other, applied: 1 }, { codes: [], rejected: 0, warnings: 0, at: 2 });
       expect(await imports.unfinished()).toBeNull();
     });
   });

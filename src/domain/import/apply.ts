@@ -27,6 +27,8 @@ type ApplyDependencies = {
   readonly checkedAt: number;
   readonly format: ImportFormat;
   readonly maxChunkRows: number;
+  /** Aborted when no further commit is to be begun. */
+  readonly stop: AbortSignal | undefined;
   readonly onRow: (seq: number) => void;
 };
 
@@ -41,7 +43,7 @@ type ChunkPlan = {
  * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
  * after a kill the next run goes on where the last commit ended, no row is applied twice and none is lost.
  * @param lastSeq the last row of the file
- * @returns the run at its end, and the rows that could not be applied after all
+ * @returns the run at its end, or where it was stopped, and the rows that could not be applied after all
  * @throws TvsError REFUSED when another import has begun meanwhile
  */
 export async function applyStaged(
@@ -55,7 +57,7 @@ export async function applyStaged(
   let contention = context.batchSize.contention();
   await imports.tune(contention);
   try {
-    for (let seq = run.applied; ; ) {
+    for (let seq = run.applied; dependencies.stop?.aborted !== true; ) {
       const rows = await staging.pending(seq, context.batchSize.rows());
       if (rows.length === 0) break;
       seq = rows.at(-1)?.seq ?? seq;
@@ -70,7 +72,10 @@ export async function applyStaged(
       // A failure reaches the next await; until then it must not end the process as an unhandled rejection.
       written.catch(() => {});
     }
-    return { run: await skipUnchanged(await written, lastSeq, context), rejections: context.rejections };
+    const reached = await written;
+    const { rejections } = context;
+    if (dependencies.stop?.aborted) return { run: reached, rejections };
+    return { run: await skipUnchanged(reached, lastSeq, context), rejections };
   } finally {
     await written.catch(() => {});
     await imports.tune(null);

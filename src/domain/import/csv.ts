@@ -1,4 +1,4 @@
-import { type CsvRecord, readCsv } from "../csv.ts";
+import { type CsvRecord, readCsv, unguardedCell } from "../csv.ts";
 import {
   columnOfField,
   type ImportField,
@@ -83,7 +83,7 @@ function rowOf({ line, cells }: CsvRecord, { fields }: Header): RawRow {
     if (holdsRows(cells[index] ?? "", index, fields.length)) {
       return { line, format: "csv", cells: {}, fault: { field: field ?? null, code: "ROWS_IN_A_CELL" } };
     }
-    if (field != null) row[field] = (cells[index] ?? "").trim();
+    if (field != null) row[field] = unguardedCell((cells[index] ?? "").trim());
   }
   return { line, format: "csv", cells: row };
 }

@@ -37,6 +37,12 @@ export const requiredFields = [
 
 export type ImportFormat = "csv" | "ndjson";
 
+/** The format that a file's name says; null when it says none. */
+export function formatOfName(name: string): ImportFormat | null {
+  if (/\.csv$/i.test(name)) return "csv";
+  return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
+}
+
 /**
  * A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one
  * is cleared.

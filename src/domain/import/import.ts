@@ -1,8 +1,10 @@
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
+import { isTvsError, TvsError } from "../errors.ts";
 import type { TeacherStore } from "../teacher-store.ts";
 import { applyStaged } from "./apply.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
+import { type CodeTally, createCodeTally } from "./codes.ts";
 import { type FilePiece, type ImportInput, readPieces } from "./read.ts";
 import { type ImportResult, type Loss, reportText } from "./report.ts";
 import type { ImportRun, ImportStore, Staging } from "./store.ts";
@@ -46,6 +48,8 @@ export type ImportOptions = {
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
   readonly maxChunkRows?: number;
+  /** Aborted, it stops the import where it is: the commit under way is finished, and none is begun. */
+  readonly stop?: AbortSignal;
   readonly onProgress?: (progress: ImportPhase) => void;
   /** Is given the text of the report, which exists only while the import is open. */
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
@@ -57,24 +61,33 @@ export type ImportOptions = {
  * A row that is left out of the file changes nothing. Applied again, the same file changes nothing. A run
  * that was killed goes on after the last row that it applied when the same file is given again with the
  * same options, and its totals go on too.
- * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes
+ * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes or it was
+ *   stopped, STORE_* with how far it came
  */
 export async function importRegister(
   input: Extract,
   dependencies: ImportDependencies,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
-  const staging = await dependencies.imports.openStaging();
+  const opened = await dependencies.imports.openStaging();
+  const codes = createCodeTally();
+  const staging: Staging = {
+    ...opened,
+    addIssues(issues) {
+      codes.add(issues);
+      return opened.addIssues(issues);
+    },
+  };
   try {
-    const result = await runImport(input, { ...dependencies, staging }, options);
+    const result = await runImport(input, { ...dependencies, staging, codes }, options);
     await options.writeReport?.(reportText(result, staging.issues));
     return result;
   } finally {
-    await staging.close();
+    await opened.close();
   }
 }
 
-type Dependencies = ImportDependencies & { readonly staging: Staging };
+type Dependencies = ImportDependencies & { readonly staging: Staging; readonly codes: CodeTally };
 
 async function runImport(
   input: Extract,
@@ -91,12 +104,13 @@ async function runImport(
     announce: options.baseline !== true,
     liftRevocations: options.liftRevocations === true,
     onBytes(count) {
+      if (options.stop?.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
       bytes += count;
       options.onProgress?.({ phase: "check", done: bytes, total: null });
     },
   });
   const { sha256, rows, rejected, warnings, planned } = checked;
-  const base = { file: input.name, sha256, rows, rejected, warnings };
+  const base = { file: input.name, sha256, rows, rejected, warnings, codes: dependencies.codes.counts() };
   const stopped = stopOf(checked, options);
   if (stopped !== undefined) {
     return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
@@ -130,18 +144,28 @@ async function applyChecked(
   const key = { file: input.name, sha256, options: JSON.stringify({ baseline, liftRevocations }) };
   const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
   const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
+  let applied = begun.applied;
   const { run, rejections } = await applyStaged(begun, rows, {
     ...dependencies,
     announce: !baseline,
     liftRevocations,
     format,
     maxChunkRows: options.maxChunkRows ?? defaultMaxChunkRows,
-    onRow: (seq) => options.onProgress?.({ phase: "apply", done: seq, total: rows }),
+    stop: options.stop,
+    onRow(seq) {
+      applied = seq;
+      options.onProgress?.({ phase: "apply", done: seq, total: rows });
+    },
+  }).catch((error) => {
+    throw withProgress(error, stoppedAfter(applied, rows));
   });
+  if (run.applied < rows) throw new TvsError("REFUSED", stoppedAfter(run.applied, rows));
   const { inserted, updated, unchanged, events } = run;
   // Of a run that was resumed, rows may have been rejected before the kill that could be applied by now.
   const rejected = Math.max(rows - inserted - updated - unchanged, rejections.length);
-  await imports.finish(run, { rejected, warnings: checked.warnings, at: clock.now() });
+  // Those of rows that were refused only when they were applied are among them by now.
+  const codes = dependencies.codes.counts();
+  await imports.finish(run, { rejected, warnings: checked.warnings, codes, at: clock.now() });
   return {
     file: input.name,
     sha256,
@@ -152,9 +176,20 @@ async function applyChecked(
     rejected,
     warnings: checked.warnings,
     events,
+    codes,
     ...(resumes ? { resumedAfterRow: begun.applied } : {}),
     ...(left !== null && !resumes ? { abandoned: unfinishedAt(left) } : {}),
   };
+}
+
+function stoppedAfter(applied: number, rows: number): string {
+  return `stopped after ${applied} of ${rows} rows; the same command goes on`;
+}
+
+/** A failure of the database, with how far the import came; others say it themselves. */
+function withProgress(error: unknown, progress: string): unknown {
+  if (!isTvsError(error) || !error.code.startsWith("STORE_")) return error;
+  return new TvsError(error.code, `${error.message}; ${progress}`, { cause: error });
 }
 
 function unfinishedAt({ file, applied }: ImportRun): { file: string; row: number } {

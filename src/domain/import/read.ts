@@ -3,7 +3,7 @@ import type { BlindIndex } from "../blind-index.ts";
 import { CsvError } from "../csv.ts";
 import { TvsError } from "../errors.ts";
 import { readCsvRows } from "./csv.ts";
-import { type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
+import { columnOfField, formatOfName, type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 
@@ -64,6 +64,7 @@ async function* readRows(
     const chunks = input.bytes[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done) throw new UnreadableError(1, "the file is empty");
+    refuseOtherKinds(first.value);
     const bytes = joined(first.value, chunks);
     if (formatOf(input.name, first.value) === "csv")
       yield* readCsvRows(checkedBytes(bytes, onBytes), onUnknown);
@@ -88,9 +89,46 @@ function explain(name: string, error: unknown): unknown {
 }
 
 function formatOf(name: string, first: Uint8Array): ImportFormat {
-  if (/\.csv$/i.test(name)) return "csv";
-  if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
+  const named = formatOfName(name);
+  if (named !== null) return named;
   return new TextDecoder().decode(first).trimStart().startsWith("{") ? "ndjson" : "csv";
+}
+
+/**
+ * Refuses, by its beginning, a file that is no text in UTF-8 or whose columns are not parted by commas, and says what
+ * to do: otherwise its first cell or its first byte would be called wrong.
+ * @throws UnreadableError
+ */
+function refuseOtherKinds(bytes: Uint8Array): void {
+  const [a, b, c, d] = bytes;
+  const hasUtf16Mark = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
+  // What extracts begin with is ASCII: in UTF-16 every other byte of it is 0.
+  const isUtf16 =
+    hasUtf16Mark || (a !== 0 && b === 0 && c !== 0 && d === 0) || (a === 0 && b !== 0 && c === 0);
+  if (isUtf16)
+    throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8 (spreadsheets offer `CSV UTF-8`)");
+  if (a === 0x50 && b === 0x4b && c === 3 && d === 4)
+    throw new UnreadableError(
+      1,
+      "the file is a spreadsheet or a zip archive; save the sheet as CSV in UTF-8",
+    );
+  if (a === 0x1f && b === 0x8b) throw new UnreadableError(1, "the file is compressed; unpack it first");
+  const parted = partedBy(new TextDecoder().decode(bytes.subarray(0, maxHeaderBytes)));
+  if (parted === undefined) return;
+  const message = `the columns are parted by ${parted}, and tvs reads commas; save the file as CSV with commas, in UTF-8`;
+  throw new UnreadableError(1, message);
+}
+
+const maxHeaderBytes = 4096;
+const otherPartings = { semicolons: ";", "tab characters": "\t", "vertical bars": "|" } as const;
+const columns: ReadonlySet<string> = new Set(Object.values(columnOfField));
+
+/** What parts the columns of a header instead of commas, in words; undefined when the text begins with no such header. */
+function partedBy(text: string): string | undefined {
+  const [header = ""] = text.trimStart().split(/[\r\n]/, 1);
+  const known = (names: readonly string[]) =>
+    names.filter((name) => columns.has(name.replaceAll('"', "").trim().toLowerCase())).length;
+  return Object.entries(otherPartings).find(([, parting]) => known(header.split(parting)) > 1)?.[0];
 }
 
 async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,4 +1,5 @@
 import type { Holdings } from "../teacher-store.ts";
+import type { CodeCount } from "./codes.ts";
 
 /**
  * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
@@ -63,8 +64,15 @@ export type ImportIssue = {
   readonly code: RejectionCode | WarningCode;
 };
 
-export function isRejection(issue: ImportIssue): boolean {
-  return issue.code in rejectionCodes;
+export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
+  return code in rejectionCodes;
+}
+
+const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
+
+/** What a code means; one that an older release knew says only its name. */
+export function explanationOf(code: ImportIssue["code"]): string {
+  return explanations[code] ?? code;
 }
 
 export type ImportResult = {
@@ -79,6 +87,8 @@ export type ImportResult = {
   readonly rejected: number;
   readonly warnings: number;
   readonly events: number;
+  /** How the rejected rows and those with a remark were judged. */
+  readonly codes: readonly CodeCount[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
   readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
@@ -104,7 +114,7 @@ const pageRows = 1000;
  * code}], warnings: [{line, field, code}], codes}`. It holds no value of the file.
  */
 export async function* reportText(result: ImportResult, issues: IssuePages): AsyncGenerator<string> {
-  const { rejected: _rejected, warnings: _warnings, ...head } = result;
+  const { rejected: _rejected, warnings: _warnings, codes: _codes, ...head } = result;
   const seen = new Set<string>();
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
   for (const kind of ["rejected", "warnings"] as const) {
@@ -112,7 +122,7 @@ export async function* reportText(result: ImportResult, issues: IssuePages): Asy
     yield* issueLines(issues, kind, seen);
     yield "],\n";
   }
-  const codes = Object.entries({ ...rejectionCodes, ...warningCodes }).filter(([code]) => seen.has(code));
+  const codes = Object.entries(explanations).filter(([code]) => seen.has(code));
   yield `  "codes": ${JSON.stringify(Object.fromEntries(codes), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 

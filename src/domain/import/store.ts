@@ -1,6 +1,7 @@
 import type { TeacherWrite } from "../teacher-store.ts";
 import type { TeacherContent } from "../teachers.ts";
 import type { Contention } from "./batch-size.ts";
+import type { CodeCount } from "./codes.ts";
 import type { TeacherPatch } from "./patch.ts";
 import type { ImportIssue, IssuePages } from "./report.ts";
 
@@ -67,10 +68,18 @@ export type ImportRecord = ImportProgress & {
 /** What a run knows of its record: where it is, and under which conditions it goes on. */
 export type ImportRun = ImportProgress & Pick<ImportRecord, "id" | "file" | "sha256" | "options">;
 
+/** An import and how its rows were judged: {@link firstRejected} and {@link describeCode} show it. */
+export type ImportDetails = ImportRecord & {
+  /** In the order in which they are shown; nothing for an import of a release that did not keep them. */
+  readonly codes: readonly CodeCount[];
+};
+
 /** The imports that were run, for whoever shows them. */
 export type ImportHistory = {
   /** Newest first. */
   latest(limit: number): Promise<ImportRecord[]>;
+  /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
+  find(id: number): Promise<ImportDetails | null>;
 };
 
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
@@ -98,7 +107,10 @@ export type ImportStore = {
   begin(run: { file: string; sha256: string; options: string; at: number }): Promise<ImportRun>;
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
-  finish(run: ImportRun, end: { rejected: number; warnings: number; at: number }): Promise<void>;
+  finish(
+    run: ImportRun,
+    end: { rejected: number; warnings: number; codes: readonly CodeCount[]; at: number },
+  ): Promise<void>;
   /** Prepares the database for a bulk of writes under such contention; null ends that. */
   tune(contention: Contention | null): Promise<void>;
 };

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, placeNew, placeOver, syncFile } from "./files.ts";
+import { codeOf, letGoOfFiles, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
@@ -53,10 +53,12 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     await driver.copyTo(partial);
     syncFile(partial);
     const facts = await inspectBackup(partial, file);
+    await letGoOfFiles();
     if (replace) placeOver(partial, file);
     else placeNew(partial, file);
     return facts;
   } catch (error) {
+    await letGoOfFiles();
     rmSync(partial, { force: true });
     throw error;
   }

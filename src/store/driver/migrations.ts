@@ -10,6 +10,7 @@ import revocationOrigin from "./migrations/006_revocation_origin.sql" with { typ
 import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
 import nodes from "./migrations/008_nodes.sql" with { type: "text" };
 import evidenceLog from "./migrations/009_evidence_log.sql" with { type: "text" };
+import importCodes from "./migrations/010_import_codes.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 import { serverWaitMs } from "./remote.ts";
 
@@ -30,6 +31,7 @@ const migrations: readonly Migration[] = [
   { sql: fanOut, rolls: false },
   { sql: nodes, rolls: false },
   { sql: evidenceLog, rolls: true },
+  { sql: importCodes, rolls: true },
 ];
 
 /** The schema that this program makes. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { emptyExtract, templateColumns } from "../../../src/domain/import/template.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/search-term.ts";
 import { csv, row, withImports } from "../../harness/imports.ts";
@@ -46,6 +47,17 @@ describe("the lines of the report", () => {
     }));
 });
 
+test("an empty extract to fill in names every column, and is one", () =>
+  withImports(async ({ add }) => {
+    expect(await add(emptyExtract)).toMatchObject({ rows: 0, rejected: 0, warnings: 0 });
+    expect(templateColumns.filter(({ required }) => required).map(({ column }) => column)).toEqual([
+      "reg_no",
+      "name",
+      "source",
+      "certificate_status",
+    ]);
+  }));
+
 describe("a file that could not be read", () => {
   const good = csv([row(1), row(2), row(3)]);
   const unreadable: [string, string | Uint8Array, RegExp][] = [
@@ -63,6 +75,14 @@ describe("a file that could not be read", () => {
     ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
     ["has text behind a quote", good.replace("TR/2019/LA/2", '"TR/2019/LA/2"x'), /line 3: .*quotes/],
     ["has a quote that is not closed", good.replace("TR/2019/LA/2", '"TR/2019/LA/2'), /line 3: .*quotes/],
+    ["is parted by semicolons", good.replaceAll(",", ";"), /line 1: .*parted by semicolons.*commas/],
+    ["is parted by tabs", good.replaceAll(",", "\t"), /line 1: .*tab characters/],
+    ["is parted by semicolons, in quotes", '"reg_no";"name";"source";"certificate_status"\n', /semicolons/],
+    ["is UTF-16", Buffer.from(`\ufeff${good}`, "utf16le"), /line 1: .*UTF-16; save it as UTF-8/],
+    ["is UTF-16 without a mark", Buffer.from(good, "utf16le"), /UTF-16/],
+    ["is UTF-16, the other way round", Buffer.from(`\ufeff${good}`, "utf16le").swap16(), /UTF-16/],
+    ["is a workbook", Buffer.from("PK\x03\x04and so on"), /a spreadsheet or a zip archive/],
+    ["is compressed", Buffer.from([0x1f, 0x8b, 8, 0]), /compressed/],
     ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
   ];
 
@@ -111,6 +131,12 @@ describe("a line of NDJSON that is no JSON object", () => {
     });
   });
 
+  test("in a file of UTF-16 is not looked for: the file is named", () =>
+    withImports(async ({ add }) => {
+      const content = Buffer.from(`${line(1)}\n${line(2)}\n`, "utf16le");
+      expect(String(await rejection(add(content, ndjson)))).toContain("the file is UTF-16; save it as UTF-8");
+    }));
+
   test("is one at the file's end too, where it was cut short, and --strict stops it", () =>
     withImports(async ({ add, count }) => {
       const text = `${line(1)}\n${line(2).slice(0, 30)}`;
@@ -126,7 +152,6 @@ describe("a line of NDJSON that is no JSON object", () => {
     ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
     ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
     ["binary", Buffer.from(Array.from({ length: 5000 }, (_, n) => (n * 167) % 256))],
-    ["UTF-16", Buffer.from(`\ufeff${line(1)}\n${line(2)}\n`, "utf16le")],
     ["nothing but half an object", line(1).slice(0, 40)],
     ["one endless line", `${"x".repeat(3_000_000)}`],
     ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],

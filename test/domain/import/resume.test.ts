@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { TvsError } from "../../../src/domain/errors.ts";
 import type { ImportStore } from "../../../src/domain/import/store.ts";
 import { type AddOptions, csv, row, rows, type TestImports, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -42,6 +43,42 @@ describe("an import that was killed", () => {
       expect(await count("SELECT count(*) FROM events")).toBe(78);
       expect(await count("SELECT count(*) FROM imports")).toBe(1);
       expect(await add(extract, small)).toMatchObject({ inserted: 0, unchanged: 39, events: 0 });
+    }));
+
+  test("or was stopped says how far it came, and the same command goes on", () =>
+    withImports(async ({ add, count }) => {
+      const controller = new AbortController();
+      const onProgress = ({ phase, done }: { phase: string; done: number }) => {
+        if (phase === "apply" && done >= 8) controller.abort();
+      };
+      const stopped = await rejection(add(extract, { ...small, onProgress, stop: controller.signal }));
+      expect(stopped).toMatchObject({ code: "REFUSED" });
+      const applied = await count("SELECT applied FROM imports");
+      expect(String(stopped)).toContain(`stopped after ${applied} of 40 rows; the same command goes on`);
+      expect(applied).toBeLessThan(20);
+      expect(await add(extract, small)).toMatchObject({ inserted: 39, resumedAfterRow: applied });
+    }));
+
+  test("or was stopped while it was checked has changed nothing", () =>
+    withImports(async ({ add, count }) => {
+      const stop = AbortSignal.abort();
+      expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
+      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+    }));
+
+  test("says how far it came when the database fails", () =>
+    withImports(async ({ add, imports }) => {
+      let commits = 0;
+      const through: ImportStore = {
+        ...imports,
+        async commit(...args) {
+          if (commits++ >= 3) throw new TvsError("STORE_FULL", "the disk is full");
+          return imports.commit(...args);
+        },
+      };
+      const failed = await rejection(add(extract, { ...small, through }));
+      expect(failed).toMatchObject({ code: "STORE_FULL" });
+      expect(String(failed)).toContain("the disk is full; stopped after 13 of 40 rows");
     }));
 
   test("counts what was unchanged on both sides of the kill", () =>

@@ -1,0 +1,61 @@
+/**
+ * Names as people look for them: by the beginning of any part, in either case, and whether or not they can write the
+ * marks of a language. Nothing folded is ever stored.
+ */
+
+/** Letters that no decomposition takes apart: hooked ones of Hausa, crossed and joined ones of other languages. */
+const plainLetters: Readonly<Record<string, string>> = {
+  ɓ: "b",
+  ɗ: "d",
+  đ: "d",
+  ð: "d",
+  ǝ: "e",
+  ɛ: "e",
+  ə: "e",
+  ı: "i",
+  ƙ: "k",
+  ł: "l",
+  ŋ: "n",
+  ɔ: "o",
+  ø: "o",
+  ƴ: "y",
+  æ: "ae",
+  œ: "oe",
+  ß: "ss",
+  þ: "th",
+};
+const otherLetter = new RegExp(`[${Object.keys(plainLetters).join("")}]`, "gu");
+
+const plainName = /^[a-z ]*$/;
+/** What stands within a part of a name (Ma'aruf) and is often left out. */
+const apostrophe = /['’‘ʼʾʿ`´]/gu;
+
+/** A name without case and marks, its parts a blank apart, with a blank before each. */
+function folded(name: string): string {
+  const lower = name.toLowerCase();
+  if (plainName.test(lower)) return ` ${lower}`;
+  const letters = lower
+    .replace(apostrophe, "")
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase()
+    .replace(otherLetter, (letter) => plainLetters[letter] ?? letter)
+    .replace(/[^\p{L}\p{N}]+/gu, " ");
+  return ` ${letters.trimStart()}`;
+}
+
+/**
+ * A test for names of which some part begins with each word of the term, in any order: `oka ada` finds Adaeze Okafor.
+ * @returns null when the term has no letter, and so is not the beginning of a name
+ */
+export function nameTest(term: string): ((name: string) => boolean) | null {
+  if (!/\p{L}/u.test(term)) return null;
+  const beginnings = folded(term)
+    .split(" ")
+    .filter((word) => word !== "")
+    .map((word) => ` ${word}`);
+  return (name) => {
+    const text = folded(name);
+    return beginnings.every((beginning) => text.includes(beginning));
+  };
+}
