@@ -16,6 +16,7 @@ import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/imports.ts";
 import { createLogFigures } from "../src/store/log-figures.ts";
 import { command, configOf, version } from "./command.ts";
+import { createRegisterReader } from "./console-register.ts";
 import { withOperator } from "./open.ts";
 import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
@@ -141,8 +142,10 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
     },
   };
   const commandLine = createCommandLine(dataOptions(config));
+  const register = createRegisterReader(operator, { live, config });
+  const looking = { register, snapshot: live.current, now: () => clock.now(), commandLine };
   return createAdminApp({
-    sources: { ...shared, live, commandLine, explainError },
+    sources: { ...shared, live, commandLine, explainError, looking },
     exposition: createExposition({ ...shared, snapshot: live.current }),
     sessions: createSessions({ secrets, nodeId: open.node.nodeId, clock }),
     port,

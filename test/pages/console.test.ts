@@ -65,6 +65,31 @@ describe("the console in a browser", () => {
     });
   }
 
+  for (const [name, options] of Object.entries({
+    "a phone": phone,
+    "a desktop": { viewport: { width: 1280, height: 800 } },
+  })) {
+    test(`shows the register on ${name}, with nothing that axe finds and nothing cut off`, async () => {
+      await inBrowser(options, async (tab) => {
+        await tab.page.goto(await world.newLink());
+        const cut =
+          "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
+        for (const place of ["Now", "Teachers", "Attestations", "Deliveries", "Calls", "Imports"]) {
+          await tab.page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
+          expect(await axeFindings(tab.page)).toEqual([]);
+          expect(await overflowPx(tab.page)).toBe(0);
+          expect(await tab.page.evaluate(cut)).toBe(0);
+        }
+        await tab.page.getByRole("link", { name: "Teachers" }).click();
+        await tab.page.getByRole("searchbox").fill("nobody");
+        await tab.page.keyboard.press("Enter");
+        await tab.page.getByText("No teacher fits.").waitFor();
+        expect(tab.page.url()).toBe(`http://127.0.0.1:${world.port}/teachers`);
+        expect(tab.complaints).toEqual([]);
+      });
+    });
+  }
+
   test("keeps itself up to date", async () => {
     await inBrowser(desktop, async (tab) => {
       await tab.page.goto(await world.newLink());

@@ -2,12 +2,18 @@
 
 import { randomBytes } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
+import { html } from "hono/html";
 import type { Clock } from "../../domain/clock.ts";
 import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
 import type { Secrets } from "../../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/peer.ts";
 import { type NotLocal, notLocal } from "../local-caller.ts";
+import { acceptsPage } from "../pages/error-page.ts";
 import { ownFilesPolicy } from "../pages/shell.ts";
+import { plainPage } from "./console-page.ts";
+
+/** The one address that takes a form: it reads as all others do. */
+export const searchPath = "/teachers";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
 
@@ -22,13 +28,29 @@ export function guarded(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
-    if (reason !== null) return c.json({ statusCode: 403, message: refusals[reason] }, 403);
-    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
+    if (reason !== null) return failed(c, 403, refusals[reason]);
+    // A search is sent, because what is searched for may be a personal number, which belongs into no address.
+    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && c.req.path === searchPath)) {
       c.header("Allow", "GET, HEAD");
-      return c.json({ statusCode: 405, message: "the console only reads: GET and HEAD" }, 405);
+      return failed(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
+}
+
+const titles = {
+  403: "Not from here",
+  404: "Page not found",
+  405: "This cannot be done here",
+  500: "Sorry, something went wrong",
+} as const;
+
+/** A failure: a page for who asks with a browser (decision D8.5), two members of JSON for who does not. */
+export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+  if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
+  const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  const more = status === 403 ? html`` : html`<p><a href="/">Go to the console</a></p>`;
+  return c.html(String(plainPage(titles[status], { text, more })), status);
 }
 
 function protect(c: Context<AdminEnv>): void {

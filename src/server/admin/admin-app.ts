@@ -6,14 +6,15 @@ import { html } from "hono/html";
 import { log } from "../../log.ts";
 import type { Exposition } from "../../metrics/exposition.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
-import { type AdminEnv, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
+import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
 import { type ConsoleSources, readConsoleState } from "./console-state.ts";
 import { consoleStyle } from "./console-style.ts";
+import { addRegisterPages, type RegisterPageSources } from "./register-pages.ts";
 
 type AdminOptions = {
-  readonly sources: ConsoleSources;
+  readonly sources: ConsoleSources & { readonly looking: RegisterPageSources };
   readonly exposition: Exposition;
   readonly sessions: Sessions;
   /** The port of the console: cookies do not know ports, so the cookie's name has it. */
@@ -29,13 +30,18 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
   const isSignedIn = (c: Context<AdminEnv>) => sessions.has(getCookie(c, cookieName));
   const command = sources.commandLine("console");
 
+  async function signedIn(c: Context<AdminEnv>, act: () => Promise<Response>): Promise<Response> {
+    if (isSignedIn(c)) return act();
+    return c.html(refusalPage("no session", { command, isSignedIn: false }), 401);
+  }
+
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
     log.error("the console failed", { detail: String(error) });
-    return c.json({ statusCode: 500, message: "internal error" }, 500);
+    return failed(c, 500, "internal error");
   });
   app.use(guarded());
-  app.notFound((c) => c.json({ statusCode: 404, message: "page not found" }, 404));
+  app.notFound((c) => failed(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
     const opening = sessions.open(c.req.query("token") ?? "");
@@ -47,10 +53,8 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
     return c.html(refusalPage(opening.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
   });
 
-  app.get("/", async (c) => {
-    if (!isSignedIn(c)) return c.html(refusalPage("no session", { command, isSignedIn: false }), 401);
-    return c.html(consolePage(await readConsoleState(sources)));
-  });
+  app.get("/", (c) => signedIn(c, async () => c.html(consolePage(await readConsoleState(sources)))));
+  addRegisterPages(app, sources.looking, signedIn);
 
   app.get("/live.json", async (c) => {
     if (!isSignedIn(c)) {

@@ -1,7 +1,8 @@
 /** The console's page, made of its sections. */
 
-import { html, raw } from "hono/html";
+import { html } from "hono/html";
 import { chartFigures } from "./charts.ts";
+import { consoleDocument, consoleNav } from "./console-frame.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { logSection } from "./log-section.ts";
 import { badge, commandBox, type Markup, moment } from "./markup.ts";
@@ -53,7 +54,7 @@ export function consolePage(state: ConsoleState): Markup {
   const { issuer, timeZone, policy } = snapshot.settings;
   const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
   const body = html`<header>
-<h1>tvs console</h1> ${environment}
+<h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
 <p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${moment(now, timeZone)}</span></p>
 <noscript><p><a href="/">Refresh</a></p></noscript>
@@ -73,20 +74,13 @@ ${panel(sections.imports, state)}
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
 <link rel="stylesheet" href="/uplot.css"><script src="/uplot.js" defer></script><script src="/console.js" defer></script>`;
-  return documentOf("tvs console", { head, body });
+  return consoleDocument("tvs console", { head, body });
 }
 
 /** A page of a few words, for who cannot be let in. */
 export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
-  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${commandBox(command)}${more ?? ""}</main>`;
-  return documentOf(`${title} – tvs console`, { head: html``, body });
+  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
+  return consoleDocument(`${title} – tvs console`, { head: html``, body });
 }
 
-export type PlainPage = { readonly text: string; readonly command: string; readonly more?: Markup };
-
-function documentOf(title: string, { head, body }: { head: Markup; body: Markup }): Markup {
-  return html`${raw("<!doctype html>")}
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/console.css">
-${head}</head><body>${body}</body></html>`;
-}
+export type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };

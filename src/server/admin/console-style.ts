@@ -44,6 +44,7 @@ a { color: var(--link); }
 .is-lost .dot { background: var(--bad); }
 
 main { display: grid; gap: .75rem; padding-top: .75rem; grid-template-columns: minmax(0, 1fr); }
+.panel > p + .paste { margin-top: .35rem; }
 .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .75rem; min-width: 0; }
 .pair { display: grid; gap: .75rem; grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: start; }
 .charts { display: grid; gap: .75rem; grid-template-columns: repeat(3, minmax(0, 1fr)); }
@@ -52,8 +53,8 @@ main { display: grid; gap: .75rem; padding-top: .75rem; grid-template-columns: m
 .figures { display: grid; grid-template-columns: repeat(10, minmax(0, 1fr)); background: var(--panel);
   border: 1px solid var(--line); border-radius: 6px; overflow: hidden; gap: 1px; }
 .figures > div { padding: .5rem .7rem; box-shadow: 1px 1px 0 var(--hair); }
-.figures dt { font-size: .75rem; color: var(--soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.figures dd { font-size: 1.125rem; font-weight: 600; white-space: nowrap; }
+.figures dt { font-size: .75rem; color: var(--soft); }
+.figures dd { font-size: 1.125rem; font-weight: 600; }
 .figures .unit { font-size: .75rem; }
 
 .concerns li { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .35rem 1rem;
@@ -109,17 +110,50 @@ td { white-space: nowrap; }
 .plot polyline { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .plot polyline.s1 { stroke: var(--s1); } .plot polyline.s2 { stroke: var(--s2); } .plot polyline.s3 { stroke: var(--s3); }
 
+nav ul { display: flex; flex-wrap: wrap; gap: .25rem; }
+nav a { display: block; padding: .25rem .6rem; text-decoration: none; border-radius: 4px; }
+nav a[aria-current] { color: var(--ink); background: var(--quiet-wash); font-weight: 600; }
+.filter { display: flex; flex-wrap: wrap; align-items: end; gap: .5rem .75rem; }
+.filter + .filter { margin-top: .75rem; padding-top: .75rem; border-top: 1px solid var(--hair); }
+.filter label { display: grid; gap: .15rem; font-size: .75rem; color: var(--soft); }
+.filter .wide { flex: 1 1 24rem; max-width: 40rem; }
+input, select { min-height: 2rem; min-width: 0; max-width: 100%; padding: .2rem .5rem; font: inherit; font-size: .875rem; color: var(--ink);
+  background: var(--panel); border: 1px solid var(--soft); border-radius: 4px; }
+button:not(.copy) { min-height: 2rem; padding: .2rem .9rem; font: inherit; color: var(--panel); background: var(--link);
+  border: 1px solid var(--link); border-radius: 4px; cursor: pointer; }
+.pager { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin-top: .75rem; }
+.name { display: block; min-width: 10rem; max-width: 24rem; white-space: normal; overflow-wrap: anywhere; }
+.id { display: block; min-width: 9.5rem; max-width: 20rem; white-space: normal; overflow-wrap: anywhere; font: .75rem ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+.digest { overflow-wrap: anywhere; }
+.record > div { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 0 1rem; padding: .28rem 0; border-top: 1px solid var(--hair); }
+.record > div:first-child { border-top: 0; }
+.record dt { color: var(--soft); }
+.record dd { overflow-wrap: anywhere; }
+
 footer { padding-top: .75rem; padding-bottom: 1.5rem; font-size: .75rem; }
 .plain { max-width: 40rem; padding-top: 12vh; display: grid; gap: .75rem; justify-items: start; font-size: 1rem; }
 .plain h1 { font-size: 1.5rem; }
 .plain .command { font-size: 1rem; }
 
-@media (max-width: 75rem) {
-  .figures { grid-template-columns: repeat(5, minmax(0, 1fr)); }
-  .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+@media (max-width: 90rem) {
   .pair { grid-template-columns: minmax(0, 1fr); }
 }
+@media (max-width: 85rem) {
+  .figures { grid-template-columns: repeat(5, minmax(0, 1fr)); }
+  .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+}
 @media (max-width: 42rem) {
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tbody, tr, th, td { display: block; }
+  tr { padding: .4rem 0; border-top: 1px solid var(--line); }
+  tbody tr:first-child { border-top: 0; }
+  th, td { padding: .1rem 0; border: 0; white-space: normal; overflow-wrap: anywhere; }
+  td.number { text-align: left; }
+  td:empty { display: none; }
+  td[data-label]::before { content: attr(data-label) ": "; color: var(--soft); }
+  .prose, .name, .id, .kid { display: inline; min-width: 0; white-space: normal; overflow-wrap: anywhere; }
+  .meter { display: inline-flex; }
+  .record > div { grid-template-columns: minmax(0, 1fr); }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .charts { grid-template-columns: minmax(0, 1fr); }
   .plot { height: 120px; }

@@ -18,7 +18,7 @@ export function tableOf(
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
 <thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>
-<tbody>${rows.map(([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map((cell, index) => html`<td class="${kind(index + 1)}">${cell}</td>`)}</tr>`)}</tbody>
+<tbody>${rows.map(([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map((cell, index) => html`<td class="${kind(index + 1)}" data-label="${head[index + 1]}">${cell}</td>`)}</tr>`)}</tbody>
 </table></div>`;
 }
 

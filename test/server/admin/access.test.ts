@@ -153,6 +153,20 @@ describe("the guard", () => {
     expect((await world.call("/nowhere")).status).toBe(404);
   });
 
+  test("says to a browser in a page what it refuses, with the way back", async () => {
+    const headers = { Accept: "text/html" };
+    for (const [path, method, status] of [
+      ["/nowhere", "GET", 404],
+      ["/", "PUT", 405],
+    ] as const) {
+      const answer = await world.call(path, { headers, method });
+      expect(answer.status).toBe(status);
+      expect(answer.text).toContain('<a href="/">Go to the console</a>');
+    }
+    const elsewhere = await world.call("/", { headers: { ...headers, Via: "1.1 proxy" } });
+    expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);
+  });
+
   test("listens on 127.0.0.1 and on no other address of this machine", async () => {
     const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
     expect(error.code).toBe("ECONNREFUSED");
