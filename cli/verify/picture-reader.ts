@@ -58,8 +58,11 @@ function decodeJpeg(bytes: Uint8Array): Pixels {
 
 /** pdf.js from its text, which the compiled program holds for the page as well. */
 async function loadPdfReader(): Promise<PdfReader> {
-  const file = new Blob([await loadPdfLibrary()], { type: "text/javascript" });
-  const address = URL.createObjectURL(file);
+  const text = await loadPdfLibrary();
+  // Node, and Deno in a package of npm's, run no module from a blob. Bun does, and forgets it afterwards.
+  if (!("Bun" in globalThis))
+    return import(`data:text/javascript;base64,${Buffer.from(text).toString("base64")}`);
+  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   try {
     return await import(address);
   } finally {

@@ -105,9 +105,8 @@ async function scanCodes(
 }
 
 /**
- * A reader of the codes of one certificate, which may lie in several files. A certificate has the codes of its proof
- * before those of its envelope, so that whoever has found the whole envelope has seen whether there is a proof, and
- * need not look at what follows.
+ * A reader of the codes of one certificate, which may lie in several files. The codes of a proof lie on a sheet of
+ * their own, so every picture of a file is looked at, though only once when all that was found is whole.
  *
  * @returns looks at the pictures of one more file, as many as it takes, and gives the texts of all codes so far
  */
@@ -123,7 +122,6 @@ export function createCodeReader(): (pictures: AsyncIterable<Pixels>) => Promise
     };
     for await (const pixels of pictures) {
       for (const text of await scanCodes(pixels, isEnough)) own.add(text);
-      if (await isEnough([])) break;
     }
     for (const text of own) texts.add(text);
     return [...texts];

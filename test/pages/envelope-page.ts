@@ -96,15 +96,33 @@ export function sent(requested: readonly string[]): string[] {
   return requested.filter((address) => !address.endsWith("/icon.svg"));
 }
 
+/** Back from a result that stands alone to the form with what was put in; nothing to do where it is seen. */
+export async function reopen(page: Page): Promise<void> {
+  if (!(await page.isVisible("#entry"))) await page.click("#change");
+}
+
+/** Opens the folded part of the form: whom it must be signed by and for, the proof, the keys. */
+export async function openSettings(page: Page): Promise<void> {
+  await page.evaluate("document.querySelector('#settings').open = true");
+}
+
+/** Presses the form's button, whatever stands before it. */
+export async function submit(page: Page): Promise<void> {
+  await reopen(page);
+  await page.click("#envelope-form > button");
+}
+
 export async function verify(page: Page, text: string): Promise<{ verdict: string; text: string }> {
+  await reopen(page);
   await page.fill("#envelope", text);
-  await page.click("#envelope-form button:not([type])");
+  await submit(page);
   return outcomeOf(page);
 }
 
 /** The checks by their verdict in words. */
 export async function checksOf(page: Page, word: string): Promise<string[]> {
-  const lines = await page.locator(".checks li").allInnerTexts();
+  // They may be folded up, and then have no text that is shown.
+  const lines = await page.locator(".checks li").allTextContents();
   return lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length).trim());
 }
 
@@ -128,6 +146,7 @@ export async function openPasted(sources: { jwks?: string; history?: string } = 
   if (history !== "") {
     await tab.page.fill("#key-history", await readFile(join(folder, "keys", history), "utf8"));
   }
+  await openSettings(tab.page);
   await tab.page.fill("#issuer", issuer);
   await tab.page.fill("#audience", audience);
   return tab;

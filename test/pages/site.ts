@@ -1,3 +1,4 @@
+import { setWorkerEntry } from "../../cli/entry.ts";
 import { openService } from "../../cli/open-service.ts";
 import { prepareSandbox } from "../../cli/sandbox.ts";
 import { readServeConfig } from "../../src/config.ts";
@@ -5,6 +6,9 @@ import { createApp } from "../../src/server/app.ts";
 import { listen } from "../../src/server/http/listen.ts";
 import type { AppOptions } from "../../src/server/service.ts";
 import { makeFolder } from "../harness/folder.ts";
+
+// The sandbox prints how this program is called.
+setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
 
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
@@ -24,6 +28,8 @@ export async function openSite(options: Partial<AppOptions> = {}) {
   });
   const opened = await openService(config, { defaultIssuer: listener.url });
   const { operator, service } = opened;
+  // It prints command lines of the program, and main.ts is not what runs here.
+  setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
   await service.live.refresh();
   const app = createApp(service, { ...config, demo, ...options });

@@ -29,7 +29,7 @@ describe("a webhook delivery", () => {
 
   async function check(given: { body?: string; header?: string; secret?: string; arrived?: string }) {
     return within(openPage(), async ({ page, requested }) => {
-      await page.check("#kind-webhook");
+      await page.click("#webhook-part > summary");
       await page.fill("#body", given.body ?? body);
       await page.fill("#signature-header", given.header ?? header);
       await page.fill("#secret", given.secret ?? secret);
@@ -68,7 +68,7 @@ describe("a webhook delivery", () => {
     within(openPage(), async ({ page }) => {
       const bytes = Buffer.from(body.replace("{", "{\r\n"));
       const signed = createHmac("sha256", secret).update(`${seconds}.`).update(bytes).digest("hex");
-      await page.check("#kind-webhook");
+      await page.click("#webhook-part > summary");
       await page.setInputFiles("#body-file", { name: "b.json", mimeType: "application/json", buffer: bytes });
       await page.fill("#signature-header", `t=${seconds},v1=${signed}`);
       await page.fill("#secret", secret);

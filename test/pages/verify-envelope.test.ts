@@ -14,11 +14,14 @@ import {
   known,
   openPage,
   openPasted,
+  openSettings,
   outcomeOf,
   path,
+  reopen,
   sent,
   shownIn,
   site,
+  submit,
   tonesIn,
   untilOutcomeSays,
   useEnvelopePage,
@@ -31,6 +34,7 @@ useEnvelopePage();
 describe("with the keys of this service", () => {
   test("a genuine envelope is called genuine, in words first, with every check and signed value", () =>
     within(openPage(), async ({ page, complaints, requested }) => {
+      await openSettings(page);
       await page.fill("#audience", site.demo.partnerId);
       const { verdict, text } = await verify(page, envelope);
       expect(verdict).toBe("Signature: genuine");
@@ -52,7 +56,7 @@ describe("with the keys of this service", () => {
     within(openPage(), async ({ page, requested }) => {
       for (const text of [envelope, "{}", JSON.parse(envelope).signature]) {
         await verify(page, text);
-        await page.evaluate("document.querySelector('#outcome').replaceChildren()");
+        await page.click("#again");
       }
       expect(requested.filter((address) => address.includes("/.well-known/"))).toHaveLength(2);
     }));
@@ -107,8 +111,9 @@ describe("with the keys of this service", () => {
       await verify(page, envelope);
       expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
       const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
+      await reopen(page);
       await page.fill("#envelope", JSON.stringify({ count: 2, results }));
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "Answers: 1 of 2 eligible");
       expect((await tonesIn(page, "#outcome")).slice(0, 2)).toEqual(["none", "bad"]);
     }));
@@ -140,6 +145,7 @@ describe("with the keys of this service", () => {
 
   test("an answer to another partner is not for this one", () =>
     within(openPage(), async ({ page }) => {
+      await openSettings(page);
       await page.fill("#audience", "somebody-else");
       const { verdict, text } = await verify(page, envelope);
       expect(verdict).toBe("Not for this partner");
@@ -211,10 +217,10 @@ describe("with the keys of this service", () => {
       expect(failed.text).toContain("could not be fetched (it answered 503)");
       await page.unroute("**/.well-known/jwks.json");
       await page.route("**/.well-known/key-history", (route) => route.abort());
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "no connection");
       await page.unroute("**/.well-known/key-history");
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "Signature: genuine");
     }));
 });
@@ -251,13 +257,14 @@ describe("with pasted keys", () => {
       const { verdict, text } = await verify(page, await fixture("valid.json"));
       expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("Trust rests on the key history alone, which key");
+      await reopen(page);
       await page.fill("#jwks", await readFile(join(folder, "keys", "jwks.json"), "utf8"));
       await page.fill(
         "#key-history",
         await readFile(join(folder, "keys", "history-by-stranger.jose"), "utf8"),
       );
       await page.fill("#envelope", await fixture("anchor-stranger.json"));
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "KEY_HISTORY_NOT_ANCHORED");
       expect((await outcomeOf(page)).verdict).toBe("Not accepted: the keys are bad");
     }));
@@ -267,7 +274,7 @@ describe("with pasted keys", () => {
       const text = await fixture("valid.json");
       expect((await verify(page, text)).text).toContain("without a key nothing can be checked");
       await page.fill("#jwks", "not a key set");
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "KEY_SET_UNREADABLE");
     }));
 });

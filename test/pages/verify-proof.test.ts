@@ -11,10 +11,13 @@ import {
   fixture,
   openPage,
   openPasted,
+  openSettings,
   outcomeOf,
+  reopen,
   sent,
   shownIn,
   site,
+  submit,
   tonesIn,
   untilOutcomeSays,
   useEnvelopePage,
@@ -60,6 +63,8 @@ const envelopeFile = () => fileOf("envelope.json", envelope);
 const proofFile = (content = proof) => fileOf("answer.tlog-proof", content);
 
 async function pasteProof(page: Page, text: string): Promise<void> {
+  await reopen(page);
+  await openSettings(page);
   await page.click("#proof-part summary");
   await page.fill("#proof", text);
 }
@@ -117,12 +122,15 @@ describe("a proof beside an envelope", () => {
       expect(await page.inputValue("#envelope")).toBe("");
       await verify(page, envelope);
       await untilOutcomeSays(page, "Evidence log: recorded by");
+      await reopen(page);
       await page.click("text=Remove the proof");
       expect(await page.evaluate("document.activeElement.id")).toBe("files");
-      await page.click("#envelope-form button:not([type])");
-      await page.locator(".evidence").waitFor({ state: "detached" });
+      await submit(page);
+      // Not only gone while the check is made: its result hides the form.
+      await untilOutcomeSays(page, "Signature: genuine");
+      expect(await page.locator(".evidence").count()).toBe(0);
       await pasteProof(page, `\n ${proof}\n\n`);
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "Evidence log: recorded by");
     }));
 
@@ -227,10 +235,10 @@ describe("a wrong proof", () => {
       ]);
       expect((await outcomeOf(page)).text).toContain("Paste the evidence log's key as well");
       await page.fill("#log-key", "not a key");
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "given as the evidence log's key is not one");
       await page.fill("#log-key", fixtureLog.key);
-      await page.click("#envelope-form button:not([type])");
+      await submit(page);
       await untilOutcomeSays(page, "Evidence log: recorded by 2026-01-15 08:00:00 UTC");
       expect(sent(requested).slice(before)).toEqual([]);
     }));
@@ -310,6 +318,7 @@ describe("on every screen", () => {
     within(openProving(), async ({ page }) => {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });
+      await openSettings(page);
       await page.click("#proof-part summary");
       await shoot(page, `${name}, form`);
       const check = async (what: string) => {
@@ -336,12 +345,13 @@ describe("on every screen", () => {
     within(openProving(), async ({ page }) => {
       await page.focus("#envelope");
       await page.keyboard.insertText(envelope);
-      await page.keyboard.press("Tab");
-      await page.keyboard.press("Enter");
-      await page.keyboard.press("Tab");
+      const press = async (...keys: string[]) => {
+        for (const key of keys) await page.keyboard.press(key);
+      };
+      // The settings, past the signer and the partner id to the proof, and on to the button.
+      await press("Tab", "Enter", "Tab", "Tab", "Tab", "Enter", "Tab");
       await page.keyboard.insertText(proof);
-      for (let turn = 0; turn < 4; turn++) await page.keyboard.press("Tab");
-      await page.keyboard.press("Enter");
+      await press("Tab", "Tab", "Enter");
       await untilOutcomeSays(page, "Evidence log: recorded by");
       expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     }));

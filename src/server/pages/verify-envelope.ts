@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../../certificate/pdf.ts";
+import type { Site } from "../../domain/site.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
@@ -60,6 +61,8 @@ type EnvelopeForm = {
   readonly pasted: boolean;
   /** The service's own, to begin with. */
   readonly issuer: string;
+  /** Whose service it is, for the certificate; null where nobody said so. */
+  readonly registry: string | null;
   /** Addresses relative to the page. */
   readonly scripts: { readonly app: string; readonly scanner: string; readonly pdf: string };
   /** The digest that the first script must have (Subresource Integrity). */
@@ -69,7 +72,10 @@ type EnvelopeForm = {
 const offline =
   "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU\ntvs verify --qr certificate.pdf --key-history key-history.jose --issuer URL --audience YOU";
 
-/** The page's own part. Everything that needs the script is hidden until the script shows it. */
+/**
+ * The page's own part. Everything that needs the script is hidden until the script shows it; the outcome stands before
+ * the form, so that a note on what is missing is read before it.
+ */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, scripts, integrity } = form;
   const { needsScript } = texts;
@@ -83,61 +89,65 @@ function envelopeMain(form: EnvelopeForm): Markup {
 </div>
 <div id="tool" hidden data-scanner="${scripts.scanner}" data-pdf="${scripts.pdf}"
  data-jwks="v1/inter-agency/.well-known/jwks.json" data-history="v1/inter-agency/.well-known/key-history"
- data-log-key="v1/inter-agency/log/key">
-<fieldset class="screen">
-<legend>${texts.kinds.legend}</legend>
-<label class="choice"><input type="radio" name="kind" id="kind-envelope" checked> ${texts.kinds.envelope}</label>
-<label class="choice"><input type="radio" name="kind" id="kind-webhook"> ${texts.kinds.webhook}</label>
-</fieldset>
-${keysPart(form)}
+ data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
+<div id="outcome"></div>
+<div id="entry" class="screen">
 ${envelopePart(form)}
 ${webhookPart(texts)}
-<p id="progress" class="screen" role="status"></p>
-<div id="outcome"></div>
+</div>
 </div>
 <script type="module" src="${scripts.app}" integrity="${integrity}"></script>`;
 }
 
-function keysPart({ texts, pasted }: EnvelopeForm): Markup {
-  const { modes } = texts;
-  if (!pasted) {
-    return html`<section class="screen" id="keys" aria-labelledby="keys-title">
+function envelopePart(form: EnvelopeForm): Markup {
+  const { texts, issuer, pasted } = form;
+  const words = texts.envelope;
+  return html`<form id="envelope-form" aria-label="${texts.kinds.envelope}">
+${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
+<p id="progress" role="status"></p>
+${area({ id: "envelope", label: words.paste, hint: null, rows: 4 })}
+${pasted ? pastedKeys(texts) : ""}
+<div class="present"><p id="proof-name" role="status"></p>
+<button type="button" class="quiet" id="proof-remove" hidden>${texts.log.remove}</button></div>
+<details class="field" id="settings"><summary>${words.settings}</summary>
+${line({ id: "issuer", label: words.issuer, hint: words.issuerHint, value: issuer })}
+${line({ id: "audience", label: words.audience, hint: words.audienceHint })}
+${proofPart(texts)}
+${pasted ? "" : fetchedKeys(texts)}
+</details>
+<button>${words.verify}</button>
+</form>`;
+}
+
+function fetchedKeys({ modes }: EnvelopeTexts): Markup {
+  return html`<section id="keys" aria-labelledby="keys-title">
 <h2 id="keys-title">${modes.title}</h2>
 <p>${modes.fetched} <a href="?keys=pasted">${modes.toPasted}</a>.</p>
 </section>`;
-  }
-  return html`<section class="screen" id="keys" aria-labelledby="keys-title">
+}
+
+/** In sight, because without them nothing can be checked. */
+function pastedKeys({ modes, log }: EnvelopeTexts): Markup {
+  return html`<section id="keys" aria-labelledby="keys-title">
 <h2 id="keys-title">${modes.title}</h2>
 <p>${modes.pasted} <a href="verify-envelope">${modes.toFetched}</a>.</p>
 ${area({ id: "key-history", label: modes.history, hint: modes.historyHint, rows: 3 })}
 ${area({ id: "jwks", label: modes.jwks, hint: modes.jwksHint, rows: 3 })}
-${area({ id: "log-key", label: texts.log.keyLabel, hint: texts.log.keyHint, rows: 2 })}
+${area({ id: "log-key", label: log.keyLabel, hint: log.keyHint, rows: 2 })}
 </section>`;
-}
-
-function envelopePart({ texts, issuer }: EnvelopeForm): Markup {
-  const words = texts.envelope;
-  return html`<form id="envelope-form" aria-label="${texts.kinds.envelope}">
-${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
-${area({ id: "envelope", label: words.paste, hint: null, rows: 6 })}
-${proofPart(texts)}
-${line({ id: "issuer", label: words.issuer, hint: words.issuerHint, value: issuer })}
-${line({ id: "audience", label: words.audience, hint: words.audienceHint })}
-<button>${words.verify}</button>
-</form>`;
 }
 
 /** Folded up, because most people have no proof; what was dropped is named beside it. */
 function proofPart({ log }: EnvelopeTexts): Markup {
   return html`<details class="field" id="proof-part"><summary>${log.add}</summary>
 ${area({ id: "proof", label: log.paste, hint: log.addHint, rows: 4 })}
-</details>
-<div class="present"><p id="proof-name" role="status"></p>
-<button type="button" class="quiet" id="proof-remove" hidden>${log.remove}</button></div>`;
+</details>`;
 }
 
+/** Folded up: it is for the engineers of partners, and everybody else has a certificate or an envelope. */
 function webhookPart({ webhook: words, kinds }: EnvelopeTexts): Markup {
-  return html`<form id="webhook-form" hidden aria-label="${kinds.webhook}">
+  return html`<details id="webhook-part"><summary>${kinds.webhook}</summary>
+<form id="webhook-form" aria-label="${kinds.webhook}">
 ${fileDrop({ id: "body-file", label: words.open, hint: words.openHint, multiple: false })}
 <p id="body-name" role="status"></p>
 ${area({ id: "body", label: words.paste, hint: words.pasteHint, rows: 5 })}
@@ -145,7 +155,8 @@ ${line({ id: "signature-header", label: words.header, hint: words.headerHint })}
 ${line({ id: "secret", label: words.secret, hint: words.secretHint, type: "password" })}
 ${line({ id: "arrived", label: words.arrived, hint: words.arrivedHint })}
 <button>${words.verify}</button>
-</form>`;
+</form>
+</details>`;
 }
 
 type Field = { readonly id: string; readonly label: string; readonly hint: string };
@@ -172,26 +183,42 @@ function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }):
 <input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
 }
 
-type Variant = { language: Language; pasted: boolean; issuer: string; sandbox: boolean };
+type Variant = { language: Language; pasted: boolean; issuer: string; sandbox: boolean; site: Site };
 
 async function makePage(variant: Variant, { app, scanner, style }: Assets): Promise<PublicDocument> {
-  const { language, pasted, issuer, sandbox } = variant;
+  const { language, pasted, issuer, sandbox, site } = variant;
   const texts = envelopeTexts(language.tag);
   const at = (name: string) => `verify-envelope/${name}`;
   const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
-  const main = envelopeMain({ texts, pasted, issuer, scripts, integrity: app.integrity });
-  const page = pageFrame({ language, path, title: texts.title, main, sandbox, styles: [at(style.name)] });
+  const main = envelopeMain({
+    texts,
+    pasted,
+    issuer,
+    registry: site.name,
+    scripts,
+    integrity: app.integrity,
+  });
+  const page = pageFrame({
+    language,
+    path,
+    title: texts.title,
+    main,
+    sandbox,
+    site,
+    styles: [at(style.name)],
+  });
   return compressedDocument(String(await page), "text/html; charset=utf-8");
 }
 
-/** The few variants of the page, made when somebody first asks for them, and anew when the issuer changes. */
+/** The few variants of the page, made when somebody first asks for them, and anew when the issuer or the site changes. */
 function createPages(assets: () => Promise<Assets>): (variant: Variant) => Promise<PublicDocument> {
   const made = new Map<string, Promise<PublicDocument>>();
   let issuer = "";
+  let site: Site | undefined;
   return async (variant) => {
-    if (variant.issuer !== issuer) made.clear();
-    issuer = variant.issuer;
-    const name = `${variant.language.tag} ${variant.pasted}`;
+    if (variant.issuer !== issuer || variant.site !== site) made.clear();
+    ({ issuer, site } = variant);
+    const name = `${variant.language.tag} ${variant.language.asked} ${variant.pasted}`;
     const page = made.get(name) ?? makePage(variant, await assets());
     made.set(name, page);
     return page;
@@ -216,10 +243,11 @@ export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
   );
 
   const page: PageHandler = async (c) => {
-    const language = languageOf(c);
+    const sandbox = service.keyKind === "test";
+    const language = languageOf(c, sandbox);
     const pasted = c.req.query("keys") === "pasted";
-    const { issuer } = service.live.current().settings;
-    const made = await pageOf({ language, pasted, issuer, sandbox: service.keyKind === "test" });
+    const { issuer, site } = service.live.current().settings;
+    const made = await pageOf({ language, pasted, issuer, site, sandbox });
     protectPage(c, allowances(pasted));
     return sendFor(c, made, "no-cache");
   };

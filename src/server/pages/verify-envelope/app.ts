@@ -1,15 +1,20 @@
-/** The first script of the page: its forms, and what they show. Everything happens here, in the browser. */
+/** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
 
 import { openLogProof } from "../../../partner/log-proof.ts";
 import { certificateOf } from "./certificate.ts";
 import { byId, el } from "./dom.ts";
 import { isAboutProof } from "./evidence.ts";
 import { checkTextSize, type Given, type GivenProof, type Input, isProofText, readFiles } from "./files.ts";
+import { onDrops, onFiles, onSubmit } from "./form-input.ts";
+import { createGathering, type Gathered, takeCode } from "./gathering.ts";
+import { gatheringBox } from "./gathering-box.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
 import { listOf, outcomeOf, verdictBox } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
+import { writtenTime } from "./signed-values.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
+import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
 import { checkDelivery } from "./webhook.ts";
 
 /** More envelopes than a person looks through. */
@@ -17,68 +22,88 @@ const maxShown = 200;
 
 const texts = envelopeTexts(document.documentElement.lang);
 const tool = byId("tool", HTMLElement);
-const outcome = byId("outcome", HTMLElement);
-const progress = byId("progress", HTMLElement);
 
-/** Addresses that the page was served with, relative to it. */
-function address(name: string): string {
+/** Addresses that the page was served with, relative to it; and whose service it is. */
+function served(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-const scripts = { scanner: address("scanner"), pdf: address("pdf") };
+const scripts = { scanner: served("scanner"), pdf: served("pdf") };
 const keys = keySource(
-  { jwks: address("jwks"), history: address("history"), log: address("logKey") },
+  { jwks: served("jwks"), history: served("history"), log: served("logKey") },
   texts.problems,
 );
 const proof = proofField(texts);
+const view = createView(texts);
+const gathering = createGathering(() => view.show(problemNote(texts.gathering.over)));
 
 /** Only the last check that was started may show its outcome. */
 let turn = 0;
 
-function show(...parts: Node[]): void {
-  outcome.replaceChildren(...parts);
-  progress.textContent = "";
-  outcome.querySelector("h2")?.focus();
-  outcome.scrollIntoView({ block: "start" });
+function problemNote(message: string): Shown {
+  return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] };
 }
 
 /** Runs one check, and says in plain words why it could not be made. */
-async function run(words: string, check: () => Promise<Node[]>): Promise<void> {
+async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   const mine = ++turn;
-  outcome.classList.remove("screen");
-  outcome.replaceChildren();
-  progress.textContent = words;
+  view.busy(words);
   // Lets the browser write the words before a long computation.
   await new Promise((resolve) => setTimeout(resolve));
-  try {
-    const parts = await check();
-    if (mine === turn) show(...parts);
-  } catch (error) {
-    const { title, unexpected } = texts.problems;
+  const shown = await check().catch((error) => {
     if (!(error instanceof PageProblem)) console.error(error);
-    const message = error instanceof PageProblem ? error.message : unexpected;
-    if (mine === turn) show(verdictBox("warn", title, message));
-  }
+    return problemNote(error instanceof PageProblem ? error.message : texts.problems.unexpected);
+  });
+  if (mine === turn) view.show(shown);
 }
 
-function certificateButton(judged: Judged): Node[] {
+/** Everything from the beginning, but for the settings. */
+function begin(): void {
+  turn++;
+  last = null;
+  proof.take(null);
+  byId("envelope", HTMLTextAreaElement).value = "";
+  view.begin();
+}
+
+/** The result, with what can be done next right below its verdicts. */
+function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
+  const row = actionsRow(
+    ...actions,
+    actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
+  );
+  const verdicts = [...shown.children].filter((part) => part.matches(".verdict, .evidence"));
+  const lastVerdict = verdicts.at(-1);
+  if (lastVerdict === undefined) shown.prepend(row);
+  else lastVerdict.after(row);
+  return { kind: "result", parts: [shown] };
+}
+
+/** A certificate of what is shown; from it there is a way back. */
+function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
   const { verification, jws } = judged;
-  if (!verification.valid || jws === null) return [];
+  if (!verification.valid || jws === null) return null;
   const proven = verification.log === null ? null : (proof.current()?.text ?? null);
   const words = texts.certificate;
-  const place = el("div");
-  const make = el("button", { type: "button", class: "screen" }, words.make);
-  make.addEventListener("click", async () => {
+  return actionButton(words.make, async () => {
     const { source } = keys;
-    const made = await certificateOf({ judged, jws, proof: proven, source, now: new Date() }, texts);
-    const print = el("button", { type: "button", class: "screen" }, words.print);
-    print.addEventListener("click", () => window.print());
-    place.replaceChildren(print, made);
-    // From now on only the certificate is printed.
-    for (const part of outcome.children) part.classList.toggle("screen", part !== place);
-    made.querySelector("h2")?.focus();
+    const isOwn = source === "fetched" && verification.issuer === served("issuer");
+    // With keys from elsewhere, nobody but who pasted them says whose answer it is.
+    document.body.classList.toggle("foreign", !isOwn);
+    const registry = isOwn ? served("registry") : "";
+    const made = await certificateOf(
+      { judged, jws, proof: proven, source, registry, now: new Date() },
+      texts,
+    );
+    const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
+    const day = writtenTime(verification.verifiedAt ?? "").slice(0, 10);
+    view.showCertificate(made, words.fileTitle(about, day), [
+      actionButton(words.print, () => window.print()),
+      actionButton(words.back, () => view.show(back()), { class: "quiet" }),
+      actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    ]);
   });
-  return [make, place];
 }
 
 /** What was judged last: a proof that comes later is judged with it. */
@@ -111,36 +136,41 @@ function isOfAnother({ verification }: Judged): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
-async function outcomeOfMany(all: readonly Judged[]): Promise<Node[]> {
+async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
   const list = listOf(await withoutForeignProof(all.slice(0, maxShown)), texts, keys.source);
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
   ];
-  return [list, ...notes.flatMap((words) => (words === null ? [] : [el("p", {}, words)]))];
+  list.append(...notes.flatMap((words) => (words === null ? [] : [el("p", {}, words)])));
+  return result(list);
 }
 
 /** One press away: a wrong proof must not keep anybody from verifying a good envelope. */
 function withoutProofButton({ verification }: Judged): HTMLElement | null {
   if (!isAboutProof(verification)) return null;
-  const button = el("button", { type: "button", class: "screen" }, texts.log.without);
-  button.addEventListener("click", () => {
+  return actionButton(texts.log.without, () => {
     proof.take(null);
     run(texts.busy, judgeForm);
   });
-  return button;
 }
 
-async function judgeAgain(given: readonly Given[]): Promise<Node[]> {
+async function judgeAgain(given: readonly Given[]): Promise<Shown> {
   const all = await judgeWith(proof.current(), given);
   if (all.some(({ verification }) => !isAboutProof(verification))) proof.used();
   const [first, second] = all;
   if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
   if (second !== undefined) return outcomeOfMany(all);
-  const shown = outcomeOf(first, texts, keys.source);
-  const without = withoutProofButton(first);
-  if (without !== null) shown.querySelector(".verdict")?.after(without);
-  return [shown, ...certificateButton(first)];
+  return resultOf(first);
+}
+
+function resultOf(judged: Judged): Shown {
+  const shown = outcomeOf(judged, texts, keys.source);
+  return result(
+    shown,
+    withoutProofButton(judged),
+    certificateButton(judged, () => resultOf(judged)),
+  );
 }
 
 /** What is to be judged from now on. A proof that was found to be of the envelope before does not stay for it. */
@@ -164,16 +194,16 @@ function pasted(): Given[] | null {
 }
 
 /** What the form holds; or the file that came last, with a proof or an issuer that were typed in since. */
-async function judgeForm(): Promise<Node[]> {
+async function judgeForm(): Promise<Shown> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
   if (last !== null) return judgeAgain(last);
   if (proof.current() === null) throw new PageProblem(texts.problems.empty);
-  return [verdictBox("none", texts.log.kept, texts.log.keptNext)];
+  return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
 /** What came as files, judged together with what the form holds besides. */
-function judgeInput(input: Input): Promise<Node[]> {
+function judgeInput(input: Input): Promise<Shown> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
     byId("envelope", HTMLTextAreaElement).value = "";
@@ -187,51 +217,42 @@ function verifyFiles(files: readonly File[]): Promise<void> {
   return run(texts.reading, async () => judgeInput(await readFiles(files, { words, scripts })));
 }
 
-/** A file input inside an area that takes dropped files as well. */
-function onFiles(id: string, act: (files: readonly File[]) => void): void {
-  const input = byId(id, HTMLInputElement);
-  const area = input.closest(".drop") ?? input;
-  input.addEventListener("change", () => {
-    const files = [...(input.files ?? [])];
-    // The same file can then be opened again, once it was mended.
-    input.value = "";
-    if (files.length > 0) act(files);
-  });
-  area.addEventListener("drop", (event) => {
-    event.preventDefault();
-    area.classList.remove("over");
-    const files = [...((event as DragEvent).dataTransfer?.files ?? [])];
-    if (files.length > 0) act(files);
-  });
-  area.addEventListener("dragover", () => area.classList.add("over"));
-  area.addEventListener("dragleave", () => area.classList.remove("over"));
-}
-
-function onSubmit(id: string, act: () => void): void {
-  byId(id, HTMLFormElement).addEventListener("submit", (event) => {
-    event.preventDefault();
-    act();
-  });
-}
-
-/** A file that misses the area must not make the browser leave the page and show it. */
-function keepDropsInside(): void {
-  for (const name of ["dragover", "drop"]) {
-    window.addEventListener(name, (event) => event.preventDefault());
+/** What the codes that came as links make: a signature to judge, or a note on those that are missing. */
+async function judgeGathered(gathered: Gathered): Promise<Shown> {
+  if (gathered.state === "damaged") throw new PageProblem(texts.gathering.damaged);
+  if (gathered.state === "whole") {
+    const { jws, proof: text } = gathered;
+    return judgeInput({
+      given: [{ name: null, content: jws }],
+      proof: text === null ? null : { name: null, text },
+    });
   }
+  const actions = {
+    forget: () => {
+      gathering.forget();
+      const { forgottenTitle, forgotten } = texts.gathering;
+      view.show({ kind: "note", parts: [verdictBox("none", forgottenTitle, forgotten)] });
+    },
+    withoutProof: () => run(texts.busy, async () => judgeGathered(await gathering.withoutProof())),
+  };
+  return { kind: "note", parts: [gatheringBox(gathered, actions, texts)] };
 }
 
-function chooseKind(): void {
-  const isWebhook = byId("kind-webhook", HTMLInputElement).checked;
-  byId("envelope-form", HTMLFormElement).hidden = isWebhook;
-  byId("webhook-form", HTMLFormElement).hidden = !isWebhook;
-  const keysPart = document.getElementById("keys");
-  // A delivery is checked with its secret, not with public keys.
-  if (keysPart !== null) keysPart.hidden = isWebhook;
+/** A code in the page's address, which a camera opened; every other fragment is the browser's own business. */
+function readAddress(): void {
+  const code = takeCode();
+  if (code === null) return;
+  run(texts.busy, async () => {
+    if (code === "broken") throw new PageProblem(texts.gathering.broken);
+    return judgeGathered(await gathering.add(code));
+  });
+}
+
+async function judgeDelivery(file: File | null): Promise<Shown> {
+  return result(await checkDelivery(file, texts));
 }
 
 function start(): void {
-  const checkBody = (file: File | null) => run(texts.busy, async () => [await checkDelivery(file, texts)]);
   let body: File | null = null;
   const bodyText = byId("body", HTMLTextAreaElement);
   const bodyName = byId("body-name", HTMLElement);
@@ -241,17 +262,15 @@ function start(): void {
     if (file !== null) bodyText.value = "";
   };
   onSubmit("envelope-form", () => run(texts.busy, judgeForm));
-  onSubmit("webhook-form", () => checkBody(body));
+  onSubmit("webhook-form", () => run(texts.busy, () => judgeDelivery(body)));
   onFiles("files", (files) => verifyFiles(files));
   onFiles("body-file", ([file]) => takeBody(file ?? null));
+  onDrops((files) => verifyFiles(files));
   bodyText.addEventListener("input", () => takeBody(null));
-  for (const id of ["kind-envelope", "kind-webhook"]) {
-    byId(id, HTMLInputElement).addEventListener("change", chooseKind);
-  }
-  keepDropsInside();
-  chooseKind();
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
+  window.addEventListener("hashchange", readAddress);
+  readAddress();
 }
 
 // Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.

@@ -3,13 +3,13 @@
 import { encodeQR } from "qr";
 import { pngAddress } from "../../../certificate/png.ts";
 import type { EligibilityResult } from "../../../partner/contract.ts";
-import { splitIntoCodes, splitProofIntoCodes } from "../../../partner/envelope-codes.ts";
+import { pageOfIssuer, splitIntoCodes, splitProofIntoCodes } from "../../../partner/envelope-codes.ts";
 import { el, fact } from "./dom.ts";
 import { evidenceLine } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerBox, signatureTone, titleOf, verdictBox } from "./outcome.ts";
-import { answerFacts, signatureFacts, writtenTime } from "./signed-values.ts";
+import { recordFacts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
 /** The standard's quiet zone. */
@@ -23,6 +23,8 @@ export type Certified = {
   /** The proof that was accepted with it. */
   readonly proof: string | null;
   readonly source: KeySource;
+  /** The registry's name; empty where nobody said it, or where the keys were not this service's own. */
+  readonly registry: string;
   readonly now: Date;
 };
 
@@ -34,46 +36,49 @@ async function codeFigure(text: string, alt: string): Promise<HTMLElement> {
   return el("figure", {}, image, el("figcaption", { "aria-hidden": "true" }, alt));
 }
 
+/** Two have room to be large; more lie three in a row. */
 async function figuresOf(codes: readonly string[], name: (number: number, total: number) => string) {
   const figures: HTMLElement[] = [];
   for (const [index, code] of codes.entries()) {
     figures.push(await codeFigure(code, name(index + 1, codes.length)));
   }
-  return el("div", { class: "codes" }, figures);
+  return el("div", { class: codes.length > 2 ? "codes many" : "codes" }, figures);
 }
 
-/** It may lie on a sheet of its own, so it says what it belongs to. */
-async function codesPart({ jws, judged }: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
+function pageOf({ judged }: Certified): string | null {
+  return pageOfIssuer(judged.verification.issuer ?? "");
+}
+
+async function codesPart(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
-  const codes = await splitIntoCodes(jws).catch(() => []);
+  const page = pageOf(certified);
+  const codes = await splitIntoCodes(certified.jws, page).catch(() => []);
   if (codes.length === 0) return el("p", {}, words.tooLong);
-  const address = new URL("verify-envelope", document.baseURI);
+  const here = new URL("verify-envelope", document.baseURI);
   return el(
     "section",
     { class: "signed-answer" },
     el("h3", {}, words.codesTitle),
-    el("p", {}, words.codesHint(address.origin + address.pathname)),
-    belonging(judged, texts),
+    el("p", {}, words.codesHint(codes.length, page ?? here.origin + here.pathname)),
     await figuresOf(codes, words.code),
+    certified.proof === null ? null : el("p", { class: "paper" }, words.proofFollows),
   );
 }
 
-function belonging({ verification }: Judged, { signed }: EnvelopeTexts): HTMLElement {
-  return el("p", {}, `${signed.verificationId}: `, el("code", {}, verification.verificationId));
-}
-
-/** Before the signed answer: whoever reads that has then seen whether there is a proof. */
-async function proofPart({ proof, judged }: Certified, texts: EnvelopeTexts): Promise<HTMLElement | null> {
+/** On a sheet of its own, so it says what it belongs to. */
+async function proofPart(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement | null> {
+  const { proof, judged } = certified;
   if (proof === null) return null;
   const words = texts.log.certificate;
-  const codes = await splitProofIntoCodes(proof).catch(() => []);
+  const codes = await splitProofIntoCodes(proof, pageOf(certified)).catch(() => []);
   if (codes.length === 0) return el("p", {}, words.tooLong);
+  const { verificationId } = judged.verification;
   return el(
     "section",
-    { class: "signed-answer" },
+    { class: "signed-answer proof" },
     el("h3", {}, words.title),
     el("p", {}, words.hint),
-    belonging(judged, texts),
+    el("p", {}, `${texts.signed.verificationId}: `, el("code", {}, verificationId)),
     await figuresOf(codes, words.code),
   );
 }
@@ -85,6 +90,7 @@ function verdictsPart(judged: Judged, result: EligibilityResult, texts: Envelope
   return el("div", { class: "verdicts" }, signature, answerBox(result, texts), evidenceLine(judged, texts));
 }
 
+/** Whether it is a yes, and why not, stands in the verdict above. */
 function factsPart({ judged, source, now }: Certified, texts: EnvelopeTexts): HTMLElement | null {
   const words = texts.certificate;
   const { verification } = judged;
@@ -93,7 +99,7 @@ function factsPart({ judged, source, now }: Certified, texts: EnvelopeTexts): HT
   return el(
     "dl",
     { class: "facts" },
-    answerFacts(result, texts),
+    recordFacts(result, texts),
     fact(words.purpose, words.purposeUnsigned),
     signatureFacts(verification, texts.signed),
     fact(words.checked, words.checkedWith[source](writtenTime(now.toISOString()))),
@@ -115,21 +121,24 @@ function list(sentences: readonly string[]): HTMLElement {
  */
 export async function certificateOf(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
-  const { judged } = certified;
+  const { judged, registry } = certified;
   const { issuer, verifiedAt, result } = judged.verification;
+  const who = registry === "" ? (issuer ?? "") : words.named(registry, issuer ?? "");
   return el(
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, words.title),
+    el("p", { class: "lead" }, words.attests(who, writtenTime(verifiedAt ?? ""))),
     result === null ? null : verdictsPart(judged, result, texts),
-    el("p", { class: "lead" }, words.attests(issuer ?? "", writtenTime(verifiedAt ?? ""))),
     factsPart(certified, texts),
-    el("h3", {}, words.meansTitle),
-    list(words.means),
-    el("h3", {}, words.meansNotTitle),
-    list(words.meansNot),
+    el(
+      "div",
+      { class: "meanings" },
+      el("div", {}, el("h3", {}, words.meansTitle), list(words.means)),
+      el("div", {}, el("h3", {}, words.meansNotTitle), list(words.meansNot)),
+    ),
     result?.profile ? el("p", {}, words.profile) : null,
-    await proofPart(certified, texts),
     await codesPart(certified, texts),
+    await proofPart(certified, texts),
   );
 }

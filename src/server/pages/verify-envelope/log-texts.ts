@@ -6,7 +6,7 @@ export const englishLog = {
 
   add: "Add a proof from the evidence log (if you have one)",
   addHint:
-    "A proof is a small text file that shows by when the answer stood in the register's evidence log. With it, an answer counts even if its key was stolen later. Open or drop the file above, before or after the envelope or together with it; or paste its text here.",
+    "A proof is a small text file that shows by when the answer stood in the register's evidence log. With it, an answer counts even if its key was stolen later. Open or drop the file like an envelope, before it, after it or together with it; or paste its text here.",
   paste: "Proof",
   keyLabel: "Evidence log's key",
   keyHint: "The content of /v1/inter-agency/log/key. Needed only for a proof.",

@@ -197,8 +197,22 @@ export function checkLine(
 }
 
 function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
-  const lines = judged.verification.checks.map((check) => checkRow(check, judged, texts));
-  return el("section", {}, el("h3", {}, texts.checks.title), el("ol", { class: "checks" }, lines));
+  return checksList(
+    judged.verification.checks.map((check) => checkRow(check, judged, texts)),
+    texts,
+  );
+}
+
+/** Folded up while all is well: the verdict says it in words already. */
+export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
+  const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
+  const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
+  return el(
+    "details",
+    { open: failed > 0 },
+    el("summary", {}, checks.sum(passed, failed, skipped)),
+    el("ol", { class: "checks" }, lines),
+  );
 }
 
 /** Everything about one envelope; of what is none there is nothing to say but what it is. */

@@ -31,9 +31,11 @@ export function reasonTexts(result: EligibilityResult, texts: EnvelopeTexts): st
   return result.reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
 }
 
-/** Who was asked about, and what was answered. */
-export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (HTMLElement | null)[] {
-  const words = texts.signed;
+/** Who was asked about, and what the register has of them. */
+export function recordFacts(
+  result: EligibilityResult,
+  { signed: words }: EnvelopeTexts,
+): (HTMLElement | null)[] {
   const { teacher, license, certificate } = result;
   return [
     fact(words.teacher, teacher?.name ?? words.notFound),
@@ -43,6 +45,14 @@ export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (H
     fact(words.category, teacher?.category),
     fact(words.license, license === null ? result.status : licenseText(license, words)),
     fact(words.certificate, certificate === null ? null : certificateText(certificate, words)),
+  ];
+}
+
+/** Who was asked about, and what was answered. */
+export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (HTMLElement | null)[] {
+  const words = texts.signed;
+  return [
+    ...recordFacts(result, texts),
     fact(words.eligible, result.eligible ? words.yes : words.no),
     fact(words.reasons, reasonTexts(result, texts)),
   ];

@@ -1,11 +1,13 @@
 /** Every sentence of the envelope page; the reasons of a refusal are the partner library's own. */
 
+import { inTestLanguage, testLanguageTag } from "../texts/test-language.ts";
+import { englishCertificate, englishGathering } from "./certificate-texts.ts";
 import { englishLog } from "./log-texts.ts";
 import { englishWebhook, englishWebhookVerdict } from "./webhook-texts.ts";
 
 const english = {
   title: "Verify an envelope",
-  lead: "Find out whether an answer of this service is genuine: the envelope or the signature that a partner kept, a printed certificate of verification, or a webhook delivery. It is checked here, in your browser. Nothing that you put in leaves this page.",
+  lead: "Find out whether a certificate or an answer of this service is genuine. It is checked here, in your browser: nothing that you put in leaves this page.",
 
   needsScript: {
     title: "This page needs JavaScript",
@@ -29,16 +31,20 @@ const english = {
   },
 
   kinds: {
-    legend: "What do you have?",
     envelope: "An envelope or a certificate",
-    webhook: "A webhook delivery",
+    webhook: "Check a webhook delivery instead",
   },
+  /** What a browser's tab says: the verdict before the page's own title. */
+  tab: (said: string, title: string) => `${said} – ${title}`,
+  again: "Check another",
+  change: "Change the settings",
 
   envelope: {
-    open: "Open files, or drop them here",
+    open: "Open the certificate or the envelope",
     openHint:
-      "An envelope (JSON), a bare signature, a batch answer; or a certificate as PDF, screenshot or photograph. Several pictures of one certificate are read together. A proof from the evidence log may come with it, before it or after it.",
-    paste: "Or paste the envelope or the signature",
+      "A certificate as PDF, screenshot or photograph; several pictures of one are read together. Or the envelope (JSON) or signature that a partner kept. Files may be dropped anywhere on this page.",
+    paste: "Or paste an envelope or a signature",
+    settings: "Settings: signer, partner id, proof, keys",
     issuer: "Signed by (issuer)",
     issuerHint:
       "The URL of the service that must have signed. Empty: any issuer is accepted, and shown to you.",
@@ -180,7 +186,12 @@ const english = {
   },
 
   checks: {
-    title: "Every check",
+    sum: (passed: number, failed: number, skipped: number) =>
+      [
+        `Every check: ${passed} passed`,
+        failed === 0 ? "" : `, ${failed} failed`,
+        skipped === 0 ? "" : `, ${skipped} not made`,
+      ].join(""),
     passed: "Passed",
     failed: "Failed",
     skipped: "Not made",
@@ -202,39 +213,8 @@ const english = {
     notCompared: (what: string, value: string) => `You gave no ${what} to compare with. It is ${value}.`,
   },
 
-  certificate: {
-    make: "Make a certificate to print",
-    print: "Print or save as PDF",
-    title: "Certificate of verification",
-    attests: (issuer: string, time: string) => `${issuer} attested on ${time}:`,
-    signature: "The signature",
-    purpose: "Purpose",
-    purposeUnsigned:
-      "Not part of what is signed. The partner who asked has it, and the service keeps it under the verification id.",
-    checked: "Checked",
-    checkedWith: {
-      fetched: (time: string) => `on ${time}, with the keys that the service publishes`,
-      pasted: (time: string) => `on ${time}, with keys that were pasted by whoever made this page`,
-    },
-    meansTitle: "What this means",
-    means: [
-      "The service named above gave this answer at that time to the partner named above, and signed it.",
-      "The codes below carry the signed answer itself. Only they prove anything: read them back, do not trust the print.",
-    ],
-    meansNotTitle: "What it does not mean",
-    meansNot: [
-      "It does not say how things stand today: a licence can expire or be revoked after that time.",
-      "It does not prove that whoever shows it is the teacher it names.",
-    ],
-    profile:
-      "The codes also carry the profile (qualifications, employment) that is part of the signed answer.",
-    codesTitle: "The signed answer",
-    codesHint: (address: string) =>
-      `To check it: open this page as a PDF, or photographs of all codes, at ${address}, or run tvs verify --qr FILE.`,
-    code: (number: number, total: number) => `Code ${number} of ${total}`,
-    tooLong: "The signed answer is too long for codes on paper. Keep the envelope itself.",
-  },
-
+  certificate: englishCertificate,
+  gathering: englishGathering,
   log: englishLog,
   webhook: englishWebhook,
   webhookVerdict: englishWebhookVerdict,
@@ -264,7 +244,7 @@ const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
 
 /** @param tag a language's tag (BCP 47), as in the document's `lang` */
 export function envelopeTexts(tag: string): EnvelopeTexts {
-  return languages[tag] ?? english;
+  return tag === testLanguageTag ? inTestLanguage(english) : (languages[tag] ?? english);
 }
 
 /** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */

@@ -7,7 +7,7 @@ import {
 } from "../../../partner/verify-webhook.ts";
 import { byId, el, fact } from "./dom.ts";
 import { checkTextSize, readBytes } from "./files.ts";
-import { checkLine, pair, verdictBox } from "./outcome.ts";
+import { checkLine, checksList, pair, verdictBox } from "./outcome.ts";
 import { writtenTime } from "./signed-values.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
@@ -89,12 +89,7 @@ function outcome(verification: WebhookVerification, texts: EnvelopeTexts): HTMLE
           fact(words.signedAt, signedAt),
           facts.map(([name, value]) => fact(name, typeof value === "string" ? value : JSON.stringify(value))),
         ),
-    el(
-      "section",
-      {},
-      el("h3", {}, texts.checks.title),
-      el("ol", { class: "checks" }, checkLines(verification, texts)),
-    ),
+    checksList(checkLines(verification, texts), texts),
   );
 }
 

@@ -1,0 +1,66 @@
+/** What the page says while the codes of a certificate come in one at a time. */
+
+import { el } from "./dom.ts";
+import type { Count, Gathered } from "./gathering.ts";
+import type { EnvelopeTexts } from "./texts.ts";
+
+type Waiting = Extract<Gathered, { state: "waiting" }>;
+
+/** What can be done meanwhile. */
+type Actions = { readonly forget: () => void; readonly withoutProof: () => void };
+
+function here({ total, missing }: Count): number {
+  return total - missing.length;
+}
+
+/** The codes as squares with their numbers, for who looks; the sentences say the same. */
+function squares({ total, missing }: Count): HTMLElement {
+  const items = Array.from({ length: total }, (_, index) => {
+    const isHere = !missing.includes(index + 1);
+    return el("li", { class: isHere ? "here" : "" }, String(index + 1));
+  });
+  return el("ol", { class: "squares", "aria-hidden": "true" }, items);
+}
+
+function sentencesOf({ envelope, proof }: Waiting, words: EnvelopeTexts["gathering"]): string[] {
+  const sentences: string[] = [];
+  if (envelope === null) sentences.push(proof?.missing.length === 0 ? words.nextEnvelope : "");
+  else if (envelope.missing.length > 0) sentences.push(words.next(envelope.missing));
+  if (proof !== null && proof.missing.length > 0) sentences.push(words.nextProof(proof.missing));
+  return [...sentences, words.photograph].filter((sentence) => sentence !== "");
+}
+
+function button(words: string, act: () => void): HTMLElement {
+  const made = el("button", { type: "button", class: "quiet" }, words);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/**
+ * @param waiting what is here, and what is missing
+ * @param actions by which the reader goes on without the rest
+ */
+export function gatheringBox(
+  waiting: Waiting,
+  actions: Actions,
+  { gathering: words }: EnvelopeTexts,
+): HTMLElement {
+  const { envelope, proof } = waiting;
+  const isAboutProof = envelope === null || envelope.missing.length === 0;
+  const first = (isAboutProof ? proof : envelope) ?? { total: 0, missing: [] };
+  const title = (isAboutProof ? words.proofTitle : words.title)(here(first), first.total);
+  return el(
+    "div",
+    { class: "gathering" },
+    el("h2", { tabindex: "-1" }, title),
+    squares(first),
+    sentencesOf(waiting, words).map((sentence) => el("p", {}, sentence)),
+    el("p", { class: "hint" }, words.kept),
+    el(
+      "div",
+      { class: "actions" },
+      envelope?.missing.length === 0 ? button(words.withoutProof, actions.withoutProof) : null,
+      button(words.forget, actions.forget),
+    ),
+  );
+}
