@@ -1,21 +1,24 @@
 import { runCommand } from "citty";
 import { suggestion } from "../src/domain/did-you-mean.ts";
-import { isTvsError, TvsError } from "../src/domain/errors.ts";
+import { TvsError } from "../src/domain/errors.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
-import { helpText, rootHelp, usage } from "./terminal/help.ts";
-import { exitCodeOf, exitCodes } from "./terminal/output.ts";
-import { printable } from "./terminal/printable.ts";
+import { kidsLast } from "./terminal/dashed-kids.ts";
+import { fail, withUsage } from "./terminal/failure.ts";
+import { helpText, rootHelp } from "./terminal/help.ts";
+import { exitCodes } from "./terminal/output.ts";
 
 /** The command table, by what the commands are for: help and completion follow from it. */
 const sections: Readonly<Record<string, Commands>> = {
   "RUN THE SERVICE": {
+    init: () => import("./init.ts").then((file) => file.initCommand),
     serve: () => import("./serve.ts").then((file) => file.serveCommand),
     service: () => import("./service.ts").then((file) => file.serviceCommand),
     console: () => import("./console.ts").then((file) => file.consoleCommand),
     nodes: () => import("./nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
     calls: () => import("./calls.ts").then((file) => file.callsCommand),
+    changelog: () => import("./changelog.ts").then((file) => file.changelogCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
   "KEEP THE REGISTER": {
@@ -31,13 +34,18 @@ const sections: Readonly<Record<string, Commands>> = {
     attestations: () => import("./attestations.ts").then((file) => file.attestationsCommand),
     log: () => import("./log.ts").then((file) => file.logCommand),
     keys: () => import("./keys.ts").then((file) => file.keysCommand),
-    verify: () => import("./verify/verify.ts").then((file) => file.default),
+    verify: () => import("./verify/verify.ts").then((file) => file.verifyCommand("tvs verify")),
     "verify-webhook": () => import("./verify-webhook.ts").then((file) => file.verifyWebhookCommand),
   },
   "KEEP IT SAFE": {
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
     migrate: () => import("./migrate.ts").then((file) => file.migrateCommand),
+  },
+  "TRY IT IN A SANDBOX": {
+    listen: () => import("./listen.ts").then((file) => file.listenCommand),
+    trigger: () => import("./trigger.ts").then((file) => file.triggerCommand),
+    sandbox: () => import("./sandbox-command.ts").then((file) => file.sandboxCommand),
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
@@ -81,14 +89,6 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   } catch (error) {
     return fail(error, words);
   }
-}
-
-/** A usage error with the whole usage: citty names only the first argument that is missing. */
-function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
-  const { name, message = "" } = error as { name?: string; message?: string };
-  if (name !== "CLIError") return error;
-  const words = usage(path, Object.entries(argsOf(command)));
-  return new TvsError("USAGE", `${lowerFirst(message)}; usage: ${words}; --help explains them`);
 }
 
 type Found = { command: OurCommand; parents: string[]; rest: string[] };
@@ -173,25 +173,6 @@ async function explain(words: readonly string[]): Promise<number> {
   return exitCodes.done;
 }
 
-/**
- * The words of a command line with the key ids at the end. One key id in sixty-four begins with a dash and would be
- * read as options. No option is as long, so such a word is an operand, or the value of an option that takes one:
- * whoever has to declare a key compromised must not have to know of `--` first.
- */
-function kidsLast(words: readonly string[], command: OurCommand): string[] {
-  const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
-  const args = argsOf(command);
-  const takesNext = (word: string | undefined) =>
-    word?.startsWith("--") === true && args[word.slice(2)]?.type === "string";
-  const joined = words.flatMap((word, index) => {
-    if (takesNext(word) && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
-    return isKid(word) && takesNext(words[index - 1]) ? [] : [word];
-  });
-  const kids = joined.filter(isKid);
-  if (kids.length === 0 || words.includes("--")) return joined;
-  return [...joined.filter((word) => !kids.includes(word)), "--", ...kids];
-}
-
 /** The words with the options of every command moved to the end: `tvs --data DIR keys list` is accepted too. */
 function commonFlagsLast(argv: readonly string[]): string[] {
   let first = 0;
@@ -208,25 +189,4 @@ function commonFlagsLast(argv: readonly string[]): string[] {
 
 function takesCommonValue(flag: string): boolean {
   return Object.entries(commonArgs).some(([name, { type }]) => type === "string" && flag === `--${name}`);
-}
-
-/** Prints a failure in one line that says what is wrong and what to do, never a stack trace. */
-function fail(error: unknown, words: readonly string[]): number {
-  const known = asTvsError(error);
-  process.stderr.write(`tvs: ${printable(known.message.replaceAll("\n", " "))}\n`);
-  if (words.includes("--json")) {
-    process.stdout.write(`${JSON.stringify({ error: { code: known.code, message: known.message } })}\n`);
-  }
-  if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
-  return exitCodeOf(known);
-}
-
-function asTvsError(error: unknown): TvsError {
-  if (isTvsError(error)) return error;
-  const { message } = error as { message?: string };
-  return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

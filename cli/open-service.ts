@@ -4,9 +4,10 @@ import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
-import { issuerToldName, type Live, storedSettings } from "../src/domain/live.ts";
+import { issuerToldName, type Live, type Snapshot, storedSettings } from "../src/domain/live.ts";
 import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { retentionSetting } from "../src/domain/retention.ts";
+import { mayBeRelay } from "../src/domain/sandbox-state.ts";
 import { log } from "../src/log.ts";
 import type { CallsOfThread } from "../src/metrics/call-relay.ts";
 import { createRefusals, type Refusals } from "../src/metrics/refusals.ts";
@@ -147,6 +148,17 @@ function openCallLog(file: string, entry: URL | undefined): CallLog {
 }
 
 /**
+ * Whether an endpoint may have a private address: by the setting, and in a sandbox that of who listens on this machine.
+ * One who has begun to listen a moment ago is not refused by what was read before.
+ */
+async function isPrivateAllowed(url: string, live: Live): Promise<boolean> {
+  const isAllowed = ({ settings, sandbox }: Snapshot) =>
+    settings.allowPrivateWebhooks || sandbox.relayUrl === url;
+  if (isAllowed(live.current()) || !mayBeRelay(url)) return isAllowed(live.current());
+  return isAllowed(await live.refresh());
+}
+
+/**
  * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
  * theirs, and one whose clock was ahead would send what they are about to.
  * @returns stops it, once
@@ -163,7 +175,7 @@ function startSending(
     exchange,
     secrets,
     clock,
-    allowPrivate: () => live.current().settings.allowPrivateWebhooks,
+    allowPrivate: (url) => isPrivateAllowed(url, live),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: (error) => log.error("webhook sender failed", { detail: String(error) }),

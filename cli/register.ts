@@ -14,6 +14,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { isWindows } from "./windows.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf(config: Config): string {
@@ -67,7 +68,7 @@ function look(file: string, dataDir: string): Stats | undefined {
 }
 
 /** The name of a folder's owner, or its number in the form that sudo takes. */
-function ownerOf(folder: string): string | undefined {
+export function ownerOf(folder: string): string | undefined {
   try {
     const { uid } = statSync(folder);
     const line = readFileSync("/etc/passwd", "utf8")
@@ -126,7 +127,8 @@ export function serviceSettings(
   );
   if (isTold) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
-  const file = named || theOnlyFile(folder);
+  // On Windows anybody may make that folder, and no file of it says whose it is.
+  const file = named || (isWindows ? undefined : theOnlyFile(folder));
   if (file === undefined) return own;
   if (!named && existsSync(resolve("data", "tvs.db"))) {
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;

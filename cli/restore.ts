@@ -14,6 +14,7 @@ import { logRemarks, type RestoredLog, settleRestoredLog } from "./restore-log.t
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "./terminal/output.ts";
 import { ensureDataDir } from "./vault.ts";
+import { refuseRestore } from "./windows.ts";
 
 /** The most names in one sentence. */
 const maxListed = 20;
@@ -37,6 +38,7 @@ export const restoreCommand = command({
     ...yesArg,
   },
   async run({ args }) {
+    refuseRestore();
     const config = configOf(args);
     const [from, target] = [resolve(args.file), databaseFile(config)];
     const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];

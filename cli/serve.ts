@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { type Environment, type Flags, readServeConfig, type ServeConfig } from "../src/config.ts";
+import {
+  type Environment,
+  type Flags,
+  readServeConfig,
+  type ServeConfig,
+  variableOf,
+} from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import type { Settings } from "../src/domain/live.ts";
+import { listenSettings, type Settings } from "../src/domain/live.ts";
 import { isLoopbackHost } from "../src/domain/networks.ts";
 import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { configureLog, log } from "../src/log.ts";
@@ -14,12 +20,15 @@ import { canSharePorts } from "../src/server/http/shared-port.ts";
 import { command, environmentOf, everyValue } from "./command.ts";
 import type { AdminConsole, ConsolePort } from "./console.ts";
 import { workerEntry } from "./entry.ts";
+import { goingLiveReader } from "./going-live.ts";
 import { readSmallFile } from "./input-file.ts";
+import { settingsOfRegister } from "./open.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { serveArgs } from "./serve-options.ts";
 import { connectionsOf, type ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { exitCodes } from "./terminal/output.ts";
+import { endSignals, isWindows, limitsOnWindows } from "./windows.ts";
 
 export const serveCommand = command({
   name: "serve",
@@ -29,9 +38,26 @@ export const serveCommand = command({
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
-    await serve(readServeConfig(flags, environmentOf(flags)), process.env);
+    await serve(await serveConfig(flags, environmentOf(flags)), process.env);
   },
 });
+
+/** What `serve` was told; where it was not told where to listen, what `tvs init` was. */
+async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
+  const told = readServeConfig(flags, environment);
+  if (told.sandbox || (isTold("host") && isTold("port"))) return told;
+  const stored = await settingsOfRegister(told);
+  return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });
+
+  function isTold(name: "host" | "port"): boolean {
+    return Boolean(flags[name] ?? environment[variableOf(name)]);
+  }
+
+  function remembered(stored: ReadonlyMap<string, string>): Environment {
+    const names = (["host", "port"] as const).filter((name) => !isTold(name));
+    return Object.fromEntries(names.map((name) => [variableOf(name), stored.get(listenSettings[name])]));
+  }
+}
 
 /** How long a start may continue after a signal. */
 const startPatienceMs = 5_000;
@@ -71,7 +97,9 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
     const { liveNodes } = openNodeMemory(open.memory.node);
-    openFor(createApp(open.service, { ...config, demo, addressCounts: open.memory.addresses, liveNodes }));
+    const readGoingLive = goingLiveReader({ ...open.operator, ...open.service }, demo);
+    const addressCounts = open.memory.addresses;
+    openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     threads = await startThreads(open, { config, ports, demo, isDebug, onLost: lost.resolve });
     adminConsole = await openConsole(open, { config, consolePort, threads });
@@ -233,6 +261,7 @@ async function announce(
 ): Promise<void> {
   const { settings } = service.live.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
+  if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
   if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
   if (await operator.stores.teachers.isEmpty()) {
     // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
@@ -262,9 +291,9 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
   return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one, which supervisors send too, changes nothing. */
+/** Resolves at the first signal to end; a second one, which supervisors send too, changes nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
+    for (const signal of endSignals) process.on(signal, () => resolve(signal));
   });
 }

@@ -9,6 +9,8 @@ export type UnitOptions = {
   /** The service's own user; also the unit's name. */
   readonly user: string;
   readonly dataDir: string;
+  /** What wrote the unit; `service install` unless it is told. */
+  readonly origin?: "command" | "package";
 };
 
 /** A command of this program that a timer starts now and then, as the service's user. */
@@ -98,7 +100,8 @@ SystemCallErrorNumber=EPERM
  * takes the database engine, which the executable unpacks at its start.
  */
 export function unitFile(options: UnitOptions): string {
-  return `${ownMark} Yours go into a drop-in: systemctl edit ${options.user}
+  const mark = options.origin === "package" ? "# Of the package tvs." : ownMark;
+  return `${mark} Yours go into a drop-in: systemctl edit ${options.user}
 [Unit]
 Description=Teacher Verification Service
 Wants=network-online.target
@@ -129,10 +132,11 @@ export function environmentFile({ user, dataDir }: UnitOptions): string {
 # Commands find the register by TVS_DATA too, when they are not told otherwise. They trust this file only while
 # nobody but root can write it, and only those who may read it can use it: root and the group ${user}, mode 0640.
 TVS_DATA=${dataDir}
-TVS_HOST=127.0.0.1
-TVS_PORT=8080
-# The public URL, the \`iss\` of every envelope. Set it before the first partner calls; on another TVS_HOST than
-# a loopback address the service does not start without it.
+# Where to listen, and the public URL, the \`iss\` of every envelope: \`tvs init\` asks for them, and the database
+# remembers them. What is set here counts more. On another TVS_HOST than a loopback address the service does not
+# start without an issuer.
+#TVS_HOST=127.0.0.1
+#TVS_PORT=8080
 #TVS_ISSUER=https://verify.example.gov
 # The reverse proxy in front, whose X-Forwarded-For is trusted.
 #TVS_TRUSTED_PROXY=127.0.0.1

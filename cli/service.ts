@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { TvsError } from "../src/domain/errors.ts";
 import { placeOver, writeBeside } from "../src/store/driver/files.ts";
 import { command, group } from "./command.ts";
+import { isExecutable } from "./program.ts";
 import { absolute, readTimerJobs, timerArgs } from "./service-timers.ts";
 import {
   defaultDataDir,
@@ -18,7 +19,8 @@ import {
   unitFile,
   usersFile,
 } from "./service-units.ts";
-import { print } from "./terminal/output.ts";
+import { note, print } from "./terminal/output.ts";
+import { requireSystemd } from "./windows.ts";
 
 const installCommand = command({
   name: "install",
@@ -44,9 +46,11 @@ const installCommand = command({
     ...timerArgs,
   },
   async run({ args }) {
-    const options = readUnitOptions(args);
+    requireSystemd();
+    const isPrinted = args.print === true;
+    const options = readUnitOptions(args, isPrinted);
     const jobs = readTimerJobs(args);
-    if (args.print === true) {
+    if (isPrinted) {
       const unit = unitFile(options);
       const timers = Object.fromEntries(timerFiles(options, jobs));
       print(args, { unit, environment: environmentFile(options), users: usersFile(options), timers }, () =>
@@ -55,7 +59,8 @@ const installCommand = command({
       return;
     }
     const files = await install(options, jobs, args.root ?? "/");
-    const next = nextCommands(options, jobs);
+    const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
+    const next = isPackaged ? nextOfPackage(options, jobs) : nextCommands(options, jobs);
     print(args, { files, next }, () => report(files, next));
   },
 });
@@ -65,32 +70,42 @@ export const serviceCommand = group("service", "Install tvs as a systemd service
   uninstall: () => import("./service-uninstall.ts").then((file) => file.uninstallCommand),
 });
 
+type UnitArgs = {
+  readonly user?: string | undefined;
+  readonly data?: string | undefined;
+  readonly executable?: string | undefined;
+};
+
 /** @throws TvsError USAGE */
-function readUnitOptions(args: {
-  user?: string | undefined;
-  data?: string | undefined;
-  executable?: string | undefined;
-}): UnitOptions {
+function readUnitOptions(args: UnitArgs, isPrinted: boolean): UnitOptions {
   const user = readUser(args.user);
   const dataDir = absolute("--data", args.data ?? defaultDataDir(user));
-  return { user, dataDir, executable: absolute("--executable", args.executable ?? thisExecutable()) };
+  return {
+    user,
+    dataDir,
+    executable: absolute("--executable", args.executable ?? thisExecutable(isPrinted)),
+  };
 }
 
-/** @throws TvsError USAGE for what the service could not run */
-function thisExecutable(): string {
+/**
+ * Where the service finds this executable. What is only printed may name where it is to be.
+ * @throws TvsError USAGE for what the service could not run
+ */
+function thisExecutable(isPrinted: boolean): string {
   const path = process.execPath;
-  const isCompiled = !/[\\/](bun|deno|node)(-profile)?(\.exe)?$/.test(path);
-  if (!isCompiled) {
+  if (!isExecutable(path)) {
     throw new TvsError(
       "USAGE",
       "run this with the tvs executable, or name it: --executable /usr/local/bin/tvs",
     );
   }
   if (/^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path)) {
-    const message =
-      `the service cannot see ${path}; copy it first, ` +
-      `\`sudo install -m 755 ${path} /usr/local/bin/tvs\`, and use that one`;
-    throw new TvsError("USAGE", message);
+    const installed = "/usr/local/bin/tvs";
+    const copy = `\`sudo install -m 755 ${path} ${installed}\``;
+    if (!isPrinted)
+      throw new TvsError("USAGE", `the service cannot see ${path}; copy it first, ${copy}, and use that one`);
+    note(`the service cannot see ${path}: this names ${installed}, which ${copy} makes`);
+    return installed;
   }
   return path;
 }
@@ -105,10 +120,23 @@ function timerFiles(options: UnitOptions, jobs: readonly TimerJob[]): [name: str
   ]);
 }
 
+/**
+ * The unit that the Debian package has brought; undefined where there is none. One of ours below /etc would hide it, and
+ * the next upgrade could not replace that.
+ */
+function packagedUnit({ user, executable }: UnitOptions, root: string): string | undefined {
+  const path = join(root, "usr/lib/systemd/system", `${user}.service`);
+  const isOurs = existsSync(path) && readFileSync(path, "utf8").includes(`\nExecStart=${executable} serve\n`);
+  return isOurs ? path : undefined;
+}
+
 async function install(options: UnitOptions, jobs: readonly TimerJob[], root: string): Promise<Written[]> {
-  const units = [[`${options.user}.service`, unitFile(options)], ...timerFiles(options, jobs)].map(
-    ([name = "", content = ""]) => ({ path: join(root, "etc/systemd/system", name), content }),
-  );
+  const packaged = packagedUnit(options, root);
+  const service = packaged === undefined ? [[`${options.user}.service`, unitFile(options)]] : [];
+  const units = [...service, ...timerFiles(options, jobs)].map(([name = "", content = ""]) => ({
+    path: join(root, "etc/systemd/system", name),
+    content,
+  }));
   const users = join(root, `etc/sysusers.d/${options.user}.conf`);
   const environment = join(root, `etc/tvs/${options.user}.env`);
   for (const path of [...units.map(({ path }) => path), users]) requireOurs(path);
@@ -116,7 +144,9 @@ async function install(options: UnitOptions, jobs: readonly TimerJob[], root: st
   const umask = process.umask(0o022);
   try {
     const written: Written[] = [
-      await put(users, usersFile(options), 0o644),
+      packaged === undefined
+        ? await put(users, usersFile(options), 0o644)
+        : { path: packaged, state: "kept" },
       lstatSync(environment, { throwIfNoEntry: false }) !== undefined
         ? { path: environment, state: "kept" }
         : await put(environment, environmentFile(options), 0o600),
@@ -139,16 +169,31 @@ async function put(path: string, content: string, mode: number): Promise<Written
   return { path, state: "written" };
 }
 
-function nextCommands({ user, executable }: UnitOptions, jobs: readonly TimerJob[]): string[] {
-  const owned = jobs.flatMap(({ folder }) =>
+/** What the package has not done: the user, the folder and the settings are there. */
+function nextOfPackage({ user }: UnitOptions, jobs: readonly TimerJob[]): string[] {
+  const enable = (name: string) => `sudo systemctl enable --now ${name}`;
+  return [
+    ...ownedFolders(user, jobs),
+    "sudo systemctl daemon-reload",
+    enable(user),
+    ...jobs.map(({ name }) => enable(`${user}-${name}.timer`)),
+  ];
+}
+
+function ownedFolders(user: string, jobs: readonly TimerJob[]): string[] {
+  return jobs.flatMap(({ folder }) =>
     folder === null ? [] : [`sudo install -d -o ${user} -g ${user} -m 750 ${folder}`],
   );
+}
+
+function nextCommands({ user, executable, dataDir }: UnitOptions, jobs: readonly TimerJob[]): string[] {
   return [
-    `sudoedit /etc/tvs/${user}.env   # TVS_ISSUER: the public URL, before the first start`,
     "sudo systemd-sysusers",
     `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
     `sudo chmod 640 /etc/tvs/${user}.env`,
-    ...owned,
+    `sudo install -d -o ${user} -g ${user} -m 700 ${dataDir}`,
+    `sudo -u ${user} ${executable} init   # where there is no register yet: its public URL, its name and more`,
+    ...ownedFolders(user, jobs),
     "sudo systemctl daemon-reload",
     `sudo systemctl enable --now ${user}`,
     ...jobs.map(({ name }) => `sudo systemctl enable --now ${user}-${name}.timer`),

@@ -16,6 +16,7 @@ import { defaultLimits } from "../src/server/http/http-server.ts";
 import { type Listener, type ListenOptions, listen } from "../src/server/http/listen.ts";
 import type { Demo } from "../src/server/local-caller.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
+import { goingLiveReader } from "./going-live.ts";
 import { createStores, openDriver } from "./open.ts";
 import { openServer, type ProcessMemory } from "./open-server.ts";
 import { openVault } from "./vault.ts";
@@ -128,6 +129,7 @@ async function openThread(
   const app = createApp(server.service, {
     ...config,
     demo: data.demo,
+    readGoingLive: goingLiveReader({ stores, config, ...server.service }, data.demo),
     addressCounts: memory.addresses,
     liveNodes,
   });

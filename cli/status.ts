@@ -53,13 +53,14 @@ async function readStatus(operator: Operator) {
   } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
-  const { issuer, timeZone, policy } = settingsInForce;
+  const { issuer, site, timeZone, policy } = settingsInForce;
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
     nodes: (await nodes.list()).map(describeNode),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
+    site: site.name,
     timeZone,
     policyVersion: policy.version,
     ...figures,
@@ -93,6 +94,7 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
     nodes: nodesText(status.nodes),
     environment: status.environment,
     issuer: status.issuer,
+    site: status.site,
     "time zone": status.timeZone,
     policy: status.policyVersion,
     teachers: teachers.total,

@@ -22,6 +22,7 @@ import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { withCalls } from "../calls.ts";
+import { accessAdvice, isWindows } from "../windows.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const mebibyte = 1024 * 1024;
@@ -52,6 +53,11 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
 }
 
+/** Whether others may use what has this mode; on Windows, modes say nothing of that. */
+function isOpen(mode: number): boolean {
+  return !isWindows && (mode & 0o077) !== 0;
+}
+
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
@@ -74,7 +80,7 @@ export function checkDataDirectory(config: Config): Check {
     const advice = `run tvs as the folder's owner, or chown the folder to this user`;
     return fail(name, `${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
   }
-  if ((mode & 0o077) !== 0)
+  if (isOpen(mode))
     return warn(name, `${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
   return ok(name, `${folder}, mode ${octal(mode)}`);
 }
@@ -112,7 +118,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
       "put back the master.key that belongs to this database",
     );
   }
-  if (!isGiven && (modeOf(file) & 0o077) !== 0) {
+  if (!isGiven && isOpen(modeOf(file))) {
     return fail(name, `${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
   }
   const where = isGiven ? "from TVS_MASTER_KEY" : `${file}, mode ${octal(modeOf(file))}`;
@@ -127,8 +133,10 @@ export function checkFileModes(config: Config): Check {
   const name = "file-modes";
   const folder = homeOf(config);
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok(name, "no files yet");
+  if (isWindows)
+    return warn(name, "Windows goes by access lists, which are not looked at here", accessAdvice(config));
   const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
-  const open = files.map((file) => join(folder, file)).filter((file) => (modeOf(file) & 0o077) !== 0);
+  const open = files.map((file) => join(folder, file)).filter((file) => isOpen(modeOf(file)));
   const [first = ""] = open;
   if (open.length === 0) return ok(name, `${files.length} files, open to their owner only`);
   const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;

@@ -10,7 +10,9 @@ import { generateKey } from "../../src/domain/keys.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
+import { isSandbox } from "../../src/domain/sandbox-state.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { rememberedSite } from "../../src/domain/site.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -28,10 +30,11 @@ const slowPerSecond = 100;
 type Remembered = { readonly stored: ReadonlyMap<string, string>; readonly isEmpty: boolean };
 
 export function checkSettings({ stored, isEmpty }: Remembered, config: Config): Check[] {
-  const isLive = stored.get("environment") !== "sandbox";
+  const isLive = !isSandbox(stored);
   return [
     checkRegister(isEmpty),
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
+    isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
     checkHeld(stored),
     // It deletes evidence, and goes on after the start that asked for it.
     ok("retention", `attestations are kept: ${stored.get(retentionSetting) ?? keepForever}`),
@@ -66,6 +69,17 @@ function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check
   if (config.issuer === undefined && !isIssuerTold(stored))
     return warn(name, `${issuer} was never set: it is where the service listened`, advice);
   return ok(name, issuer);
+}
+
+/** Checks that people can see whose service this is, and whom to write to when a record is wrong. */
+function checkSite(stored: ReadonlyMap<string, string>): Check {
+  const name = "site";
+  const { name: registry, contact, reportUrl } = rememberedSite(stored.get("site") ?? "{}");
+  const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
+  if (registry === null) return warn(name, "no page says whose service this is", advice);
+  if (Object.keys(contact).length === 0 && reportUrl === null)
+    return warn(name, `${registry}, but no page says whom to write to`, advice);
+  return ok(name, registry);
 }
 
 function checkHeld(stored: ReadonlyMap<string, string>): Check {

@@ -71,7 +71,7 @@ end
 complete -c tvs -f -a '(__tvs_complete)'
 `;
 
-const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };
+export const scripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(scripts);
 
@@ -94,7 +94,7 @@ export const completionCommand = command({
   },
   async run({ args }) {
     const { shell } = args;
-    const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
+    const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined;
     if (script === undefined) {
       const choices = `${shells.join(", ")}${suggestion(shell, shells)}`;
       throw new TvsError("USAGE", `the shell must be one of ${choices}`);

@@ -12,9 +12,10 @@ const gap = 2;
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
+  tvs init                                     make a register of your own
   tvs teachers import extract.csv --baseline   load the register
   tvs partners add ID --help                   onboard a partner
-  tvs serve --issuer https://verify.example    go live
+  tvs serve                                    go live
   tvs doctor                                   when something looks wrong`;
 
 /** The text of `tvs --help`: the commands by what they are for, and where to begin. */
@@ -39,7 +40,7 @@ export async function rootHelp({ meta, sections = {} }: OurCommand): Promise<str
 
 /**
  * The text of `--help`, in lines that fit the terminal: citty's own pads every line to the longest description.
- * @param path the words that lead to the command, "tvs" first
+ * @param path the words that lead to the command, the program first
  */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
   const meta = command.meta as { description?: string; version?: string };
@@ -57,8 +58,8 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
-    section("OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
-    section(command.example?.includes("\n  tvs ") ? "EXAMPLES" : "EXAMPLE", indented(command.example)),
+    section(path.length === 1 ? "MORE OPTIONS" : "OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
+    section(command.example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE", indented(command.example)),
     command.run === undefined ? `\n\`${path.join(" ")} COMMAND --help\` explains a command.\n` : "",
   ].join("");
 }

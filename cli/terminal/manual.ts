@@ -50,7 +50,7 @@ async function writePage({ name, text }: Topic, command: (() => Promise<number>)
 }
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
-function laidOut(markdown: string): string {
+export function laidOut(markdown: string): string {
   return lexer(markdown)
     .filter(({ type }) => type !== "space")
     .map(block)

@@ -243,3 +243,21 @@ describe("service install", () => {
       expect(() => statSync(join(root, "etc"))).toThrow();
     }));
 });
+
+describe("service install beside the Debian package", () => {
+  test("writes timers only: a unit of its own would hide the package's from the next upgrade", () =>
+    withTempDir(async (root) => {
+      const packaged = join(root, "usr/lib/systemd/system/tvs.service");
+      mkdirSync(join(packaged, ".."), { recursive: true });
+      writeFileSync(packaged, "# Of the package tvs.\n[Service]\nExecStart=/usr/local/bin/tvs serve\n");
+      const { files, next } = await runJson<Report>(words(root, "--backup-to", "/srv/backups"));
+      expect(files).toContainEqual({ path: packaged, state: "kept" });
+      expect(readdirSync(join(root, "etc/systemd/system")).sort()).toEqual([
+        "tvs-backup.service",
+        "tvs-backup.timer",
+      ]);
+      expect(existsSync(join(root, "etc/sysusers.d"))).toBe(false);
+      expect(next).not.toContain("sudo systemd-sysusers");
+      expect(next.at(-1)).toBe("sudo systemctl enable --now tvs-backup.timer");
+    }));
+});

@@ -1,0 +1,48 @@
+/** How this very program is called from where it was started: printed commands are to work as they are pasted. */
+
+import { accessSync, constants, realpathSync } from "node:fs";
+import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { workerEntry } from "./entry.ts";
+
+/** Whether this is the executable, which contains its runtime, and not the source. */
+export function isExecutable(path = process.execPath): boolean {
+  return !/[\\/](bun|deno|node)(-profile)?(\.exe)?$/.test(path);
+}
+
+/** The words before a command: `tvs`, the executable's path, or what runs the source. */
+export function programWords(): string {
+  if (isExecutable()) return executableWords(process.execPath);
+  // npm tells which script it runs; ours find a Bun that no PATH has.
+  if (process.env.npm_package_name === "tvs") return "npm run tvs --";
+  const main = shown(fileURLToPath(workerEntry()));
+  return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
+}
+
+function executableWords(path: string): string {
+  const name = basename(path);
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isThere);
+  if (found !== undefined && realpathSync(found) === realpathSync(path)) return name.replace(/\.exe$/, "");
+  return shown(path);
+}
+
+function isThere(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A path below the current folder from there, any other whole. */
+function shown(path: string): string {
+  const below = relative(process.cwd(), path);
+  const isOutside = below.startsWith("..") || isAbsolute(below);
+  const inside = below.includes(sep) ? below : `.${sep}${below}`;
+  const written = isOutside ? path : inside;
+  return /^[\w@%+=:,./\\-]+$/.test(written) ? written : `"${written}"`;
+}
