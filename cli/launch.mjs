@@ -46,8 +46,13 @@ const NO_MANUAL = "--path-ignore-patterns=**/blackbox/{manual,log-rollback}.test
  * because `npm test` is to be quick.
  */
 const FAULTS = [
+  "cli/build/package",
   "cli/drain-wait",
+  "cli/listen",
   "cli/nodes",
+  "data/examples/ask",
+  "data/examples/receive",
+  "data/examples/verify",
   "data/proxies",
   "domain/log/sumdb",
   "store/driver/remote",
@@ -110,6 +115,7 @@ const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
+  tvs: [{ bun: [join(PROJECT, "cli/main.ts")], isUsers: true }],
   test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER, NO_MANUAL, NO_NODES, NO_FAULTS] }],
   faults: [
     {
@@ -130,7 +136,8 @@ const COMMANDS = {
   signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SIGNING)] }],
   serving: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SERVING)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
-  bundle: [{ bun: ["cli/build/page-scripts.ts"] }],
+  bundle: [{ bun: ["cli/build/page-scripts.ts"] }, { bun: ["cli/build/partner-module.ts"] }],
+  package: [{ bun: ["cli/build/package.ts"] }],
   build: [{ bun: ["cli/build/build.ts"] }],
   release: [{ bun: ["cli/build/release.ts"] }],
   check: [
@@ -281,7 +288,29 @@ function tryLock() {
 
 async function install() {
   console.error("Installing dependencies, this once; it may take a minute or two…");
-  await npm(["ci"], PROJECT);
+  const startedAt = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    console.error(`${seconds} s: ${unpacked()}`);
+  }, PROGRESS_MS);
+  try {
+    await npm(["ci"], PROJECT);
+  } finally {
+    clearInterval(timer);
+  }
+  console.error(`Installed in ${Math.round((performance.now() - startedAt) / 1_000)} s.`);
+}
+
+/** How far npm is: it makes the folders of all packages first, and fills them in any order. */
+function unpacked() {
+  const modules = join(PROJECT, "node_modules");
+  const below = (folder) =>
+    (existsSync(folder) ? readdirSync(folder) : [])
+      .filter((name) => !name.startsWith("."))
+      .map((name) => join(folder, name));
+  const folders = below(modules).flatMap((path) => (basename(path).startsWith("@") ? below(path) : [path]));
+  const full = folders.filter((path) => existsSync(join(path, "package.json")));
+  return `${full.length} of ${folders.length} packages unpacked`;
 }
 
 /**
@@ -326,13 +355,23 @@ async function prepare() {
 }
 
 /**
+ * How a user's own command is run: files are named from where the user stands, which npm tells, and the register is the
+ * one that `npm start` uses.
+ */
+function asUser() {
+  const cwd = process.env.INIT_CWD ?? process.cwd();
+  const data = process.env.TVS_DATA ? {} : { TVS_DATA: join(PROJECT, "data") };
+  return { cwd, env: data };
+}
+
+/**
  * Runs one program on this terminal until it ends, passing signals on: a supervisor signals only this process.
  * Ctrl-C is the exception, since the terminal sends it to the child as well.
  *
  * @returns {Promise<{code: number | null, signal: string | null}>} how it ended
  */
-function run(command, args, env = {}) {
-  const child = spawn(command, args, { cwd: PROJECT, stdio: "inherit", env: { ...process.env, ...env } });
+function run(command, args, { cwd = PROJECT, env = {} } = {}) {
+  const child = spawn(command, args, { cwd, stdio: "inherit", env: { ...process.env, ...env } });
   const forward = (signal) => {
     if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
   };
@@ -402,7 +441,8 @@ async function main(name, args) {
   for (const step of steps) {
     const last = step === steps.at(-1) ? args : [];
     const all = [...(step.bun ?? step.node), ...last];
-    const act = () => run(step.bun ? bun : process.execPath, all, step.env);
+    const act = () =>
+      run(step.bun ? bun : process.execPath, all, step.isUsers ? asUser() : { env: step.env });
     const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act, all) : act());
     // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
     if (signal) process.kill(process.pid, signal);

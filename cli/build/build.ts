@@ -27,7 +27,8 @@ export class BuildError extends Error {}
 /** This machine's platform in Bun's spelling. */
 function hostTarget(): string {
   const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
-  return `bun-${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
+  const os = process.platform === "win32" ? "windows" : process.platform;
+  return `bun-${os}-${process.arch}${musl ? "-musl" : ""}`;
 }
 
 /** The packages that a target needs, whose versions the lock file fixes. */
@@ -41,11 +42,13 @@ type TargetPackages = {
  * @throws {BuildError} when the name is none that libSQL has an addon for
  */
 export function packagesOf(name: string): TargetPackages {
+  if (name === "bun-windows-x64")
+    return { addon: "@libsql/win32-x64-msvc", runtime: "@oven/bun-windows-x64" };
   const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
   if (!match || (match[1] === "darwin" && match[3])) {
-    throw new BuildError(
-      `unknown target ${name}; use bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64 or bun-darwin-arm64`,
-    );
+    const known =
+      "bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64, bun-darwin-arm64 or bun-windows-x64";
+    throw new BuildError(`unknown target ${name}; use ${known}`);
   }
   const [, os, cpu, musl = ""] = match;
   const abi = os === "darwin" ? "" : musl || "-gnu";
@@ -68,12 +71,17 @@ export function readTarget(name: string, modules = join(projectFolder, "node_mod
       `${name} needs ${packages.addon}, which npm left out on this machine; \`npm run release\` gets what it needs`,
     );
   }
-  const runtime = join(modules, packages.runtime, "bin/bun");
+  const runtime = join(modules, packages.runtime, `bin/bun${extensionOf(name)}`);
   return {
     name: name as Bun.Build.CompileTarget,
     addon,
     runtime: existsSync(runtime) ? runtime : undefined,
   };
+}
+
+/** What a program's file ends with on the platform. */
+export function extensionOf(platform: string): "" | ".exe" {
+  return platform.includes("windows") ? ".exe" : "";
 }
 
 /**
@@ -130,7 +138,7 @@ export async function build(target: Target, outfile: string): Promise<void> {
 
 function readOptions(): { outfile: string; target: string } {
   const options = {
-    outfile: { type: "string", default: join(projectFolder, "dist/tvs") },
+    outfile: { type: "string", default: join(projectFolder, `dist/tvs${extensionOf(hostTarget())}`) },
     target: { type: "string", default: hostTarget() },
   } as const;
   try {

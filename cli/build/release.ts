@@ -1,4 +1,5 @@
-// Compiles the executables of every platform, with their checksums and a list of what is in them: `npm run release`.
+// Compiles the executables of every platform, and makes what goes out with them: Debian packages, the version's notes
+// from the changelog, checksums and a list of what is in them: `npm run release`.
 // Parts for other platforms are fetched at the versions, and held to the hashes, that the lock file names.
 
 import { execFileSync } from "node:child_process";
@@ -8,9 +9,18 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { BuildError, build, packagesOf, projectFolder, readTarget } from "./build.ts";
+import { type Release, readChangelog } from "../changelog.ts";
+import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget } from "./build.ts";
+import { canPackage, type PackageParts, packageFor } from "./debian.ts";
 
-const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
+const targets = [
+  "linux-x64",
+  "linux-x64-musl",
+  "linux-arm64",
+  "linux-arm64-musl",
+  "darwin-arm64",
+  "windows-x64",
+];
 const maxBillBytes = 64 * 1024 * 1024;
 const cache = join(projectFolder, ".cache/release");
 
@@ -46,7 +56,7 @@ async function buildOne(platform: string, folder: string): Promise<string> {
   const name = `bun-${platform}`;
   const packages = packagesOf(name);
   for (const one of [packages.addon, packages.runtime]) fetchPackage(one);
-  const file = `tvs-${platform}`;
+  const file = `tvs-${platform}${extensionOf(platform)}`;
   await build(readTarget(name, join(cache, "node_modules")), join(folder, file));
   console.log(`${file}: built`);
   return file;
@@ -80,6 +90,44 @@ function billOfMaterials(): string {
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
+const debianNames: Readonly<Record<string, PackageParts["architecture"]>> = {
+  "linux-x64": "amd64",
+  "linux-arm64": "arm64",
+};
+
+/** The Debian packages of the executables that were built; none where this machine cannot make any, which is said. */
+function debianPackages(platforms: readonly string[], folder: string, { date }: Release): string[] {
+  const wanted = platforms.flatMap((platform) => {
+    const architecture = debianNames[platform];
+    return architecture === undefined ? [] : [{ platform, architecture }];
+  });
+  if (wanted.length > 0 && !canPackage()) {
+    console.error("no .deb is made: this machine has no dpkg-deb (the package dpkg brings it)");
+    return [];
+  }
+  const { version, description } = manifest;
+  const releasedAt = Math.floor((date === null ? Date.now() : Date.parse(date)) / 1_000);
+  return wanted.map(({ platform, architecture }) => {
+    const executable = join(folder, `tvs-${platform}`);
+    const file = packageFor({ executable, architecture, version, description, releasedAt }, folder);
+    console.log(`${file}: built`);
+    return file;
+  });
+}
+
+/** The version's section of the changelog. @throws {BuildError} for a version that has none */
+function releaseOf(version: string): Release {
+  const text = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
+  const release = readChangelog(text).find((one) => one.version === version);
+  if (release === undefined)
+    throw new BuildError(`CHANGELOG.md has no section "## ${version} (YYYY-MM-DD)"; write what has changed`);
+  if (release.date === null)
+    console.error(
+      `CHANGELOG.md calls ${version} not released yet: give it its date for a release that goes out`,
+    );
+  return release;
+}
+
 async function main(): Promise<void> {
   const options = {
     out: { type: "string", default: join(projectFolder, "dist/release") },
@@ -87,11 +135,14 @@ async function main(): Promise<void> {
   } as const;
   const { out, target } = parseArgs({ options }).values;
   const folder = resolve(out);
+  const release = releaseOf(manifest.version);
   mkdirSync(folder, { recursive: true });
   const files: string[] = [];
   for (const platform of target) files.push(await buildOne(platform, folder));
+  files.push(...debianPackages(target, folder, release));
   writeFileSync(join(folder, "sbom.cdx.json"), billOfMaterials());
-  files.push("sbom.cdx.json");
+  writeFileSync(join(folder, "RELEASE-NOTES.md"), `# tvs ${release.version}\n\n${release.notes}\n`);
+  files.push("sbom.cdx.json", "RELEASE-NOTES.md");
   writeFileSync(join(folder, "SHA256SUMS"), checksums(folder, files));
   console.log(`${folder}: ${files.length} files, and their checksums in SHA256SUMS`);
 }

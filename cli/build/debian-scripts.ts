@@ -1,0 +1,70 @@
+/** What dpkg runs around an installation, an upgrade, a removal and a purge. POSIX shell, without debhelper's helpers. */
+
+const head = "#!/bin/sh\nset -e\n";
+
+/** systemd is told only where it runs: in an image that is being made, it does not. */
+const hasSystemd = "[ -d /run/systemd/system ]";
+
+/**
+ * A first installation makes the user, the data folder and the settings, and starts nothing: there is no register yet.
+ * An upgrade restarts what runs.
+ */
+export const postinst = `${head}
+[ "$1" = configure ] || exit 0
+
+if ! getent passwd tvs >/dev/null; then
+  useradd --system --user-group --home-dir /var/lib/tvs --no-create-home \\
+    --shell /usr/sbin/nologin --comment "Teacher Verification Service" tvs
+fi
+[ -e /var/lib/tvs ] || install -d -o tvs -g tvs -m 700 /var/lib/tvs
+install -d -m 755 /etc/tvs
+# Written once and never replaced: from then on it is the operator's.
+[ -e /etc/tvs/tvs.env ] || install -o root -g tvs -m 640 /usr/share/tvs/tvs.env /etc/tvs/tvs.env
+
+if [ -e /etc/systemd/system/tvs.service ]; then
+  echo "tvs: /etc/systemd/system/tvs.service, written by \\\`tvs service install\\\`, is used instead of the"
+  echo "package's unit. To use the package's: systemctl stop tvs; rm /etc/systemd/system/tvs.service;"
+  echo "systemctl daemon-reload; systemctl enable --now tvs"
+fi
+if ${hasSystemd}; then
+  systemctl daemon-reload
+  if [ -n "$2" ]; then systemctl try-restart tvs.service; fi
+fi
+if [ -z "$2" ] && [ ! -e /var/lib/tvs/tvs.db ]; then
+  echo "Next:"
+  echo "  sudo -u tvs tvs init              # asks for the public URL, the registry's name and more"
+  echo "  sudo systemctl enable --now tvs"
+fi
+`;
+
+/** A removal stops the service and its timers; an upgrade lets it run on until the new one is in place. */
+export const prerm = `${head}
+[ "$1" = remove ] || exit 0
+${hasSystemd} || exit 0
+for unit in tvs-backup.timer tvs-anchor.timer tvs.service; do
+  if systemctl cat "$unit" >/dev/null 2>&1; then systemctl disable --now "$unit" || true; fi
+done
+`;
+
+/** A purge takes the settings too, and never the register: it is evidence, and its keys open what partners hold. */
+export const postrm = `${head}
+if [ "$1" = purge ]; then
+  rm -f /etc/tvs/tvs.env
+  for name in tvs-backup tvs-anchor; do
+    for file in "/etc/systemd/system/$name.timer" "/etc/systemd/system/$name.service"; do
+      if grep -qs '^# Written by .tvs service install' "$file"; then rm -f "$file"; fi
+    done
+  done
+  rmdir --ignore-fail-on-non-empty /etc/tvs 2>/dev/null || true
+  if [ -e /var/lib/tvs ]; then
+    if [ -n "$(ls -A /var/lib/tvs)" ]; then
+      echo "tvs: the register stays in /var/lib/tvs, with its master key and the evidence of what was signed."
+      echo "To delete it for ever: rm -r /var/lib/tvs; userdel tvs"
+    else
+      rmdir /var/lib/tvs
+      if getent passwd tvs >/dev/null; then userdel tvs 2>/dev/null || true; fi
+    fi
+  fi
+fi
+if ${hasSystemd}; then systemctl daemon-reload || true; fi
+`;

@@ -1,0 +1,40 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readChangelog } from "../../cli/changelog.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { runJson, runTvs } from "../harness/program.ts";
+
+const text = readFileSync(join(import.meta.dir, "../../CHANGELOG.md"), "utf8");
+
+describe("the changelog", () => {
+  test("begins with this program's version, and every version has a date or is not released yet", () => {
+    const releases = readChangelog(text);
+    expect(releases[0]?.version).toBe(manifest.version);
+    expect(releases.slice(1).filter(({ date }) => date === null)).toEqual([]);
+  });
+
+  test("is read by its versions, with what each has changed", () => {
+    const two =
+      "# Changelog\n\nWords.\n\n## 0.2.0 (2026-12-01)\n\n- More.\n\n## 0.1.0 (not released yet)\n\n- First.\n";
+    expect(readChangelog(two)).toEqual([
+      { version: "0.2.0", date: "2026-12-01", notes: "- More." },
+      { version: "0.1.0", date: null, notes: "- First." },
+    ]);
+    expect(() => readChangelog("# Changelog\n\n## 0.2\n\n- More.\n")).toThrow(
+      '"## 0.2" is not ## VERSION (YYYY-MM-DD)',
+    );
+  });
+
+  test("is printed by tvs changelog: this version's, or all since another one", async () => {
+    const [newest] = await runJson<{ version: string }[]>(["changelog"]);
+    expect(newest?.version).toBe(manifest.version);
+    const { stdout } = await runTvs(["changelog", "--since", manifest.version]);
+    expect(stdout).toBe(`nothing changed since ${manifest.version}; this is tvs ${manifest.version}\n`);
+    const unknown = await runTvs(["changelog", "--since", "9.9.9"]);
+    expect(unknown).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--since must be one of 0.1.0"),
+    });
+  });
+});
