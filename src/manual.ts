@@ -15,6 +15,7 @@ import partners from "../data/help/partners.md" with { type: "text" };
 import privacy from "../data/help/privacy.md" with { type: "text" };
 import proxy from "../data/help/proxy.md" with { type: "text" };
 import register from "../data/help/register.md" with { type: "text" };
+import sandbox from "../data/help/sandbox.md" with { type: "text" };
 import service from "../data/help/service.md" with { type: "text" };
 import terminal from "../data/help/terminal.md" with { type: "text" };
 import verify from "../data/help/verify.md" with { type: "text" };
@@ -28,7 +29,18 @@ export type Topic = {
   readonly summary: string;
   /** Markdown. */
   readonly text: string;
+  /** The same in other languages, by their tag (BCP 47); a language that is missing here reads the English page. */
+  readonly translations?: Readonly<Record<string, Pick<Topic, "summary" | "text">>>;
 };
+
+/**
+ * A page in a language, or in English where nobody has translated it.
+ * @returns the page, and the tag of the language that it is in
+ */
+export function topicIn(topic: Topic, tag: string): { readonly topic: Topic; readonly tag: string } {
+  const translation = topic.translations?.[tag];
+  return translation === undefined ? { topic, tag: "en" } : { topic: { ...topic, ...translation }, tag };
+}
 
 /** The topics, in the order in which an operator meets them. */
 export const topics: readonly Topic[] = [
@@ -41,6 +53,11 @@ export const topics: readonly Topic[] = [
   { name: "partners", summary: "Onboard a partner: scopes, quotas, API keys, certificates", text: partners },
   { name: "proxy", summary: "End TLS here or in front, and believe the right headers", text: proxy },
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
+  {
+    name: "sandbox",
+    summary: "Receive webhooks, cause them, move the day: a partner's engineer",
+    text: sandbox,
+  },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
   { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
