@@ -75,10 +75,11 @@ async function runChapter(heading: string, expectations: Expectations): Promise<
 const variable = async (name: string) => (await shell.run(`printf %s "$${name}"`)).stdout;
 
 const firstEnvelope: Expectations = {
-  "./tvs teachers import ": ({ stdout, stderr }) => {
-    expect(stdout).toMatch(/^inserted +3011$/m);
-    expect(stderr).toContain("a new register in");
+  "./tvs init ": ({ stdout }) => {
+    expect(stdout).toMatch(/^name +National Registry of Teachers$/m);
+    expect(stdout).toContain("teachers import extract.csv --baseline");
   },
+  "./tvs teachers import ": ({ stdout }) => expect(stdout).toMatch(/^inserted +3011$/m),
   "./tvs partners add ": ({ stdout }) => expect(stdout).toMatch(/^apiKey +tvs_live_\w+$/m),
   "KEY=": async () => expect(await variable("KEY")).toMatch(/^tvs_live_\w+$/),
   "curl ": async () => expect(JSON.parse(await shell.fileText("envelope.json")).result.status).toBe("VALID"),
@@ -102,6 +103,8 @@ const day: Expectations = {
     expect(stdout).toMatch(/^inserted +3011$/m);
     expect(await shell.fileText("report.json")).not.toContain(nin);
   },
+  "tvs teachers list ": ({ stdout }) => expect(stdout.match(/ REVOKED /g)).toHaveLength(5),
+  "tvs teachers find ": ({ stdout }) => expect(stdout).toContain("Adaeze Okafor"),
   "tvs status": ({ stdout }) => {
     expect(stdout).toMatch(/^service +running$/m);
     expect(stdout).toMatch(/^teachers +3011$/m);
@@ -136,6 +139,8 @@ const day: Expectations = {
       await variable("VERIFICATION_ID"),
     ),
   "tvs attestations show ": ({ stdout }) => expect(stdout).toMatch(/^partnerId +exam-board$/m),
+  "tvs attestations list --teacher ": async ({ stdout }) =>
+    expect(stdout).toContain(await variable("VERIFICATION_ID")),
   "echo 99900000001 ": () => {},
   "tvs teachers export-subject ": async () => {
     const subject = JSON.parse(await shell.fileText("subject.json"));
