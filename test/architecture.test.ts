@@ -67,6 +67,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "data",
     "package.json",
     "package-lock.json",
+    "CHANGELOG.md",
   ],
   server: ["server", "domain", "partner", "certificate", "config", "log", "manual", "metrics", "data"],
   store: ["store", "domain", "partner", "config", "log", "metrics"],

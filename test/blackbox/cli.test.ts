@@ -49,6 +49,8 @@ describe.concurrent("usage errors", () => {
     ["a time zone that is none", "serve --port 0 --time-zone Africa/Nowhere"],
     ["a proxy that is no network", "serve --port 0 --trusted-proxy proxy.example"],
     ["half of the TLS flags", "serve --port 0 --tls-port 0"],
+    ["a site that is not there", "serve --port 0 --site /no/such/site.json"],
+    ["a site that is none", "serve --port 0 --site /dev/null"],
     ["a policy that is not there", "serve --port 0 --policy /no/such/policy.json"],
     [
       "a certificate that is not there",

@@ -119,7 +119,7 @@ describe("/metrics", () => {
 
 describe("the routes", () => {
   test("of everything but the pages' own files are counted by themselves", () => {
-    const isFile = (path: string) => /\/(?:\{file\}|[^/]+\.(?:js|css|svg))$/.test(path);
+    const isFile = (path: string) => /\/(?:\{file\}|[^/]+\.(?:js|css|svg|txt)|logo)$/.test(path);
     const expected = routes.map(({ path }) => path).filter((path) => !isFile(path));
     expect(expected.length).toBeGreaterThan(10);
     const counted = world.metrics.requests.routes.map(({ route }) => route);
