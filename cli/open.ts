@@ -38,7 +38,7 @@ import { createQuotaStore } from "../src/store/quota.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
-import { hasDatabase, locationOf, noRegister, refuseLoneKey } from "./register.ts";
+import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register.ts";
 import { settingsOf } from "./settings-in-force.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
@@ -113,7 +113,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   try {
     await requireClockOf(createNodeStore(driver), clock);
     const schema = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, schema);
+    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
     await migrate(driver, clock.now(), schema);
     const stores = createStores(driver, commits);
     const keyKind = await environmentOf(stores.settings, config);
@@ -156,13 +156,21 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
 async function prepareNew(
   config: Config,
   { whenMade, defaultIssuer }: OpenOptions,
-  schema = 0,
+  driver?: Driver,
 ): Promise<void> {
   if (whenMade === undefined) throw noRegister(config);
-  // A key beside a database that was begun is that of a start that was cut off.
-  if (!hasDatabase(config) || (config.database.kind === "server" && schema === 0)) refuseLoneKey(config);
+  // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
+  // just now. The schema comes before the key, so it is looked for after it.
+  const refusal = loneKeyRefusal(config);
+  if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await settingsOf(new Map(), config, defaultIssuer);
   ensureDataDir(config);
+}
+
+/** Whether there is a database, though it may not be made to its end. */
+async function isBegun(config: Config, driver: Driver | undefined): Promise<boolean> {
+  if (config.database.kind === "file" || driver === undefined) return hasDatabase(config);
+  return (await readSchema(driver)) > 0;
 }
 
 /**

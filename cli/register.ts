@@ -81,12 +81,12 @@ export function ownerOf(folder: string): string | undefined {
 }
 
 /**
- * Refuses a master key without its database: the database was moved away or lost, and a new one would be taken for it.
- * A sandbox may be thrown away like that.
- * @throws TvsError REFUSED
+ * Why no register is made beside a master key that has no database: that was moved away or lost, and a new one would be
+ * taken for it. A sandbox may be thrown away like that.
+ * @returns the refusal; null where there is no key
  */
-export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): void {
-  if (sandbox || !existsSync(masterKeyFile)) return;
+export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
+  if (sandbox || !existsSync(masterKeyFile)) return null;
   const name = basename(masterKeyFile);
   const lost =
     database.kind === "server"
@@ -95,7 +95,7 @@ export function refuseLoneKey({ database, masterKeyFile, sandbox }: Config): voi
   const message =
     `${masterKeyFile} exists, but ${lost}: put the database back, or ` +
     `restore a backup; for a new register, move ${name} to another place first`;
-  throw new TvsError("REFUSED", message);
+  return new TvsError("REFUSED", message);
 }
 
 const settingsFolder = "/etc/tvs";

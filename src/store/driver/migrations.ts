@@ -95,8 +95,10 @@ async function refuseOlderService(driver: Driver): Promise<void> {
  */
 export async function readSchema(driver: Driver): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql));
-  if (found === null && (await driver.query("SELECT 1 FROM sqlite_master LIMIT 1")).length === 0) return 0;
-  return ownVersion(found);
+  if (found !== null) return ownVersion(found);
+  if ((await driver.query("SELECT 1 FROM sqlite_master LIMIT 1")).length === 0) return 0;
+  // Another command may have made the schema between the two reads, whole in one transaction.
+  return requireOwnSchema(driver);
 }
 
 /**
