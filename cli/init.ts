@@ -7,6 +7,7 @@ import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { issuerToldName, listenSettings } from "../src/domain/live.ts";
 import { issuerFlaw } from "../src/domain/networks.ts";
 import { keepForever, retentionSetting } from "../src/domain/retention.ts";
+import { shellWord } from "../src/domain/shell-word.ts";
 import { type Site, storedSite } from "../src/domain/site.ts";
 import { parseSite } from "../src/domain/site-file.ts";
 import { command } from "./command.ts";
@@ -202,7 +203,7 @@ const keyPlace = ({ masterKey, masterKeyFile }: Config) =>
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
   const place = ["data", "database"].flatMap((name) =>
-    flags[name] ? [` --${name} ${quoted(flags[name])}`] : [],
+    flags[name] ? [` --${name} ${shellWord(String(flags[name]), process.platform === "win32")}`] : [],
   );
   const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
   const where = place.join("");
@@ -211,11 +212,6 @@ function nextCommands(flags: Flags, file: string | undefined): string[] {
     `${tvs} partners add exam-board --name "Examination Board" --scopes all --purposes all --per-minute 600 --per-day 100000${where}`,
     user === undefined ? `${tvs} serve${where}` : `sudo systemctl enable --now ${user}`,
   ];
-}
-
-function quoted(value: Flags[string]): string {
-  const text = String(value);
-  return /^[\w@%+=:,./\\-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function camel(answers: Answers): Answers {

@@ -3,6 +3,7 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { shellWord } from "../src/domain/shell-word.ts";
 import { workerEntry } from "./entry.ts";
 
 /** Whether this is the executable, which contains its runtime, and not the source. */
@@ -44,5 +45,5 @@ function shown(path: string): string {
   const isOutside = below.startsWith("..") || isAbsolute(below);
   const inside = below.includes(sep) ? below : `.${sep}${below}`;
   const written = isOutside ? path : inside;
-  return /^[\w@%+=:,./\\-]+$/.test(written) ? written : `"${written}"`;
+  return shellWord(written, process.platform === "win32");
 }

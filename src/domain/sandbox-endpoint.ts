@@ -3,13 +3,7 @@
 import { eventTypes } from "../partner/contract.ts";
 import type { SettingsStore } from "./live.ts";
 import { type EndpointBefore, mayBeRelay, type Relay, readRelay, writeRelay } from "./sandbox-state.ts";
-import {
-  disableWebhook,
-  removeWebhook,
-  setWebhook,
-  type WebhookDependencies,
-  type WebhookEndpoint,
-} from "./webhooks.ts";
+import { removeWebhook, setWebhook, type WebhookDependencies, type WebhookEndpoint } from "./webhooks.ts";
 
 type EndpointDependencies = WebhookDependencies & { readonly settings: SettingsStore };
 
@@ -77,7 +71,6 @@ async function putBack(
     await removeWebhook(dependencies, partnerId);
     return;
   }
-  const { url, events, teachers, isDisabled } = before;
-  await setWebhook(dependencies, { partnerId, url, events, teachers, check: unchecked });
-  if (isDisabled) await disableWebhook(dependencies, partnerId);
+  // In one write: one that was disabled is never enabled for a moment, nor for good when this process is killed.
+  await setWebhook(dependencies, { partnerId, ...before, check: unchecked });
 }

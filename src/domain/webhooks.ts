@@ -45,12 +45,14 @@ type EndpointTerms = {
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
+  /** Disabled by the operator; enabled when left out. */
+  readonly isDisabled?: boolean;
 };
 
 export type WebhookStore = DeliveryStore & {
   endpoints(): Promise<WebhookEndpoint[]>;
   endpoint(partnerId: string): Promise<WebhookEndpoint | null>;
-  /** Makes an endpoint, or changes the one there is and enables it. Its secret stays. */
+  /** Makes an endpoint, or changes the one there is; enabled, unless it is to be disabled. Its secret stays. */
   set(terms: EndpointTerms): Promise<WebhookEndpoint>;
   /**
    * Puts a new secret in the place of the one that is `replaced`.
@@ -122,15 +124,18 @@ export async function setWebhook(
     check: EndpointCheck;
     /** The secret of an endpoint that is new; minted when left out. */
     secret?: string | undefined;
+    /** Whether it is to be disabled, as by the operator, from the same write on. */
+    isDisabled?: boolean;
   },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
   const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, events = null, teachers = null } = given;
+  const { partnerId, url, events = null, teachers = null, isDisabled = false } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
   const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
-  const endpoint = await webhooks.set({ partnerId, url, events, teachers, secret: sealed, at: clock.now() });
-  await webhooks.makeDue(partnerId, clock.now());
+  const terms = { partnerId, url, events, teachers, secret: sealed, at: clock.now(), isDisabled };
+  const endpoint = await webhooks.set(terms);
+  if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
   return { endpoint, secret: openSecret(secrets, endpoint) };
 }
 

@@ -26,6 +26,11 @@ export const pageRoutes: readonly PageRoute[] = [
   },
   {
     method: "GET",
+    path: `${api}/getting-started/copy-button.js`,
+    page: ({ gettingStarted }) => gettingStarted.copyButton,
+  },
+  {
+    method: "GET",
     path: `${api}/examples/{language}/{file}`,
     page: ({ gettingStarted }) => gettingStarted.example,
   },

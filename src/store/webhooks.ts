@@ -5,10 +5,12 @@ import type { Driver, Row, Value } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 
-const set = `INSERT INTO webhook_endpoints (partner_id, url, events, teachers, secret, created_at)
-  VALUES (?1, ?2, coalesce(?3, ?7), coalesce(?4, 'all'), ?5, ?6)
+const set = `INSERT INTO webhook_endpoints
+    (partner_id, url, events, teachers, secret, created_at, disabled_at, disabled_reason)
+  VALUES (?1, ?2, coalesce(?3, ?7), coalesce(?4, 'all'), ?5, ?6, iif(?8, ?6, NULL), iif(?8, 'operator', NULL))
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, events = coalesce(?3, events),
-    teachers = coalesce(?4, teachers), disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, last_error = NULL
+    teachers = coalesce(?4, teachers), disabled_at = excluded.disabled_at,
+    disabled_reason = excluded.disabled_reason, failing_since = NULL, last_error = NULL
   RETURNING *`;
 /**
  * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
@@ -38,7 +40,7 @@ export function createWebhookStore(driver: Driver): WebhookStore {
       const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
       return row === undefined ? null : webhookEndpoint(row);
     },
-    async set({ partnerId, url, events, teachers, secret, at }) {
+    async set({ partnerId, url, events, teachers, secret, at, isDisabled = false }) {
       const list = events === null ? null : JSON.stringify(events);
       const made = await change(set, [
         partnerId,
@@ -48,6 +50,7 @@ export function createWebhookStore(driver: Driver): WebhookStore {
         secret,
         at,
         JSON.stringify(eventTypes),
+        isDisabled ? 1 : 0,
       ]);
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;

@@ -62,6 +62,29 @@ test("who listens next puts back first what a killed one has left", () =>
     expect(await world.webhooks.endpoint(partnerId)).toMatchObject({ url: "https://own.example/" });
   }));
 
+test("an endpoint that was disabled is disabled again by the very write that puts it back", () =>
+  withSandbox(async (world) => {
+    await setWebhook(world, { partnerId, url: "https://own.example/", check: async () => {} });
+    await disableWebhook(world, partnerId);
+    await takeEndpoint(world, taken);
+    // As a kill after the first write would leave it.
+    const killed = {
+      ...world.webhooks,
+      async set(terms: Parameters<typeof world.webhooks.set>[0]): Promise<never> {
+        await world.webhooks.set(terms);
+        throw new Error("killed");
+      },
+    };
+    expect(await rejection(putBackEndpoint({ ...world, webhooks: killed }, partnerId))).toMatchObject({
+      message: "killed",
+    });
+    const disabled = { url: "https://own.example/", disabledReason: "operator" } as const;
+    expect(await world.webhooks.endpoint(partnerId)).toMatchObject(disabled);
+    await putBackEndpoint(world, partnerId);
+    expect(await world.webhooks.endpoint(partnerId)).toMatchObject(disabled);
+    expect(await relayUrl(world)).toBeNull();
+  }));
+
 test("an endpoint that was set meanwhile stays", () =>
   withSandbox(async (world) => {
     await takeEndpoint(world, taken);

@@ -4,7 +4,8 @@ import { checkpointLateness, type LogFigures, lateAnchors } from "../../domain/l
 import { clockBoundsMs, describeClock } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
-import { type ConsoleState, quoted } from "./console-state.ts";
+import { shellWord } from "../../domain/shell-word.ts";
+import type { ConsoleState } from "./console-state.ts";
 import { count, moment, percent, span } from "./markup.ts";
 
 /** Something that an operator should see to, and the command that does it or shows more. */
@@ -173,7 +174,7 @@ function logConcerns(log: LogFigures, { commandLine, now }: ConsoleState): Conce
   const waits = checkpointLateness(log, now);
   const late = lateAnchors(log, now).map(({ place, anchoredAt }): Concern => {
     const text = `The last anchor at ${place} is ${span(now - anchoredAt)} old, and the log has grown since.`;
-    return { level: "warn", text, command: commandLine(`log anchor ${quoted(place)}`) };
+    return { level: "warn", text, command: commandLine(`log anchor ${shellWord(place)}`) };
   });
   if (waits === null) return late;
   const text =

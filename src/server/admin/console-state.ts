@@ -2,6 +2,7 @@ import type { AccessLogFigures } from "../../domain/calls.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Live, Snapshot } from "../../domain/live.ts";
 import type { Readings, ReadingsNow } from "../../domain/readings.ts";
+import { shellWord } from "../../domain/shell-word.ts";
 import type { History } from "../../metrics/history.ts";
 import type { Refusals } from "../../metrics/refusals.ts";
 import type { RequestCounters } from "../../metrics/requests.ts";
@@ -52,11 +53,6 @@ export async function readConsoleState(sources: ConsoleSources): Promise<Console
 
 /** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): CommandLine {
-  const suffix = options.map((word) => ` ${quoted(word)}`).join("");
+  const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;
-}
-
-/** A word as any shell takes it for one. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -2,7 +2,7 @@
 
 import { stringify } from "csv-stringify/sync";
 import { html } from "hono/html";
-import { type Cell, type Markup, none, tableOf } from "./markup.ts";
+import { type Cell, count, type Markup, none, tableOf } from "./markup.ts";
 
 /** What a form asks for. */
 export type Field = {
@@ -34,8 +34,13 @@ export type Listing<Row> = {
   readonly fields: readonly Field[];
   readonly columns: readonly Column<Row>[];
   readonly nothing: string;
-  /** @param from where the page begins; empty for the first. @throws TvsError USAGE for a query that makes no sense */
-  readonly read: (query: Query, from: string) => Promise<Rows<Row>>;
+  /** The most rows of its CSV file, which the link to it says. */
+  readonly csvRows: number;
+  /**
+   * @param page where it begins, empty for the first, and how many rows it has
+   * @throws TvsError USAGE for a query that makes no sense
+   */
+  readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
 
 export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
@@ -68,12 +73,12 @@ function control({ name, kind }: Field, value: string): Markup {
 }
 
 /** The way to the next page, and to the file. */
-export function pager<Row>({ path }: Listing<Row>, query: Query, next: string | null): Markup {
+export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const more =
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV</a>, ${count(csvRows)} rows at most</p>`;
 }
 
 function addressOf(path: string, query: Query): string {
@@ -93,18 +98,19 @@ export function queryOf(
   return Object.fromEntries(filled);
 }
 
-/** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
-const maxCsvRows = 100_000;
+/** Rows that are read at once for a file. */
+const csvPageRows = 2_000;
 
 /**
- * The rows of a list as CSV, a page at a time. A cell that a spreadsheet would take for a formula is marked as text.
+ * The rows of a list as CSV, so many at a time. A cell that a spreadsheet would take for a formula is marked as text.
  */
 export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
-  const { columns } = listing;
+  const { columns, csvRows } = listing;
   yield stringify([columns.map(({ head }) => head)]);
   let from: string | null = "";
-  for (let written = 0; from !== null && written < maxCsvRows; ) {
-    const page: Rows<Row> = await listing.read(query, from);
+  for (let written = 0; from !== null && written < csvRows; ) {
+    const rows = Math.min(csvPageRows, csvRows - written);
+    const page: Rows<Row> = await listing.read(query, { from, rows });
     yield stringify(
       page.rows.map((row) => columns.map(({ text }) => text(row))),
       { escape_formulas: true },

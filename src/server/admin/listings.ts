@@ -25,6 +25,8 @@ export const pageRows = 50;
 export const maxLooked = 200_000;
 /** Lists whose newest rows come first are paged through so far; what lies further back is found by its day. */
 const maxNewest = 2_000;
+/** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
+const maxTeachers = 100_000;
 
 const partnerField: Field = { name: "partner", label: "Partner", kind: "text" };
 const sinceField: Field = { name: "since", label: "Since", kind: "date" };
@@ -55,16 +57,13 @@ function startOf(query: Query, { snapshot }: ListingSources): { since?: number }
 
 /** A page of a list that is read from its newest row on. */
 async function newest<Row>(
-  from: string,
+  { from, rows }: { from: string; rows: number },
   read: (limit: number) => Promise<readonly Row[]>,
 ): Promise<Rows<Row>> {
   const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
-  const all = await read(skip + pageRows + 1);
-  const next = skip + pageRows;
-  return {
-    rows: all.slice(skip, next),
-    next: all.length > next && next < maxNewest ? String(next) : null,
-  };
+  const end = skip + rows;
+  const all = await read(end + 1);
+  return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
 }
 
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
@@ -89,6 +88,7 @@ export function teacherListing(sources: ListingSources): Listing<DescribedRow> {
     path: "/teachers",
     title: "Teachers",
     nothing: "No teacher fits.",
+    csvRows: maxTeachers,
     fields: [
       { name: "license", label: "Licence today", kind: licenseStatuses },
       { name: "certificate", label: "Certificate", kind: certificateStatuses },
@@ -97,9 +97,9 @@ export function teacherListing(sources: ListingSources): Listing<DescribedRow> {
       { name: "state", label: "State", kind: "text" },
     ],
     columns: teacherColumns,
-    async read(query, from) {
+    async read(query, { from, rows }) {
       const page = await register.list(teacherFilter(query, sources), {
-        limit: pageRows,
+        limit: rows,
         maxLooked,
         ...(from === "" ? {} : { after: from }),
       });
@@ -153,6 +153,7 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
     path: "/attestations",
     title: "Attestations",
     nothing: "Nothing was attested that fits.",
+    csvRows: maxNewest,
     fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }, sinceField],
     columns: [
       { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
@@ -168,7 +169,7 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
       },
       { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
     ],
-    async read(query, from) {
+    async read(query, page) {
       const teacherId =
         query.teacher === undefined ? undefined : (await register.teacher(query.teacher)).teacher.id;
       const filter = {
@@ -176,7 +177,7 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
         ...(teacherId === undefined ? {} : { teacherId }),
         ...startOf(query, sources),
       };
-      return newest(from, (limit) => register.attestations({ ...filter, limit }));
+      return newest(page, (limit) => register.attestations({ ...filter, limit }));
     },
   };
 }
@@ -191,6 +192,7 @@ export function deliveryListing(sources: ListingSources): Listing<Delivery> {
     path: "/deliveries",
     title: "Webhook deliveries",
     nothing: "There is no delivery that fits.",
+    csvRows: maxNewest,
     fields: [{ name: "state", label: "State", kind: deliveryStates }, partnerField, sinceField],
     columns: [
       { head: "Created", text: ({ createdAt }) => at(createdAt) },
@@ -209,13 +211,13 @@ export function deliveryListing(sources: ListingSources): Listing<Delivery> {
         cell: ({ deliveryId }) => idCell(deliveryId),
       },
     ],
-    read(query, from) {
+    read(query, page) {
       const filter = {
         state: oneOf("State", query.state, deliveryStates),
         partnerId: query.partner,
         ...startOf(query, sources),
       };
-      return newest(from, (limit) => sources.register.deliveries({ ...filter, limit }));
+      return newest(page, (limit) => sources.register.deliveries({ ...filter, limit }));
     },
   };
 }
@@ -227,6 +229,7 @@ export function callListing(sources: ListingSources): Listing<Call> {
     path: "/calls",
     title: "Calls",
     nothing: "No call fits. Calls are kept for 14 days where the service runs with --access-log.",
+    csvRows: maxNewest,
     fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField, sinceField],
     columns: [
       { head: "Time", text: ({ requestId }) => moment(timeOfUuid(requestId) ?? 0, timeZone) },
@@ -242,13 +245,13 @@ export function callListing(sources: ListingSources): Listing<Call> {
       { head: "ms", text: ({ ms }) => ms },
       { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
     ],
-    read(query, from) {
+    read(query, page) {
       const filter = {
         ...(query.partner === undefined ? {} : { partnerId: query.partner }),
         ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
         ...startOf(query, sources),
       };
-      return newest(from, async (limit) => (await sources.register.calls({ ...filter, limit })) ?? []);
+      return newest(page, async (limit) => (await sources.register.calls({ ...filter, limit })) ?? []);
     },
   };
 }

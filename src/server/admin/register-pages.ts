@@ -67,7 +67,7 @@ function addListing<Row>(
     signedIn(c, () =>
       shown(c, title, async () => {
         const query = queryOf(fields, c.req.query());
-        const { rows, next } = await listing.read(query, c.req.query("from") ?? "");
+        const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
         return html`<section class="panel">${before()}${filterForm(listing, query)}</section>
 <section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
       }),

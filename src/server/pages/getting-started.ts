@@ -40,10 +40,12 @@ type GuideOptions = {
  */
 export function gettingStarted(service: Service, { offer, readGoingLive }: GuideOptions) {
   const sandbox = service.keyKind === "test";
-  const script = once(async () => {
-    const file = await import("./getting-started.client.js", { with: { type: "text" } });
-    return compressedDocument(file.default, "text/javascript; charset=utf-8");
-  });
+  const script = once(async () =>
+    scriptOf(await import("./getting-started.client.js", { with: { type: "text" } })),
+  );
+  const copyButton = once(async () =>
+    scriptOf(await import("./copy-button.client.js", { with: { type: "text" } })),
+  );
   const style = once(() => compressedDocument(guideStyle, "text/css; charset=utf-8"));
 
   const page: PageHandler = async (c) => {
@@ -85,6 +87,8 @@ export function gettingStarted(service: Service, { offer, readGoingLive }: Guide
     page,
     script: (async (c) => sendDocument(c, await script())) satisfies PageHandler,
     style: (async (c) => sendDocument(c, await style())) satisfies PageHandler,
+    /** The buttons that copy, here and in the API reference. */
+    copyButton: (async (c) => sendDocument(c, await copyButton())) satisfies PageHandler,
     /** One file of a language, which the page's commands fetch. */
     example: (async (c) => {
       const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
@@ -92,6 +96,10 @@ export function gettingStarted(service: Service, { offer, readGoingLive }: Guide
       return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
     }) satisfies PageHandler,
   };
+}
+
+function scriptOf(file: { default: string }) {
+  return compressedDocument(file.default, "text/javascript; charset=utf-8");
 }
 
 type Guide = {
@@ -133,7 +141,7 @@ function guide(shown: Guide): Markup {
   const { at, texts } = shown;
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
-<div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}">
+<div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
 <nav aria-label="${texts.menu}"><ol>
 ${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}
 </ol></nav>

@@ -99,6 +99,9 @@ describe("the console's pages on the register", () => {
     expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
     expect(text.trimEnd().split("\n")).toHaveLength(61);
     expect(text).toContain(",'=Ọlá Adéṣínà,");
+    expect((await get("/teachers")).text).toContain("Save as CSV</a>, 100,000 rows at most");
+    for (const path of ["/attestations", "/deliveries", "/calls"])
+      expect((await get(path)).text).toContain("Save as CSV</a>, 2,000 rows at most");
   });
 
   test("show a record with its history, and nothing of a NIN", async () => {

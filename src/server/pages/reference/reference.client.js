@@ -1,6 +1,8 @@
 // The reference's script: search, copying, one language for all examples, and calls to try in a sandbox. The page is
 // complete without it.
 
+import { copyButton } from "../getting-started/copy-button.js";
+
 const chapters = document.querySelector(".chapters");
 const words = chapters.dataset;
 const maxResults = 12;
@@ -98,20 +100,7 @@ function startSearch() {
 /** A button in each box of code that copies it. */
 function startCopying() {
   for (const box of chapters.querySelectorAll(".sample pre")) {
-    const button = element("button", words.copy, { type: "button", className: "copy" });
-    button.setAttribute("aria-label", `${words.copy}: ${box.getAttribute("aria-label")}`);
-    button.addEventListener("click", async () => {
-      const code = box.querySelector("code").textContent;
-      const done = await navigator.clipboard?.writeText(code).then(
-        () => true,
-        () => false,
-      );
-      button.textContent = done ? words.copied : words.copyFailed;
-      setTimeout(() => {
-        button.textContent = words.copy;
-      }, 2000);
-    });
-    box.prepend(button);
+    box.prepend(copyButton(box.querySelector("code"), { name: box.getAttribute("aria-label"), words }));
   }
 }
 

@@ -1,5 +1,7 @@
 /** One request in the languages that partners' engineers read, with nothing to install. */
 
+import { shellWord } from "../../../domain/shell-word.ts";
+
 export type Request = {
   readonly method: string;
   /** The whole address, filled in. */
@@ -50,11 +52,10 @@ function literal(value: unknown, syntax: Syntax, indent = ""): string {
 }
 
 function inCurl({ method, url, headers, body }: Request): string {
-  const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const lines = [
-    `curl${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${quote(url)}`,
-    ...Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${quote(JSON.stringify(body, null, 2))}`]),
+    `curl${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${shellWord(url)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${shellWord(JSON.stringify(body, null, 2))}`]),
   ];
   return lines.join(" \\\n  ");
 }

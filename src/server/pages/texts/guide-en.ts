@@ -35,6 +35,7 @@ export const englishGuide = {
   codes: "Show the examples in",
   copy: "Copy",
   copied: "Copied",
+  copyFailed: "Select it and copy",
   shell: "Shell",
   commands: (what: string) => `Commands: ${what}`,
   prepare: (language: string) => `What the examples in ${language} need:`,
