@@ -15,6 +15,8 @@ export type Surroundings = {
   readonly partnerId: string;
   /** What links carry, so that the next page speaks this language. */
   readonly query: string;
+  /** Whether the page's foot says how to reach the operator. */
+  readonly hasContact: boolean;
 };
 
 /** Commands to paste into one shell, one after the other: later ones use what earlier ones have set and saved. */

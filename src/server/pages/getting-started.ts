@@ -60,6 +60,7 @@ export function gettingStarted(service: Service, { offer, readGoingLive }: Guide
       apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
       partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
       query: queryOf(language),
+      hasContact: Object.keys(site.contact).length > 0,
     };
     protectPage(c, { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] });
     const asked = c.req.query("code");
@@ -243,7 +244,7 @@ ${texts.codesFormat}`;
 function webhookSection(shown: Guide): Markup {
   const { at, code, texts } = shown;
   return html`${heading(shown, "webhook")}
-${texts.webhook}
+${texts.webhook(at)}
 ${example("receive", shown)}
 ${code.isServer ? texts.tryDelivery : texts.tryKept}
 ${run(steps.delivery(code), shown)}

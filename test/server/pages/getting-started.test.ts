@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sandboxTeachers } from "../../../src/domain/sandbox-teachers.ts";
+import { defaultSite, storedSite } from "../../../src/domain/site.ts";
 import { openTestService, type TestService } from "../../harness/service.ts";
+import { openSite } from "../../pages/site.ts";
 
 const path = "/v1/inter-agency/getting-started";
 
@@ -51,6 +54,22 @@ describe("the getting-started page of a live service", () => {
     }
   });
 
+  test("leads to the operator's contact wherever it sends the reader there, and has no such link without one", async () => {
+    const withLink = async () => (await (await world.call(path)).text()).split('href="#contact"').length - 1;
+    expect(await withLink()).toBe(0);
+    const site = { ...defaultSite, contact: { email: "help@council.example" } };
+    await world.operator.stores.settings.write({ site: storedSite(site) });
+    await world.service.live.refresh();
+    expect(await withLink()).toBe(6);
+    expect(await (await world.call(path)).text()).toContain('id="contact"');
+  });
+
+  test("says where the program for a sandbox of one's own comes from", async () => {
+    const words = (await (await world.call(path)).text()).replace(/<[^>]*>|\s+/g, " ").replace(/ +/g, " ");
+    expect(words).toContain("tvs is one file, which the operator can give you");
+    expect(words).toContain("npm start runs a sandbox without it");
+  });
+
   test("is found from every other page, and finds them", async () => {
     const html = await (await world.call(path)).text();
     for (const link of new Set(linksOf(html))) {
@@ -60,4 +79,16 @@ describe("the getting-started page of a live service", () => {
       expect(await (await world.call(other)).text()).toMatch(/href="[^"]*getting-started"/);
     }
   });
+});
+
+test("a sandbox's teachers to try each say what they show, in words", async () => {
+  const sandbox = await openSite();
+  try {
+    const html = await (await fetch(sandbox.url + path)).text();
+    const cells = [...html.matchAll(/<td data-label="Shows">([^<]*)<\/td>/g)].map(([, words]) => words);
+    expect(cells).toEqual(sandboxTeachers.map(({ shows }) => shows.replaceAll("'", "&#39;")));
+    expect(cells[2]).toBe("licence revoked");
+  } finally {
+    await sandbox.close();
+  }
 });

@@ -14,7 +14,13 @@ export type Place = {
   readonly offered: boolean;
   /** What the address of a page of ours carries, so that it speaks this language; often empty. */
   readonly query: string;
+  /** Whether the page's foot says how to reach the operator. */
+  readonly hasContact: boolean;
 };
+
+/** Whoever the reader has to turn to, with the way there where the page knows it. */
+const operator = ({ hasContact }: Place) =>
+  hasContact ? html`<a href="#contact">the operator</a>` : "the operator";
 
 function durationText(ms: number): string {
   const [seconds, minutes] = [ms / 1000, ms / 60_000];
@@ -27,6 +33,11 @@ const retryWaits = retryStepsMs
   .map(durationText)
   .join(", ")
   .replace(/, ([^,]+)$/, " and $1");
+
+/** What each teacher to try shows, by its registration number: as pairs, because `Object.fromEntries` takes anything. */
+const shown: readonly (readonly [regNo: string, shows: string])[] = sandboxTeachers.map(
+  ({ regNo, shows }) => [regNo, shows],
+);
 
 export const englishGuide = {
   title: "Getting started for partner agencies",
@@ -56,23 +67,23 @@ export const englishGuide = {
   }: Place) => html`<p>The commands are written for this server, <code>${issuer}</code>, and for one shell:
 paste them one after the other into an empty folder. You need <code>curl</code> 7.76 or later and the language that you
 choose. A call that is refused prints why.</p>`,
-  place: ({ sandbox }: Place) =>
-    sandbox
+  place: (at: Place) =>
+    at.sandbox
       ? html`<p>This is a <strong>sandbox</strong>: the same program as the live service, with made-up teachers and test
 keys. Nothing you do here touches anything real.</p>`
       : html`<div class="notice warn"><p><strong>This is the live service.</strong> Every partner call counts against your
-quota and is kept as evidence of what was attested to you. Integrate against a sandbox first: ask the operator
-for one, or run your own with <code>tvs serve --sandbox</code> and open this page there.</p></div>`,
+quota and is kept as evidence of what was attested to you. Integrate against a sandbox first: ask ${operator(at)}
+for one, or run your own with <code>tvs serve --sandbox</code> and open this page there. <code>tvs</code> is one file, which the
+operator can give you; in a clone of its source, <code>npm start</code> runs a sandbox without it.</p></div>`,
 
-  key: ({
-    sandbox,
-    offered,
-  }: Place) => html`<p>The operator makes your partner record and hands you a partner id and an
-API key. The key is shown once: keep it where you keep passwords, never in code, a link or a log.
+  key: (
+    at: Place,
+  ) => html`<p>Your partner record, a partner id and an API key come from ${operator(at)}. The key is shown
+once: keep it where you keep passwords, never in code, a link or a log.
 ${
-  offered
+  at.offered
     ? "This sandbox has made one for you. It is shown because your browser runs on the same machine."
-    : sandbox
+    : at.sandbox
       ? "The sandbox’s own partner is called demo; its key is printed where the sandbox was started. Put it in place of the words in capitals."
       : "Put yours in place of the words in capitals."
 }</p>`,
@@ -106,8 +117,8 @@ the operator has registered.</p>
     tId: "Teacher id",
     nin: "NIN",
     shows: "Shows",
-    /** What each of them shows, by its registration number. */
-    each: Object.fromEntries(sandboxTeachers.map((regNo, shows) => [regNo, shows])),
+    /** By the registration number. */
+    each: Object.fromEntries(shown),
   },
 
   verify: html`<p>Verify every envelope you rely on, and read only what is signed. The first call has saved the public keys and
@@ -163,7 +174,9 @@ for at most 30 seconds and 512 MiB of memory. Each code holds a link to that pag
 of the base64url of its SHA-256, keeps the codes of two certificates apart. With <code>TVP1</code> they carry a proof of the
 evidence log, as base64url of its file.</p>`,
 
-  webhook: html`<p>When a licence or certificate changes, the service POSTs an event to you. Ask the operator to set your
+  webhook: (
+    at: Place,
+  ) => html`<p>When a licence or certificate changes, the service POSTs an event to you. Ask ${operator(at)} to set your
 endpoint (<code>https</code>, a public address); you get a secret, <code>whsec_…</code>, shown once. A receiver:</p>`,
   tryDelivery: html`<p>Try it with a delivery that you sign yourself. It prints 204 for the genuine one and 400 for the
 forged one:</p>`,
@@ -205,8 +218,8 @@ and so does the page <a href="../../verify-envelope${query}">Verify an envelope<
       refusedForgery: html`Refused a delivery with a wrong signature: <code>tvs trigger forged</code>.`,
     } satisfies Record<GoingLiveStep, Markup>,
   },
-  live: ({ query }: Place) => html`<ol>
-<li>Ask the operator for your live record: scopes, purposes, quotas, and a key that begins with <code>tvs_live_</code>, or
+  live: (at: Place) => html`<ol>
+<li>Ask ${operator(at)} for your live record: scopes, purposes, quotas, and a key that begins with <code>tvs_live_</code>, or
 register a client certificate.</li>
 <li>Change the base address, the expected <code>iss</code> and <code>aud</code>, and the key. Nothing else differs.</li>
 <li>Cache the key set for at most a day, and fetch it again, once, for a
@@ -214,12 +227,12 @@ register a client certificate.</li>
 <li>Retry 5xx after 1 second, doubling, three times at most, with the same <code>Idempotency-Key</code>. On 429 wait
 <code>retryAfterSeconds</code>.</li>
 <li>A 401 says what is wrong with a key that is missing, mistyped or of the other service. One that is well formed and
-refused has been revoked, has ended, or was never issued: ask the operator.</li>
+refused has been revoked, has ended, or was never issued: ask ${operator(at)}.</li>
 <li>Treat a failure as no answer. Only a signed <code>"found":false</code> says that nobody was found.</li>
 <li>Keep your clock right: webhook signatures are good for 300 seconds.</li>
-<li>If a key or secret may be known to others, tell the operator at once. Two keys can be live while you change over.</li>
+<li>If a key or secret may be known to others, tell ${operator(at)} at once. Two keys can be live while you change over.</li>
 </ol>
-<p>Everything else is in the <a href="docs${query}">API reference</a> (as <a href="openapi.json">OpenAPI (JSON)</a>).</p>`,
+<p>Everything else is in the <a href="docs${at.query}">API reference</a> (as <a href="openapi.json">OpenAPI (JSON)</a>).</p>`,
 };
 
 /** What the page has to say in each language. */
