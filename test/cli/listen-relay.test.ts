@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { isListening, type RelayedDelivery, startRelay } from "../../cli/listen-relay.ts";
+import { mayBeRelay } from "../../src/domain/sandbox-state.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
 
 const seen: RelayedDelivery[] = [];
@@ -76,4 +77,16 @@ test("nothing that does not know its path gets through, and it says whether it i
   expect(await isListening(new URL("/other", url).href)).toBe(false);
   await relay?.close();
   expect(await isListening(url)).toBe(false);
+});
+
+test("only an address of this machine is asked whether a relay is there, and sends nobody on", async () => {
+  const { url } = await start(null);
+  const { port } = new URL(url);
+  expect(await isListening(url)).toBe(true);
+  expect(await isListening(url.replace("127.0.0.1", "localhost"))).toBe(false);
+  expect(mayBeRelay(`http://127.0.0.1:${port}@localhost:${port}/`)).toBe(false);
+  await withEndpoint(
+    () => ({ status: 302, headers: { Location: url } }),
+    async (other) => expect(await isListening(other.url)).toBe(false),
+  );
 });

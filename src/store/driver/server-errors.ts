@@ -56,6 +56,8 @@ function explain(error: unknown, { hasToken, option: name }: Address): Explanati
   if (status === 401) return ["CONFIG_INVALID", `does not accept the token in ${token}`];
   if (status === 403)
     return ["CONFIG_INVALID", `lets the token in ${token} only read; it must be able to write`];
+  if (status !== undefined && status >= 300 && status < 400)
+    return ["CONFIG_INVALID", `sends elsewhere, which is not followed; ${option} must be the server itself`];
   if (/EPROTO|wrong version number|InvalidContentType|received corrupt message/i.test(text))
     return ["CONFIG_INVALID", `does not speak TLS; ${option} must begin with http://, or name another port`];
   if (/CERT|certificate|UNABLE_TO_VERIFY|SELF_SIGNED/i.test(text)) {
@@ -70,6 +72,7 @@ function explain(error: unknown, { hasToken, option: name }: Address): Explanati
 /** What answered spoke something else. */
 function isNoServer(error: unknown, { text, status }: { text: string; status: number | undefined }): boolean {
   if (status !== undefined) return status < 500;
+  if (error instanceof TvsError) return true;
   return error instanceof SyntaxError || /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i.test(text);
 }
 

@@ -1,6 +1,8 @@
 import type { BatchStep, HttpStream, InStmt } from "@libsql/hrana-client";
 import type { ServerAddress } from "../../config.ts";
+import { isTvsError } from "../../domain/errors.ts";
 import { bindable, type Row, type RowsTarget, type Statement, storeError } from "./driver.ts";
+import { askServer } from "./server-answers.ts";
 import { isAnswer, isForgotten, isTimeout } from "./server-errors.ts";
 
 /** Requests to a libSQL server, each a round trip. A statement's own failure is a value: it concerns no other request. */
@@ -33,13 +35,13 @@ const farewellMs = 500;
 export async function createServerRequests({ url, token }: ServerAddress): Promise<ServerRequests> {
   const hrana = await import("@libsql/hrana-client");
   const address = url.replace(/^libsql:/, "https:");
+  const pipeline = new URL("v2/pipeline", address);
   const kept: Record<"reading" | "writing", Line[]> = { reading: [], writing: [] };
 
   function openLine(): Line {
     const line = { waitMs: farewellMs, usedAtMs: 0 };
-    const fetchInTime = (request: Request) =>
-      fetch(request, { signal: AbortSignal.timeout(Math.max(1, line.waitMs)) });
-    return Object.assign(line, { stream: hrana.openHttp(address, token, fetchInTime).openStream() });
+    const ask = (request: Request) => askServer(request, { url: pipeline, waitMs: line.waitMs });
+    return Object.assign(line, { stream: hrana.openHttp(address, token, ask).openStream() });
   }
 
   async function use<T>(line: Line, { lines, waitMs, act }: Use<T>): Promise<T> {
@@ -87,7 +89,7 @@ export async function createServerRequests({ url, token }: ServerAddress): Promi
         return Promise.all(statements.map((statement) => answerTo(stream, statement)));
       }
     };
-    return request({ lines: kept.reading, waitMs, act }, (error) => !isTimeout(error));
+    return request({ lines: kept.reading, waitMs, act }, (error) => !isTimeout(error) && !isTvsError(error));
   }
 
   async function together(statements: readonly InStmt[], waitMs: number): Promise<Row[][]> {

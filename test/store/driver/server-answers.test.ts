@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { openRemote } from "../../../src/store/driver/remote.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+async function listen(answer: Answer) {
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", () => {
+  const token = "a.token.of.ours";
+  let sqld: TestServer;
+  let middle: Awaited<ReturnType<typeof listen>>;
+  let elsewhere: typeof middle;
+  let arrived: (string | undefined)[];
+  /** What stands in the middle answers instead of the server; null for what the server says. */
+  let instead: Answer | null;
+  /** Changes what the server says. */
+  let change: (text: string) => string;
+
+  async function passOn(request: IncomingMessage): Promise<string> {
+    const body = await new Response(request as never).text();
+    return (await fetch(sqld.url + request.url, { method: "POST", body })).text();
+  }
+
+  beforeAll(async () => {
+    sqld = await startServer();
+    elsewhere = await listen(async (request, response) => {
+      arrived.push(request.headers.authorization);
+      response.end(await passOn(request));
+    });
+    middle = await listen(async (request, response) => {
+      if (instead !== null) return instead(request, response);
+      response.setHeader("Content-Type", "application/json").end(change(await passOn(request)));
+    });
+  });
+  afterAll(async () => {
+    middle.close();
+    elsewhere.close();
+    await sqld.stop();
+  });
+  beforeEach(() => {
+    [arrived, instead, change] = [[], null, (text) => text];
+  });
+
+  const open = () => openRemote({ url: middle.url, token });
+  async function opened(act: (driver: Driver) => Promise<void>): Promise<void> {
+    const driver = await open();
+    await act(driver).finally(() => driver.close());
+  }
+
+  test.each([301, 302, 303, 307, 308])("and not in a redirect: %d", async (status) => {
+    const redirect: Answer = ({ url }, response) =>
+      response.writeHead(status, { Location: elsewhere.url + url }).end();
+    await opened(async (driver) => {
+      instead = redirect;
+      expect(await rejection(driver.query("SELECT 1"))).toMatchObject({ code: "STORE_UNAVAILABLE" });
+      expect(await rejection(driver.batch([{ sql: "DROP TABLE probe", args: [] }]))).toMatchObject({
+        code: "STORE_UNAVAILABLE",
+      });
+    });
+    expect(await rejection(open())).toMatchObject({
+      code: "CONFIG_INVALID",
+      message: `the database at ${middle.url} sends elsewhere, which is not followed; --database (TVS_DATABASE) must be the server itself`,
+    });
+    expect(arrived).toEqual([]);
+  });
+
+  test("and not in a base_url, which another server would be asked by", async () => {
+    change = (text) => text.replace('"base_url":null', `"base_url":"${elsewhere.url}"`);
+    expect(change(await passOnSelect())).toContain(elsewhere.url);
+    await opened(async (driver) => {
+      for (let n = 0; n < 3; n++) expect(await driver.query("SELECT ? AS n", [n])).toMatchObject([{ n }]);
+      await driver.batch([{ sql: "CREATE TABLE of_this_server (a)", args: [] }]);
+    });
+    expect(arrived).toEqual([]);
+  });
+
+  async function passOnSelect(): Promise<string> {
+    const execute = { type: "execute", stmt: { sql: "SELECT 1" } };
+    const body = JSON.stringify({ baton: null, requests: [execute] });
+    return (await fetch(`${sqld.url}/v2/pipeline`, { method: "POST", body })).text();
+  }
+
+  const mebibyte = 1024 ** 2;
+  const packed = () => gzipSync(new Uint8Array(65 * mebibyte).fill(32));
+  test.each<[string, () => Answer]>([
+    [
+      "packed",
+      () => {
+        const body = packed();
+        return (_, response) =>
+          response
+            .writeHead(200, { "Content-Encoding": "gzip", "Content-Type": "application/json" })
+            .end(body);
+      },
+    ],
+    [
+      "without an end",
+      () => (_, response) => {
+        const space = Buffer.alloc(mebibyte, 32);
+        response.writeHead(200, { "Content-Type": "application/json" });
+        const more = () => void response.write(space, (error) => (error ? undefined : more()));
+        more();
+      },
+    ],
+    [
+      "of a failure",
+      () => (_, response) =>
+        response.writeHead(500, { "Content-Type": "text/plain" }).end(Buffer.alloc(65 * mebibyte, 46)),
+    ],
+  ])("and not in an answer of any length: %s", async (_, answer) => {
+    await opened(async (driver) => {
+      instead = answer();
+      expect(await rejection(driver.query("SELECT 1"))).toMatchObject({
+        code: "STORE_UNAVAILABLE",
+        message: expect.stringContaining("sent more than 64 MiB"),
+      });
+      instead = null;
+      expect(await driver.query("SELECT 1 AS one")).toMatchObject([{ one: 1 }]);
+    });
+    instead = answer();
+    expect(await rejection(open())).toMatchObject({ code: "CONFIG_INVALID" });
+  });
+
+  test("of which as many as sqld sends at once arrive whole", async () => {
+    await opened(async (driver) => {
+      const mebibytes = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8)";
+      const rows = await driver.query(`${mebibytes} SELECT hex(zeroblob(512 * 1024)) AS text FROM n`);
+      expect(rows.map((row) => String(row.text).length)).toEqual(Array(8).fill(mebibyte));
+    });
+  });
+});
