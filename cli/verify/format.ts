@@ -1,5 +1,9 @@
-/** Verifications as text, for people and for programs. Nothing unsigned but file names and key ids appears. */
+/**
+ * Verifications as text, for people and for programs. Nothing unsigned appears but file names, key ids, and the issuer
+ * that an envelope with an unknown key claims to be from.
+ */
 
+import { describeAge, describeAnswer } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
@@ -69,6 +73,12 @@ function checksJson({ checks, valid }: Verification): string {
   return json;
 }
 
+/** How old the answer is; who it claims to be from is said of those alone whose key is not known. */
+function standingJson({ age, claimedIssuer }: Verification): string {
+  const claimed = claimedIssuer === null ? "" : `,"claimedIssuer":${escaped(JSON.stringify(claimedIssuer))}`;
+  return `"age":${JSON.stringify(age)}${claimed}`;
+}
+
 function logJson({ log, warnings: told }: Verification): string {
   const evidence = log === null ? "null" : escaped(JSON.stringify(log));
   return `"log":${evidence},"warnings":${told.length === 0 ? "[]" : JSON.stringify(told)}`;
@@ -88,7 +98,7 @@ function formatJson(verification: Verification, { file, place, hasUnjudgedProof 
     `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
     `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
     `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},` +
-    `"result":${escaped(JSON.stringify(result))},"trust":${trustJson(verification.trust)},` +
+    `"result":${escaped(JSON.stringify(result))},${standingJson(verification)},"trust":${trustJson(verification.trust)},` +
     `${logJson(verification)},${hasUnjudgedProof ? '"proofNotJudged":true,' : ""}` +
     `"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
     `${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`
@@ -111,10 +121,24 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** What was answered, which a genuine signature says nothing good about: it has a line and a colour of its own. */
-function describeAnswer({ status, eligible, reasons }: EligibilityResult, color: boolean): string {
-  const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
-  return `  ${"answer".padEnd(15)} ${colored(printable(verdict), color ? (eligible ? 32 : 31) : null)}`;
+/**
+ * What was answered and when, which a genuine signature says nothing good about: it has a line and a colour of its own.
+ * Below it stands what to know of an answer that is not of today.
+ */
+function answerLines(verification: Verification, color: boolean): string[] {
+  const [answer, since] = [describeAnswer(verification), describeAge(verification)];
+  if (answer === null) return [];
+  const answerColor = hasEnded(verification) ? colors.undecidable : verification.result?.eligible ? 32 : 31;
+  const lines = [
+    [answer, answerColor] as const,
+    ...(since === null ? [] : [[since, colors.undecidable] as const]),
+  ];
+  return lines.map(([text, code]) => `  ${colored(printable(text), color ? code : null)}`);
+}
+
+/** An answer that was a yes, of a license that is over. */
+function hasEnded({ age, result }: Verification): boolean {
+  return result?.eligible === true && (age?.licenseEndedOn ?? null) !== null;
 }
 
 function describeResult({ teacher, license, certificate }: EligibilityResult): string[] {
@@ -141,8 +165,9 @@ function describeWarning(warning: Warning): string[] {
 }
 
 function describeCheck({ name, ok, detail }: Check): string {
-  const mark = ok === null ? "--" : ok ? "ok" : "NO";
-  return `  ${mark} ${name.padEnd(12)} ${printable(detail)}`;
+  // "NO compromise" would read as the opposite of what it says.
+  const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
+  return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${printable(detail)}`;
 }
 
 /** What never came to be judged has no checks to tell of. */
@@ -155,8 +180,10 @@ const unjudged: ReadonlySet<string | null> = new Set([
 ]);
 
 /** What is no envelope is named for what it is; every other reason has one sentence for all its cases. */
-function explain({ reason, checks }: Verification): string {
+function explain({ reason, checks, claimedIssuer }: Verification): string {
   if (reason === null) return "";
+  if (claimedIssuer !== null)
+    return `  ${reason}: It says it comes from ${printable(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
   const detail = reason === "NOT_AN_ENVELOPE" ? checks[0]?.detail : undefined;
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
@@ -171,13 +198,14 @@ function explain({ reason, checks }: Verification): string {
 function formatHuman(verification: Verification, location: Location, color: boolean): string {
   const { verdict, reason, result } = verification;
   const isGenuine = verdict === "valid";
-  // Green would be taken for the answer's colour when the answer is no.
-  const isColored = color && !(isGenuine && result?.eligible === false);
+  // Green would be taken for the answer's colour when the answer is no, or was a yes once.
+  const isGood = result?.eligible !== false && !hasEnded(verification);
+  const isColored = color && (isGood || !isGenuine);
   const word = colored(verdict, isColored ? colors[verdict] : null);
   const lines = [
     `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
     ...(isGenuine ? row("signature", "genuine") : []),
-    ...(result === null ? [] : [describeAnswer(result, isGenuine && color)]),
+    ...answerLines(verification, isGenuine && color),
     ...row("verificationId", verification.verificationId),
     ...row("verifiedAt", verification.verifiedAt),
     ...row("issuer", verification.issuer),

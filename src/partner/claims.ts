@@ -2,7 +2,8 @@
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
-import { type Refusal, refuse } from "./reasons.ts";
+import { addressOfIssuer } from "./envelope-codes.ts";
+import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 
 /** Claims of the right types; whether they are the expected ones is another check. */
@@ -32,6 +33,19 @@ export function readIssuedAt(payload: JsonObject): number | Refusal {
   const isTime =
     typeof iat === "number" && Number.isSafeInteger(iat) && iat >= 0 && formatSeconds(iat) !== null;
   return isTime ? iat : refuse("CLAIM_TYPE", "The claim iat is not a time in whole seconds.");
+}
+
+/**
+ * Who signed it, by its own word. Nothing is proved yet.
+ *
+ * @param payload claims of a signature that nobody has verified
+ * @returns an address that a reader can be told, in plain letters; null for anything else
+ */
+export function readClaimedIssuer(payload: JsonObject | Refusal): string | null {
+  if (payload instanceof Refusal || typeof payload.iss !== "string") return null;
+  const { iss } = payload;
+  const isPlain = /^[\x21-\x7e]{1,200}$/.test(iss);
+  return isPlain && addressOfIssuer(iss) !== null ? iss : null;
 }
 
 function findTypeProblem(payload: JsonObject): Refusal | null {

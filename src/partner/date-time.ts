@@ -61,6 +61,28 @@ export function formatSeconds(seconds: number): string | null {
   return `${dateOf(day)}T${hour}:${twoDigits[Math.floor(inDay / 60) % 60]}:${twoDigits[inDay % 60]}Z`;
 }
 
+/** Formats are dear to make, and a run of envelopes needs one. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/**
+ * A day in words: `2092-02-29` is "29 February 2092".
+ *
+ * @param date a day, or a time in UTC, of which the day is taken: it stays the same day in every time zone
+ * @param locale in which form dates are written (BCP 47)
+ * @returns the text as it came where it begins with no day
+ */
+export function dayInWords(date: string, locale = "en-GB"): string {
+  const dayMs = parseDateTime(`${date.slice(0, 10)}T00:00:00Z`);
+  if (dayMs === null) return date;
+  let format = formats.get(locale);
+  if (format === undefined) {
+    const options = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" } as const;
+    format = new Intl.DateTimeFormat(locale, options);
+    formats.set(locale, format);
+  }
+  return format.format(dayMs);
+}
+
 /** Years of other than four digits. */
 function formatOther(seconds: number): string | null {
   const date = new Date(seconds * 1000);

@@ -92,15 +92,25 @@ async function split(text: string, given: { head: string; page: string | null })
 }
 
 /**
+ * The address that an issuer is named by, which may be anybody's.
+ *
+ * @returns null for what is no plain address of the web: names and passwords before a host deceive who reads it
+ */
+export function addressOfIssuer(issuer: string): URL | null {
+  const url = URL.canParse(issuer) ? new URL(issuer) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) return null;
+  return url.username + url.password + url.search + url.hash === "" ? url : null;
+}
+
+/**
  * The address of the page that the codes of an issuer's envelopes lead to.
  *
  * @param issuer by which the envelope names its service; it may be anybody's
  * @returns null for what is no address of the web, or too long for a code
  */
 export function pageOfIssuer(issuer: string): string | null {
-  const url = URL.canParse(issuer) ? new URL(issuer) : null;
-  if (url === null || !/^https?:$/.test(url.protocol)) return null;
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return null;
+  const url = addressOfIssuer(issuer);
+  if (url === null) return null;
   const page = `${url.href.replace(/\/+$/, "")}/verify-envelope`;
   return page.length <= maxAddressCharacters ? page : null;
 }

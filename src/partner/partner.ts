@@ -17,6 +17,7 @@
  * ```
  */
 
+export { type AnswerAge, describeAge, describeAnswer } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
   Health,

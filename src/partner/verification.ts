@@ -1,5 +1,6 @@
 /** What a verification says about an envelope, and how it is put together check by check. */
 
+import type { AnswerAge } from "./answer-age.ts";
 import type { Claims } from "./claims.ts";
 import type { EligibilityResult } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
@@ -67,6 +68,13 @@ export type Verification = {
   /** The signed time of signing, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly verifiedAt: string | null;
   readonly result: EligibilityResult | null;
+  /** What has become of the answer since its signing, by the time to judge by; null unless valid. */
+  readonly age: AnswerAge | null;
+  /**
+   * Another issuer than the expected one that an envelope says it comes from, when its key is not known
+   * (`KID_UNKNOWN`). Nothing proves it: anybody can write it.
+   */
+  readonly claimedIssuer: string | null;
   /** What the keys rest on; null when the check `keySet` was not passed. */
   readonly trust: KeyTrust | null;
   /** What the proof shows; null without one, or when the check `log` was not passed. */
@@ -85,6 +93,8 @@ export type Draft = {
   readonly outcomes: Passed[];
   kid: string | null;
   claims: Claims | null;
+  age: AnswerAge | null;
+  claimedIssuer: string | null;
   trust: KeyTrust | null;
   log: LogEvidence | null;
   warnings: readonly Warning[];
@@ -105,7 +115,8 @@ export function skipped(detail: string): Passed {
 
 /** Begins a verification. */
 export function beginVerification(): Draft {
-  return { outcomes: [], kid: null, claims: null, trust: null, log: null, warnings: noWarnings };
+  const nothing = { kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null };
+  return { outcomes: [], ...nothing, warnings: noWarnings };
 }
 
 /** Notes the outcome of the next check of `checkNames`. */
@@ -144,6 +155,8 @@ function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly C
     audience: claims?.audience ?? null,
     verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
     result: claims?.result ?? null,
+    age: draft.age,
+    claimedIssuer: draft.claimedIssuer,
     trust: draft.trust,
     log: draft.log,
     warnings: reason === null ? draft.warnings : noWarnings,

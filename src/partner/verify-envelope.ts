@@ -1,15 +1,16 @@
 /** Verifies one signed envelope offline (contract C9 and contract C18). */
 
-import { type Claims, readClaims, readIssuedAt } from "./claims.ts";
-import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { ageOf } from "./answer-age.ts";
+import { type Claims, readClaimedIssuer, readClaims, readIssuedAt } from "./claims.ts";
+import { type Form, readForm } from "./envelope-form.ts";
+import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
 import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
-import { findNoEnvelope } from "./not-envelope.ts";
-import { findOuterDifference, type OuterMembers, readOuterMembers } from "./outer-members.ts";
+import { findOuterDifference } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
-import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import { decodeUtf8, type JsonObject, type JsonValue } from "./strict-json.ts";
 import {
   accept,
   beginVerification,
@@ -20,7 +21,7 @@ import {
   skipped,
   type Verification,
 } from "./verification.ts";
-import { cutWrittenEnvelope, readWrittenPayload, type WrittenEnvelope } from "./written-envelope.ts";
+import { readWrittenPayload } from "./written-envelope.ts";
 
 export type VerifyOptions = {
   /** What `createKeySet` gave. */
@@ -45,13 +46,7 @@ export type SyncVerifyOptions = Omit<VerifyOptions, "proof"> & {
 };
 
 /** An envelope whose form, header and key are in order: only the signature can tell now. */
-type Opened = {
-  readonly draft: Draft;
-  readonly jws: CompactJws;
-  readonly key: KnownKey;
-  readonly outer: OuterMembers | null;
-  readonly written: WrittenEnvelope | null;
-};
+type Opened = Form & { readonly draft: Draft; readonly key: KnownKey };
 
 /** A good signature, and what the log's proof shows when there is one. */
 type Found = { readonly opened: Opened; readonly logged: LogFinding | null };
@@ -63,12 +58,11 @@ type Answered = {
   readonly logged: LogFinding | Refusal | null;
 };
 
-type Form = Pick<Opened, "jws" | "outer" | "written">;
-
 const outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
   bare: passed("A well-formed compact JWS, canonical base64url."),
   header: passed("RS256, no extensions, no key of its own."),
+  foreign: refuse("KID_UNKNOWN", "No such key is known, and another issuer is named than the one expected."),
   key: passed("The key that the header names is known."),
   signature: passed("The signature was made by this key over this content."),
   noProof: skipped("No proof of the evidence log was given."),
@@ -81,41 +75,6 @@ const outcomes = {
 };
 
 const defaultToleranceSeconds = 60;
-
-/** Only an object can open with a brace after white space; anything else is taken for a bare signature. */
-function isJsonText(text: string): boolean {
-  return /^[\t\n\r ]*\{/.test(text);
-}
-
-function readEnvelopeValue(value: JsonValue): Form | Refusal {
-  const outer = isJsonObject(value)
-    ? readOuterMembers(value)
-    : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
-  if (outer instanceof Refusal) return findNoEnvelope(value) ?? outer;
-  const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer, written: null };
-}
-
-/** A text that the service wrote; null for any other, which the strict reader judges. */
-function readWrittenForm(text: string): Form | null {
-  const written = cutWrittenEnvelope(text);
-  if (written === null) return null;
-  const jws = splitCompactJws(written.outer.signature);
-  // A signature in an unusual form may be written with escapes: only the strict reader knows those.
-  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
-}
-
-function readForm(input: string | JsonValue): Form | Refusal {
-  if (typeof input !== "string") return readEnvelopeValue(input);
-  if (isJsonText(input)) {
-    const written = readWrittenForm(input);
-    if (written !== null) return written;
-    const reading = readStrictJson(input);
-    return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
-  }
-  const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null, written: null };
-}
 
 /** A whole run is signed by a few keys, so the few different headers are each read once. */
 const headerCache = new Map<string, JwsHeader | Refusal>();
@@ -137,6 +96,14 @@ function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
   return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
 }
 
+/** What another service signed is checked there, so whoever it claims to be from is named. */
+function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: VerifyOptions): Verification {
+  const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
+  const isForeign = claimed !== null && claimed !== issuer;
+  draft.claimedIssuer = isForeign ? claimed : null;
+  return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
+}
+
 /** Every check that needs no cryptography and comes before it. */
 function open(form: Form | Refusal, options: VerifyOptions): Opened | Verification {
   const draft = beginVerification();
@@ -150,15 +117,15 @@ function open(form: Form | Refusal, options: VerifyOptions): Opened | Verificati
   draft.trust = options.keys.trust;
   note(draft, options.keys.checked);
   const key = options.keys.keys.get(header.kid);
-  if (key === undefined) return fail(draft, "key", refuse("KID_UNKNOWN"));
+  if (key === undefined) return failUnknownKey(draft, form.jws, options);
   note(draft, outcomes.key);
   if (!hasSignatureLength(key, form.jws.signature))
     return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
   return { ...form, draft, key };
 }
 
-function checkTime(claims: Claims, options: VerifyOptions): Refusal | null {
-  const nowSeconds = (options.now ?? new Date()).getTime() / 1000;
+function checkTime(claims: Claims, nowMs: number, options: VerifyOptions): Refusal | null {
+  const nowSeconds = nowMs / 1000;
   const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
   if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
   const { expiresSeconds, notBeforeSeconds } = claims;
@@ -176,12 +143,14 @@ function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Ve
   note(draft, outcomes.issuer);
   if (claims.audience !== options.audience) return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
   note(draft, outcomes.audience);
-  const late = checkTime(claims, options);
+  const nowMs = options.now?.getTime() ?? Date.now();
+  const late = checkTime(claims, nowMs, options);
   if (late !== null) return fail(draft, "time", late);
   note(draft, outcomes.time);
   const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
+  draft.age = ageOf(claims, nowMs);
   return accept(draft);
 }
 

@@ -8,6 +8,8 @@ test("the package gives partners these values and no others, under its own name"
     "clientErrorCodes",
     "createClient",
     "createKeySet",
+    "describeAge",
+    "describeAnswer",
     "formatLogState",
     "openLogProof",
     "readEnvelopes",

@@ -2,6 +2,136 @@
 if (typeof globalThis.crypto === "undefined") {
   throw new Error("tvs-partner needs Node 20 or later, Bun, Deno or a browser; this is " + (typeof process === "object" ? "Node " + process.versions.node : "none of them"));
 }
+// src/partner/date-time.ts
+var pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+function group(match, index) {
+  return Number(match[index]);
+}
+function offsetMinutes(text) {
+  if (text === "Z")
+    return 0;
+  const hours = Number(text.slice(1, 3));
+  const minutes = Number(text.slice(4, 6));
+  if (hours > 23 || minutes > 59)
+    return null;
+  return (text[0] === "-" ? -1 : 1) * (hours * 60 + minutes);
+}
+function parseDateTime(text) {
+  const match = pattern.exec(text);
+  if (match === null)
+    return null;
+  const [year, month, day] = [group(match, 1), group(match, 2), group(match, 3)];
+  const [hour, minute, second] = [group(match, 4), group(match, 5), group(match, 6)];
+  const offset = offsetMinutes(match[8] ?? "");
+  if (offset === null || year < 1970 || hour > 23 || minute > 59 || second > 59)
+    return null;
+  const date = new Date(Date.UTC(year, month - 1, day));
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day)
+    return null;
+  const ms = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
+  return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
+}
+var secondsPerDay = 86400;
+var lastShortYearSeconds = 253402300799;
+var twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, "0"));
+var lastDay = -1;
+var lastDate = "";
+function dateOf(day) {
+  if (day !== lastDay) {
+    lastDate = new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10);
+    lastDay = day;
+  }
+  return lastDate;
+}
+function formatSeconds(seconds) {
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > lastShortYearSeconds)
+    return formatOther(seconds);
+  const day = Math.floor(seconds / secondsPerDay);
+  const inDay = seconds - day * secondsPerDay;
+  const hour = twoDigits[Math.floor(inDay / 3600)];
+  return `${dateOf(day)}T${hour}:${twoDigits[Math.floor(inDay / 60) % 60]}:${twoDigits[inDay % 60]}Z`;
+}
+var formats = new Map;
+function dayInWords(date, locale = "en-GB") {
+  const dayMs = parseDateTime(`${date.slice(0, 10)}T00:00:00Z`);
+  if (dayMs === null)
+    return date;
+  let format = formats.get(locale);
+  if (format === undefined) {
+    const options = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
+    format = new Intl.DateTimeFormat(locale, options);
+    formats.set(locale, format);
+  }
+  return format.format(dayMs);
+}
+function formatOther(seconds) {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
+}
+
+// src/partner/base64url.ts
+var base64url = { alphabet: "base64url" };
+var characters64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+var sixBitTable = makeTable();
+function makeTable() {
+  const table = new Int8Array(128).fill(-1);
+  for (let value = 0;value < characters64.length; value++)
+    table[characters64.charCodeAt(value)] = value;
+  return table;
+}
+function sixBits(text, index) {
+  return sixBitTable[text.charCodeAt(index)] ?? -1;
+}
+function hasSpareBits(text) {
+  const rest = text.length % 4;
+  if (rest === 0)
+    return false;
+  return (sixBits(text, text.length - 1) & (rest === 2 ? 15 : 3)) !== 0;
+}
+function decodeBase64urlPortably(text) {
+  if (text.length % 4 === 1 || hasSpareBits(text))
+    return null;
+  const bytes = new Uint8Array(Math.floor(text.length * 3 / 4));
+  let bits = 0;
+  let written = 0;
+  for (let index = 0;index < text.length; index++) {
+    const six = sixBits(text, index);
+    if (six < 0)
+      return null;
+    bits = (bits << 6 | six) & 16777215;
+    if (index % 4 !== 0)
+      bytes[written++] = bits >> 6 - 2 * (index % 4);
+  }
+  return bytes;
+}
+function nativeDecoder() {
+  const candidate = Uint8Array;
+  return typeof candidate.fromBase64 === "function" ? candidate : null;
+}
+var native = nativeDecoder();
+function decodeBase64url(text) {
+  if (native === null)
+    return decodeBase64urlPortably(text);
+  if (text.length % 4 === 1 || hasSpareBits(text))
+    return null;
+  try {
+    const bytes = native.fromBase64(text, base64url);
+    return bytes.length === Math.floor(text.length * 3 / 4) ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+function encodeBase64url(bytes) {
+  let text = "";
+  for (let index = 0;index < bytes.length; index += 3) {
+    const group = (bytes[index] ?? 0) << 16 | (bytes[index + 1] ?? 0) << 8 | (bytes[index + 2] ?? 0);
+    const characters = Math.min(bytes.length - index, 3) + 1;
+    for (let place = 0;place < characters; place++)
+      text += characters64[group >> 18 - 6 * place & 63];
+  }
+  return text;
+}
+
 // src/partner/reasons.ts
 function refused(explanation) {
   return { verdict: "refused", explanation };
@@ -254,6 +384,58 @@ function sliceMembers(text) {
   });
 }
 
+// src/partner/envelope-codes.ts
+function addressOfIssuer(issuer) {
+  const url = URL.canParse(issuer) ? new URL(issuer) : null;
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return null;
+  return url.username + url.password + url.search + url.hash === "" ? url : null;
+}
+
+// src/partner/answer-age.ts
+var oldAfterDays = 30;
+var dayMs = 86400000;
+var lastZoneMs = dayMs / 2;
+function endedOn({ license }, nowMs) {
+  if (license?.status !== "VALID" || license.expiryDate === null)
+    return null;
+  const lastDayMs = parseDateTime(`${license.expiryDate}T00:00:00Z`);
+  return lastDayMs !== null && nowMs >= lastDayMs + dayMs + lastZoneMs ? license.expiryDate : null;
+}
+function ageOf({ issuedAtSeconds, result }, nowMs) {
+  const ageMs = Math.max(0, nowMs - issuedAtSeconds * 1000);
+  return {
+    days: Math.floor(ageMs / dayMs),
+    isOld: ageMs > oldAfterDays * dayMs,
+    licenseEndedOn: endedOn(result, nowMs)
+  };
+}
+function describeAnswer({ result, verifiedAt }) {
+  if (result === null || verifiedAt === null)
+    return null;
+  const { status, eligible, reasons } = result;
+  const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
+  return `Answer on ${dayInWords(verifiedAt)}: ${verdict}`;
+}
+function describeAge(verification) {
+  const { age } = verification;
+  if (age === null || age.licenseEndedOn === null && !age.isOld)
+    return null;
+  const ended = age.licenseEndedOn;
+  const what = ended === null ? `The answer is ${age.days} days old` : `The licence it speaks of ended on ${dayInWords(ended)}`;
+  const address = lookupAddress(verification);
+  return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
+}
+var isPersonal = /\d{10}|[^\x21-\x7e]/;
+function lookupAddress({ valid, issuer, result }, ownOrigin = null) {
+  const url = valid && issuer !== null ? addressOfIssuer(issuer) : null;
+  if (url === null || url.protocol !== "https:" && url.origin !== ownOrigin)
+    return null;
+  const numbers = { tId: result?.teacher?.tId?.toString(), regNo: result?.certificate?.regNo };
+  const about = Object.entries(numbers).find(([, number]) => typeof number === "string" && number !== "" && !isPersonal.test(number));
+  const query = about === undefined ? "" : `?${about[0]}=${encodeURIComponent(about[1] ?? "")}`;
+  return `${url.href.replace(/\/+$/, "")}/${query}`;
+}
 // src/partner/client-error.ts
 var clientErrorCodes = {
   REQUEST_INVALID: "The service refused the call as malformed (400, 413): mend it before it is sent again.",
@@ -418,123 +600,6 @@ async function send(connection, call) {
       throw Object.assign(outcome, { attempts, idempotencyKey });
     await connection.wait(milliseconds, signal);
   }
-}
-
-// src/partner/date-time.ts
-var pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
-function group(match, index) {
-  return Number(match[index]);
-}
-function offsetMinutes(text) {
-  if (text === "Z")
-    return 0;
-  const hours = Number(text.slice(1, 3));
-  const minutes = Number(text.slice(4, 6));
-  if (hours > 23 || minutes > 59)
-    return null;
-  return (text[0] === "-" ? -1 : 1) * (hours * 60 + minutes);
-}
-function parseDateTime(text) {
-  const match = pattern.exec(text);
-  if (match === null)
-    return null;
-  const [year, month, day] = [group(match, 1), group(match, 2), group(match, 3)];
-  const [hour, minute, second] = [group(match, 4), group(match, 5), group(match, 6)];
-  const offset = offsetMinutes(match[8] ?? "");
-  if (offset === null || year < 1970 || hour > 23 || minute > 59 || second > 59)
-    return null;
-  const date = new Date(Date.UTC(year, month - 1, day));
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day)
-    return null;
-  const ms = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
-  return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
-}
-var secondsPerDay = 86400;
-var lastShortYearSeconds = 253402300799;
-var twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, "0"));
-var lastDay = -1;
-var lastDate = "";
-function dateOf(day) {
-  if (day !== lastDay) {
-    lastDate = new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10);
-    lastDay = day;
-  }
-  return lastDate;
-}
-function formatSeconds(seconds) {
-  if (!Number.isInteger(seconds) || seconds < 0 || seconds > lastShortYearSeconds)
-    return formatOther(seconds);
-  const day = Math.floor(seconds / secondsPerDay);
-  const inDay = seconds - day * secondsPerDay;
-  const hour = twoDigits[Math.floor(inDay / 3600)];
-  return `${dateOf(day)}T${hour}:${twoDigits[Math.floor(inDay / 60) % 60]}:${twoDigits[inDay % 60]}Z`;
-}
-function formatOther(seconds) {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
-}
-
-// src/partner/base64url.ts
-var base64url = { alphabet: "base64url" };
-var characters64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-var sixBitTable = makeTable();
-function makeTable() {
-  const table = new Int8Array(128).fill(-1);
-  for (let value = 0;value < characters64.length; value++)
-    table[characters64.charCodeAt(value)] = value;
-  return table;
-}
-function sixBits(text, index) {
-  return sixBitTable[text.charCodeAt(index)] ?? -1;
-}
-function hasSpareBits(text) {
-  const rest = text.length % 4;
-  if (rest === 0)
-    return false;
-  return (sixBits(text, text.length - 1) & (rest === 2 ? 15 : 3)) !== 0;
-}
-function decodeBase64urlPortably(text) {
-  if (text.length % 4 === 1 || hasSpareBits(text))
-    return null;
-  const bytes = new Uint8Array(Math.floor(text.length * 3 / 4));
-  let bits = 0;
-  let written = 0;
-  for (let index = 0;index < text.length; index++) {
-    const six = sixBits(text, index);
-    if (six < 0)
-      return null;
-    bits = (bits << 6 | six) & 16777215;
-    if (index % 4 !== 0)
-      bytes[written++] = bits >> 6 - 2 * (index % 4);
-  }
-  return bytes;
-}
-function nativeDecoder() {
-  const candidate = Uint8Array;
-  return typeof candidate.fromBase64 === "function" ? candidate : null;
-}
-var native = nativeDecoder();
-function decodeBase64url(text) {
-  if (native === null)
-    return decodeBase64urlPortably(text);
-  if (text.length % 4 === 1 || hasSpareBits(text))
-    return null;
-  try {
-    const bytes = native.fromBase64(text, base64url);
-    return bytes.length === Math.floor(text.length * 3 / 4) ? bytes : null;
-  } catch {
-    return null;
-  }
-}
-function encodeBase64url(bytes) {
-  let text = "";
-  for (let index = 0;index < bytes.length; index += 3) {
-    const group = (bytes[index] ?? 0) << 16 | (bytes[index + 1] ?? 0) << 8 | (bytes[index + 2] ?? 0);
-    const characters = Math.min(bytes.length - index, 3) + 1;
-    for (let place = 0;place < characters; place++)
-      text += characters64[group >> 18 - 6 * place & 63];
-  }
-  return text;
 }
 
 // src/partner/jws.ts
@@ -732,7 +797,8 @@ function skipped(detail) {
   return { ok: null, detail };
 }
 function beginVerification() {
-  return { outcomes: [], kid: null, claims: null, trust: null, log: null, warnings: noWarnings };
+  const nothing = { kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null };
+  return { outcomes: [], ...nothing, warnings: noWarnings };
 }
 function note(draft, outcome) {
   draft.outcomes.push(outcome);
@@ -763,6 +829,8 @@ function conclude(draft, reason, checks) {
     audience: claims?.audience ?? null,
     verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
     result: claims?.result ?? null,
+    age: draft.age,
+    claimedIssuer: draft.claimedIssuer,
     trust: draft.trust,
     log: draft.log,
     warnings: reason === null ? draft.warnings : noWarnings,
@@ -1045,6 +1113,13 @@ function readIssuedAt(payload) {
   const isTime = typeof iat === "number" && Number.isSafeInteger(iat) && iat >= 0 && formatSeconds(iat) !== null;
   return isTime ? iat : refuse("CLAIM_TYPE", "The claim iat is not a time in whole seconds.");
 }
+function readClaimedIssuer(payload) {
+  if (payload instanceof Refusal || typeof payload.iss !== "string")
+    return null;
+  const { iss } = payload;
+  const isPlain = /^[\x21-\x7e]{1,200}$/.test(iss);
+  return isPlain && addressOfIssuer(iss) !== null ? iss : null;
+}
 function findTypeProblem(payload) {
   const missing = requiredClaims.find((claim) => !Object.hasOwn(payload, claim));
   if (missing !== undefined)
@@ -1152,6 +1227,313 @@ function findResultProblem(value) {
 }
 function asEligibilityResult(value) {
   return value;
+}
+
+// src/partner/not-envelope.ts
+var ownMembers = ["signature", "signatureKid", "result", "verificationId"];
+var signatureStart = /^\s*eyJ/;
+var signaturePart = /eyJ[\w+/=-]{8}/;
+var dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
+var memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
+function claimsAsText(given) {
+  const text = given.includes("\x00") ? given.replaceAll("\x00", "") : given;
+  if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text))
+    return true;
+  return text.includes(".") && signaturePart.test(text);
+}
+function claims(value, depth = 0) {
+  if (typeof value === "string")
+    return claimsAsText(value);
+  if (typeof value !== "object" || value === null)
+    return false;
+  const isOwn = isJsonObject(value) && ownMembers.some((member) => Object.hasOwn(value, member));
+  if (isOwn || depth > maxJsonDepth)
+    return true;
+  return Object.values(value).some((inner) => claims(inner, depth + 1));
+}
+function no(what) {
+  return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
+}
+var statusMeanings = {
+  400: "the request was malformed",
+  401: "there was no valid credential",
+  403: "the credential did not allow it",
+  404: "there is nothing at that address",
+  409: "the request conflicts with an earlier one",
+  413: "the request was too large",
+  429: "too many requests"
+};
+function errorAnswer({ statusCode, message }) {
+  if (typeof statusCode !== "number" || typeof message !== "string")
+    return null;
+  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599)
+    return null;
+  const meaning = statusMeanings[statusCode] ?? (statusCode < 500 ? "it was refused" : "the service failed");
+  return `an error answer (${statusCode}: ${meaning})`;
+}
+var documents = [
+  ["a key set (JWKS)", ["keys"]],
+  ["the health document", ["service", "activeKid"]],
+  ["a webhook delivery", ["eventId", "eventType"]],
+  ["an answer of the public lookup, which is not signed", ["found", "verifiedAt"]]
+];
+function describeObject(value) {
+  const has = (members) => members.every((member) => Object.hasOwn(value, member));
+  return errorAnswer(value) ?? documents.find(([, members]) => has(members))?.[0] ?? "some other JSON";
+}
+function describeText(text) {
+  if (!/\S/.test(text))
+    return "an empty text";
+  return /^\s*</.test(text) ? "a web page" : "a text that is neither JSON nor a signature";
+}
+function findNoEnvelope(value) {
+  if (claims(value))
+    return null;
+  if (typeof value === "string")
+    return no(describeText(value));
+  return no(isJsonObject(value) ? describeObject(value) : "some other JSON");
+}
+var pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
+function findNoEnvelopeInBytes(bytes) {
+  const text = new TextDecoder("latin1").decode(bytes).replaceAll("\x00", "");
+  if (/^\s*[[{"]/.test(text) || claims(text))
+    return null;
+  return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
+}
+
+// src/partner/outer-members.ts
+var textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
+function readOuterMembers(envelope) {
+  const bad = textMembers.find((member) => typeof envelope[member] !== "string");
+  if (bad !== undefined)
+    return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
+  if (!isJsonObject(envelope.result)) {
+    return refuse("ENVELOPE_MALFORMED", "The member result is missing or not an object.");
+  }
+  return envelope;
+}
+function differenceInList(signed, outer, path) {
+  if (!Array.isArray(outer) || outer.length !== signed.length)
+    return path;
+  for (const [index, item] of signed.entries()) {
+    const difference = firstDifference(item, outer[index], `${path}[${index}]`);
+    if (difference !== null)
+      return difference;
+  }
+  return null;
+}
+function differenceInObject(signed, outer, path) {
+  if (!isJsonObject(outer))
+    return path;
+  const members = Object.keys(signed);
+  for (const member of members) {
+    if (!Object.hasOwn(outer, member))
+      return `${path}.${member}`;
+    const difference = firstDifference(signed[member], outer[member], `${path}.${member}`);
+    if (difference !== null)
+      return difference;
+  }
+  return Object.keys(outer).length === members.length ? null : path;
+}
+function firstDifference(signed, outer, path) {
+  if (signed === outer)
+    return null;
+  if (Array.isArray(signed))
+    return differenceInList(signed, outer, path);
+  return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
+}
+function isSameSecond(verifiedAt, seconds) {
+  const text = formatSeconds(seconds);
+  const isShortYear = text?.length === 20;
+  if (isShortYear && (verifiedAt === text || verifiedAt === `${text.slice(0, -1)}.000Z`))
+    return true;
+  const time = parseDateTime(verifiedAt);
+  return time !== null && Math.floor(time / 1000) === seconds;
+}
+function findOuterDifference(outer, claims, kid) {
+  const place = firstDifference(claims.result, outer.result, "result");
+  if (place !== null)
+    return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
+  if (outer.issuer !== claims.issuer)
+    return refuse("OUTER_ISSUER_DIFFERS");
+  if (outer.audience !== claims.audience)
+    return refuse("OUTER_AUDIENCE_DIFFERS");
+  if (outer.signatureKid !== kid)
+    return refuse("OUTER_KID_DIFFERS");
+  if (outer.verificationId !== claims.verificationId)
+    return refuse("OUTER_VERIFICATION_ID_DIFFERS");
+  return isSameSecond(outer.verifiedAt, claims.issuedAtSeconds) ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
+}
+
+// src/partner/written-envelope.ts
+var opening = '{"verificationId":"';
+var verifiedAt = '","verifiedAt":"';
+var issuer = '","issuer":"';
+var audience = '","audience":"';
+var result = '","result":{';
+var signature = ',"signature":"';
+var signatureKid = '","signatureKid":"';
+var closing = '"}';
+var unusual = /[^ !#-[\]-~]/;
+function createPlainTest() {
+  let last = "";
+  return (text) => {
+    if (text === last)
+      return true;
+    if (unusual.test(text))
+      return false;
+    last = text;
+    return true;
+  };
+}
+var isPlainIssuer = createPlainTest();
+var isPlainAudience = createPlainTest();
+var isPlainKid = createPlainTest();
+var isPlainHeader = createPlainTest();
+function endOfText(text, start, mark) {
+  const end = text.indexOf('"', start);
+  return end !== -1 && text.startsWith(mark, end) ? end : -1;
+}
+function isModest(value, depth) {
+  if (typeof value === "number")
+    return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  if (typeof value !== "object" || value === null)
+    return true;
+  if (depth >= maxJsonDepth)
+    return false;
+  if (Array.isArray(value)) {
+    for (const item of value)
+      if (!isModest(item, depth + 1))
+        return false;
+    return true;
+  }
+  for (const member in value)
+    if (!isModest(value[member], depth + 1))
+      return false;
+  return true;
+}
+function parseResult(text) {
+  if (text.includes("\\"))
+    return null;
+  if (text.length > usualResultLength && outlineJson(text) instanceof Refusal)
+    return null;
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  return isJsonObject(value) && isModest(value, 1) && JSON.stringify(value) === text ? value : null;
+}
+var usualResultLength = 16 * 1024;
+function cutWrittenEnvelope(text) {
+  if (!text.startsWith(opening))
+    return null;
+  const last = text.endsWith("\r") ? text.length - 1 : text.length;
+  const idStart = opening.length;
+  const idEnd = endOfText(text, idStart, verifiedAt);
+  if (idEnd === -1)
+    return null;
+  const timeStart = idEnd + verifiedAt.length;
+  const timeEnd = endOfText(text, timeStart, issuer);
+  if (timeEnd === -1)
+    return null;
+  const issuerStart = timeEnd + issuer.length;
+  const issuerEnd = endOfText(text, issuerStart, audience);
+  if (issuerEnd === -1)
+    return null;
+  const audienceStart = issuerEnd + audience.length;
+  const audienceEnd = endOfText(text, audienceStart, result);
+  if (audienceEnd === -1)
+    return null;
+  const resultStart = audienceEnd + result.length - 1;
+  const resultEnd = text.indexOf(signature, resultStart);
+  if (resultEnd === -1)
+    return null;
+  const signatureStart = resultEnd + signature.length;
+  const signatureEnd = endOfText(text, signatureStart, signatureKid);
+  if (signatureEnd === -1)
+    return null;
+  const kidStart = signatureEnd + signatureKid.length;
+  const kidEnd = endOfText(text, kidStart, closing);
+  if (kidEnd === -1 || kidEnd + closing.length !== last)
+    return null;
+  const verificationId = text.slice(idStart, idEnd);
+  const time = text.slice(timeStart, timeEnd);
+  if (unusual.test(verificationId) || unusual.test(time))
+    return null;
+  const [iss, aud] = [text.slice(issuerStart, issuerEnd), text.slice(audienceStart, audienceEnd)];
+  const kid = text.slice(kidStart, kidEnd);
+  const jws = text.slice(signatureStart, signatureEnd);
+  const header = jws.slice(0, jws.indexOf("."));
+  if (!isPlainIssuer(iss) || !isPlainAudience(aud) || !isPlainKid(kid) || !isPlainHeader(header))
+    return null;
+  const resultText = text.slice(resultStart, resultEnd);
+  const value = parseResult(resultText);
+  if (value === null)
+    return null;
+  return {
+    outer: {
+      verificationId,
+      verifiedAt: time,
+      issuer: iss,
+      audience: aud,
+      result: value,
+      signature: jws,
+      signatureKid: kid
+    },
+    resultText
+  };
+}
+var wholeSeconds = /^(?:0|[1-9]\d{0,14})$/;
+function readWrittenPayload(payload, written) {
+  const { outer, resultText } = written;
+  const head = `{"iss":"${outer.issuer}","aud":"${outer.audience}","sub":"${outer.verificationId}","iat":`;
+  const tail = `,"result":${resultText}}`;
+  if (!payload.startsWith(head) || !payload.endsWith(tail))
+    return null;
+  const time = payload.slice(head.length, payload.length - tail.length);
+  if (!wholeSeconds.test(time))
+    return null;
+  return {
+    iss: outer.issuer,
+    aud: outer.audience,
+    sub: outer.verificationId,
+    iat: Number(time),
+    result: outer.result
+  };
+}
+
+// src/partner/envelope-form.ts
+function isJsonText(text) {
+  return /^[\t\n\r ]*\{/.test(text);
+}
+function readEnvelopeValue(value) {
+  const outer = isJsonObject(value) ? readOuterMembers(value) : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
+  if (outer instanceof Refusal)
+    return findNoEnvelope(value) ?? outer;
+  const jws = splitCompactJws(outer.signature);
+  return jws instanceof Refusal ? jws : { jws, outer, written: null };
+}
+function readWrittenForm(text) {
+  const written = cutWrittenEnvelope(text);
+  if (written === null)
+    return null;
+  const jws = splitCompactJws(written.outer.signature);
+  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
+}
+function readForm(input) {
+  if (typeof input !== "string")
+    return readEnvelopeValue(input);
+  if (isJsonText(input)) {
+    const written = readWrittenForm(input);
+    if (written !== null)
+      return written;
+    const reading = readStrictJson(input);
+    return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
+  }
+  const jws = splitCompactJws(input);
+  return jws instanceof Refusal ? findNoEnvelope(input) ?? jws : { jws, outer: null, written: null };
 }
 
 // src/partner/base64.ts
@@ -1542,286 +1924,12 @@ async function readLogKeys(source) {
   return keys.length === 0 ? refuse("LOG_KEY_UNREADABLE", "There is no key.") : keys;
 }
 
-// src/partner/not-envelope.ts
-var ownMembers = ["signature", "signatureKid", "result", "verificationId"];
-var signatureStart = /^\s*eyJ/;
-var signaturePart = /eyJ[\w+/=-]{8}/;
-var dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
-var memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
-function claimsAsText(given) {
-  const text = given.includes("\x00") ? given.replaceAll("\x00", "") : given;
-  if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text))
-    return true;
-  return text.includes(".") && signaturePart.test(text);
-}
-function claims(value, depth = 0) {
-  if (typeof value === "string")
-    return claimsAsText(value);
-  if (typeof value !== "object" || value === null)
-    return false;
-  const isOwn = isJsonObject(value) && ownMembers.some((member) => Object.hasOwn(value, member));
-  if (isOwn || depth > maxJsonDepth)
-    return true;
-  return Object.values(value).some((inner) => claims(inner, depth + 1));
-}
-function no(what) {
-  return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
-}
-var statusMeanings = {
-  400: "the request was malformed",
-  401: "there was no valid credential",
-  403: "the credential did not allow it",
-  404: "there is nothing at that address",
-  409: "the request conflicts with an earlier one",
-  413: "the request was too large",
-  429: "too many requests"
-};
-function errorAnswer({ statusCode, message }) {
-  if (typeof statusCode !== "number" || typeof message !== "string")
-    return null;
-  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599)
-    return null;
-  const meaning = statusMeanings[statusCode] ?? (statusCode < 500 ? "it was refused" : "the service failed");
-  return `an error answer (${statusCode}: ${meaning})`;
-}
-var documents = [
-  ["a key set (JWKS)", ["keys"]],
-  ["the health document", ["service", "activeKid"]],
-  ["a webhook delivery", ["eventId", "eventType"]],
-  ["an answer of the public lookup, which is not signed", ["found", "verifiedAt"]]
-];
-function describeObject(value) {
-  const has = (members) => members.every((member) => Object.hasOwn(value, member));
-  return errorAnswer(value) ?? documents.find(([, members]) => has(members))?.[0] ?? "some other JSON";
-}
-function describeText(text) {
-  if (!/\S/.test(text))
-    return "an empty text";
-  return /^\s*</.test(text) ? "a web page" : "a text that is neither JSON nor a signature";
-}
-function findNoEnvelope(value) {
-  if (claims(value))
-    return null;
-  if (typeof value === "string")
-    return no(describeText(value));
-  return no(isJsonObject(value) ? describeObject(value) : "some other JSON");
-}
-var pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
-function findNoEnvelopeInBytes(bytes) {
-  const text = new TextDecoder("latin1").decode(bytes).replaceAll("\x00", "");
-  if (/^\s*[[{"]/.test(text) || claims(text))
-    return null;
-  return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
-}
-
-// src/partner/outer-members.ts
-var textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
-function readOuterMembers(envelope) {
-  const bad = textMembers.find((member) => typeof envelope[member] !== "string");
-  if (bad !== undefined)
-    return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
-  if (!isJsonObject(envelope.result)) {
-    return refuse("ENVELOPE_MALFORMED", "The member result is missing or not an object.");
-  }
-  return envelope;
-}
-function differenceInList(signed, outer, path) {
-  if (!Array.isArray(outer) || outer.length !== signed.length)
-    return path;
-  for (const [index, item] of signed.entries()) {
-    const difference = firstDifference(item, outer[index], `${path}[${index}]`);
-    if (difference !== null)
-      return difference;
-  }
-  return null;
-}
-function differenceInObject(signed, outer, path) {
-  if (!isJsonObject(outer))
-    return path;
-  const members = Object.keys(signed);
-  for (const member of members) {
-    if (!Object.hasOwn(outer, member))
-      return `${path}.${member}`;
-    const difference = firstDifference(signed[member], outer[member], `${path}.${member}`);
-    if (difference !== null)
-      return difference;
-  }
-  return Object.keys(outer).length === members.length ? null : path;
-}
-function firstDifference(signed, outer, path) {
-  if (signed === outer)
-    return null;
-  if (Array.isArray(signed))
-    return differenceInList(signed, outer, path);
-  return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
-}
-function isSameSecond(verifiedAt, seconds) {
-  const text = formatSeconds(seconds);
-  const isShortYear = text?.length === 20;
-  if (isShortYear && (verifiedAt === text || verifiedAt === `${text.slice(0, -1)}.000Z`))
-    return true;
-  const time = parseDateTime(verifiedAt);
-  return time !== null && Math.floor(time / 1000) === seconds;
-}
-function findOuterDifference(outer, claims, kid) {
-  const place = firstDifference(claims.result, outer.result, "result");
-  if (place !== null)
-    return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
-  if (outer.issuer !== claims.issuer)
-    return refuse("OUTER_ISSUER_DIFFERS");
-  if (outer.audience !== claims.audience)
-    return refuse("OUTER_AUDIENCE_DIFFERS");
-  if (outer.signatureKid !== kid)
-    return refuse("OUTER_KID_DIFFERS");
-  if (outer.verificationId !== claims.verificationId)
-    return refuse("OUTER_VERIFICATION_ID_DIFFERS");
-  return isSameSecond(outer.verifiedAt, claims.issuedAtSeconds) ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
-}
-
-// src/partner/written-envelope.ts
-var opening = '{"verificationId":"';
-var verifiedAt = '","verifiedAt":"';
-var issuer = '","issuer":"';
-var audience = '","audience":"';
-var result = '","result":{';
-var signature = ',"signature":"';
-var signatureKid = '","signatureKid":"';
-var closing = '"}';
-var unusual = /[^ !#-[\]-~]/;
-function createPlainTest() {
-  let last = "";
-  return (text) => {
-    if (text === last)
-      return true;
-    if (unusual.test(text))
-      return false;
-    last = text;
-    return true;
-  };
-}
-var isPlainIssuer = createPlainTest();
-var isPlainAudience = createPlainTest();
-var isPlainKid = createPlainTest();
-var isPlainHeader = createPlainTest();
-function endOfText(text, start, mark) {
-  const end = text.indexOf('"', start);
-  return end !== -1 && text.startsWith(mark, end) ? end : -1;
-}
-function isModest(value, depth) {
-  if (typeof value === "number")
-    return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-  if (typeof value !== "object" || value === null)
-    return true;
-  if (depth >= maxJsonDepth)
-    return false;
-  if (Array.isArray(value)) {
-    for (const item of value)
-      if (!isModest(item, depth + 1))
-        return false;
-    return true;
-  }
-  for (const member in value)
-    if (!isModest(value[member], depth + 1))
-      return false;
-  return true;
-}
-function parseResult(text) {
-  if (text.includes("\\"))
-    return null;
-  if (text.length > usualResultLength && outlineJson(text) instanceof Refusal)
-    return null;
-  let value;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  return isJsonObject(value) && isModest(value, 1) && JSON.stringify(value) === text ? value : null;
-}
-var usualResultLength = 16 * 1024;
-function cutWrittenEnvelope(text) {
-  if (!text.startsWith(opening))
-    return null;
-  const last = text.endsWith("\r") ? text.length - 1 : text.length;
-  const idStart = opening.length;
-  const idEnd = endOfText(text, idStart, verifiedAt);
-  if (idEnd === -1)
-    return null;
-  const timeStart = idEnd + verifiedAt.length;
-  const timeEnd = endOfText(text, timeStart, issuer);
-  if (timeEnd === -1)
-    return null;
-  const issuerStart = timeEnd + issuer.length;
-  const issuerEnd = endOfText(text, issuerStart, audience);
-  if (issuerEnd === -1)
-    return null;
-  const audienceStart = issuerEnd + audience.length;
-  const audienceEnd = endOfText(text, audienceStart, result);
-  if (audienceEnd === -1)
-    return null;
-  const resultStart = audienceEnd + result.length - 1;
-  const resultEnd = text.indexOf(signature, resultStart);
-  if (resultEnd === -1)
-    return null;
-  const signatureStart = resultEnd + signature.length;
-  const signatureEnd = endOfText(text, signatureStart, signatureKid);
-  if (signatureEnd === -1)
-    return null;
-  const kidStart = signatureEnd + signatureKid.length;
-  const kidEnd = endOfText(text, kidStart, closing);
-  if (kidEnd === -1 || kidEnd + closing.length !== last)
-    return null;
-  const verificationId = text.slice(idStart, idEnd);
-  const time = text.slice(timeStart, timeEnd);
-  if (unusual.test(verificationId) || unusual.test(time))
-    return null;
-  const [iss, aud] = [text.slice(issuerStart, issuerEnd), text.slice(audienceStart, audienceEnd)];
-  const kid = text.slice(kidStart, kidEnd);
-  const jws = text.slice(signatureStart, signatureEnd);
-  const header = jws.slice(0, jws.indexOf("."));
-  if (!isPlainIssuer(iss) || !isPlainAudience(aud) || !isPlainKid(kid) || !isPlainHeader(header))
-    return null;
-  const resultText = text.slice(resultStart, resultEnd);
-  const value = parseResult(resultText);
-  if (value === null)
-    return null;
-  return {
-    outer: {
-      verificationId,
-      verifiedAt: time,
-      issuer: iss,
-      audience: aud,
-      result: value,
-      signature: jws,
-      signatureKid: kid
-    },
-    resultText
-  };
-}
-var wholeSeconds = /^(?:0|[1-9]\d{0,14})$/;
-function readWrittenPayload(payload, written) {
-  const { outer, resultText } = written;
-  const head = `{"iss":"${outer.issuer}","aud":"${outer.audience}","sub":"${outer.verificationId}","iat":`;
-  const tail = `,"result":${resultText}}`;
-  if (!payload.startsWith(head) || !payload.endsWith(tail))
-    return null;
-  const time = payload.slice(head.length, payload.length - tail.length);
-  if (!wholeSeconds.test(time))
-    return null;
-  return {
-    iss: outer.issuer,
-    aud: outer.audience,
-    sub: outer.verificationId,
-    iat: Number(time),
-    result: outer.result
-  };
-}
-
 // src/partner/verify-envelope.ts
 var outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
   bare: passed("A well-formed compact JWS, canonical base64url."),
   header: passed("RS256, no extensions, no key of its own."),
+  foreign: refuse("KID_UNKNOWN", "No such key is known, and another issuer is named than the one expected."),
   key: passed("The key that the header names is known."),
   signature: passed("The signature was made by this key over this content."),
   noProof: skipped("No proof of the evidence log was given."),
@@ -1833,36 +1941,6 @@ var outcomes = {
   noOuter: skipped("A bare signature has no unsigned members to compare.")
 };
 var defaultToleranceSeconds2 = 60;
-function isJsonText(text) {
-  return /^[\t\n\r ]*\{/.test(text);
-}
-function readEnvelopeValue(value) {
-  const outer = isJsonObject(value) ? readOuterMembers(value) : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
-  if (outer instanceof Refusal)
-    return findNoEnvelope(value) ?? outer;
-  const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer, written: null };
-}
-function readWrittenForm(text) {
-  const written = cutWrittenEnvelope(text);
-  if (written === null)
-    return null;
-  const jws = splitCompactJws(written.outer.signature);
-  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
-}
-function readForm(input) {
-  if (typeof input !== "string")
-    return readEnvelopeValue(input);
-  if (isJsonText(input)) {
-    const written = readWrittenForm(input);
-    if (written !== null)
-      return written;
-    const reading = readStrictJson(input);
-    return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
-  }
-  const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? findNoEnvelope(input) ?? jws : { jws, outer: null, written: null };
-}
 var headerCache = new Map;
 var maxCachedHeaders = 64;
 function readHeader(protectedHeader) {
@@ -1880,6 +1958,12 @@ function readEnvelopeHeader(protectedHeader) {
   const header = readHeader(protectedHeader);
   return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
 }
+function failUnknownKey(draft, { payload }, { issuer }) {
+  const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
+  const isForeign = claimed !== null && claimed !== issuer;
+  draft.claimedIssuer = isForeign ? claimed : null;
+  return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
+}
 function open2(form, options) {
   const draft = beginVerification();
   if (form instanceof Refusal)
@@ -1896,14 +1980,14 @@ function open2(form, options) {
   note(draft, options.keys.checked);
   const key = options.keys.keys.get(header.kid);
   if (key === undefined)
-    return fail(draft, "key", refuse("KID_UNKNOWN"));
+    return failUnknownKey(draft, form.jws, options);
   note(draft, outcomes.key);
   if (!hasSignatureLength(key, form.jws.signature))
     return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
   return { ...form, draft, key };
 }
-function checkTime(claims, options) {
-  const nowSeconds = (options.now ?? new Date).getTime() / 1000;
+function checkTime(claims, nowMs, options) {
+  const nowSeconds = nowMs / 1000;
   const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds2;
   if (claims.issuedAtSeconds > nowSeconds + tolerance)
     return refuse("ISSUED_IN_FUTURE");
@@ -1923,7 +2007,8 @@ function judgeClaims(opened, claims, options) {
   if (claims.audience !== options.audience)
     return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
   note(draft, outcomes.audience);
-  const late = checkTime(claims, options);
+  const nowMs = options.now?.getTime() ?? Date.now();
+  const late = checkTime(claims, nowMs, options);
   if (late !== null)
     return fail(draft, "time", late);
   note(draft, outcomes.time);
@@ -1931,6 +2016,7 @@ function judgeClaims(opened, claims, options) {
   if (difference !== null)
     return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
+  draft.age = ageOf(claims, nowMs);
   return accept(draft);
 }
 function judgeKey(found, payload, options) {
@@ -2395,6 +2481,8 @@ export {
   clientErrorCodes,
   createClient,
   createKeySet,
+  describeAge,
+  describeAnswer,
   formatLogState,
   openLogProof,
   readEnvelopes,

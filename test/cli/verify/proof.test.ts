@@ -224,7 +224,7 @@ describe("the settings", () => {
     await writeFile(file, change(await readFile(proofOf("current")[1] ?? "", "utf8")));
     const { code, stdout } = await run([...settings, "--proof", file, "--log-key", logKey, current]);
     expect(code).not.toBe(0);
-    expect(stdout).toMatch(new RegExp(`NO log .*${words}`));
+    expect(stdout).toMatch(new RegExp(`FAILED   log .*${words}`));
   });
 
   test("a proof that is larger than any is not read to its end", async () => {

@@ -88,15 +88,78 @@ describe("a genuine answer that says no", () => {
     const [first, second, third] = stdout.split("\n");
     expect(first).toStartWith("valid  ");
     expect(second).toBe("  signature       genuine");
-    expect(third).toBe("  answer          \u001b[31mNOT_FOUND, not eligible, TEACHER_NOT_FOUND\u001b[0m");
+    expect(third).toBe(
+      "  \u001b[31mAnswer on 1 March 2026: NOT_FOUND, not eligible, TEACHER_NOT_FOUND\u001b[0m",
+    );
     expect(stdout).not.toContain("\u001b[32m");
   });
 
   test("is told from one that says yes", async () => {
     const { stdout } = await run([...settings, input("valid.json")], { color: true });
     expect(stdout).toStartWith("\u001b[32mvalid\u001b[0m  ");
-    expect(stdout).toContain("answer          \u001b[32mVALID, eligible\u001b[0m");
+    expect(stdout).toContain(
+      "  \u001b[32mAnswer on 1 March 2026: VALID, eligible\u001b[0m\n  verificationId",
+    );
   });
+});
+
+describe("a yes of another day", () => {
+  const at = (time: string) => [...settings, "--now", time, input("valid.json")];
+
+  test("says below the answer that the licence has ended, in amber, and leads to today's answer", async () => {
+    const { code, stdout } = await run(at("2030-06-01T00:00:00Z"), { color: true });
+    expect(code).toBe(0);
+    const [first, , answer, since] = stdout.split("\n");
+    expect(first).toStartWith("valid  ");
+    expect(answer).toBe("  \u001b[33mAnswer on 1 March 2026: VALID, eligible\u001b[0m");
+    expect(since).toBe(
+      "  \u001b[33mThe licence it speaks of ended on 31 May 2027. Today's answer: https://teachers.example/?tId=204417\u001b[0m",
+    );
+    expect(stdout).not.toContain("\u001b[32m");
+  });
+
+  test("says that it is old while the licence goes on, and nothing within 30 days", async () => {
+    const old = await run(at("2026-04-01T00:00:00Z"), { color: true });
+    expect(old.stdout).toContain("\u001b[32mAnswer on 1 March 2026: VALID, eligible");
+    expect(old.stdout).toContain("\u001b[33mThe answer is 30 days old. Today's answer: https://");
+    expect((await run(at("2026-03-31T09:30:00Z"))).stdout).not.toContain("Today's answer");
+  });
+
+  test("tells programs how old it is and which day ended the licence", async () => {
+    const { objects } = await run([...at("2030-06-01T00:00:00Z"), "--json"]);
+    expect(objects).toMatchObject([
+      { valid: true, age: { days: 1552, isOld: true, licenseEndedOn: "2027-05-31" } },
+    ]);
+  });
+});
+
+describe("an envelope of another service", () => {
+  const elsewhere = ["--jwks", jwks, "--issuer", "https://other.example", "--audience", "me"];
+  const foreign = input("kid-unknown.json");
+
+  test("is named by the issuer that it claims to be from, as a claim", async () => {
+    const { code, stdout } = await run([...elsewhere, foreign]);
+    expect(code).toBe(2);
+    expect(stdout).toContain(
+      "KID_UNKNOWN: It says it comes from https://teachers.example, which is another service (nothing proves that it does). Check it there.",
+    );
+    expect(stdout).not.toContain("fetch the current JWKS");
+    const { objects } = await run([...elsewhere, "--json", foreign]);
+    expect(objects).toMatchObject([{ issuer: null, claimedIssuer: "https://teachers.example" }]);
+  });
+
+  test("is told from one of the expected issuer whose key is newer than the keys", async () => {
+    const { stdout } = await run([...settings, foreign]);
+    expect(stdout).toContain("fetch the current JWKS or key history");
+    expect(stdout).not.toContain("another service");
+  });
+});
+
+test("no check that failed reads as its opposite", async () => {
+  const { stdout } = await run([...settings, input("compromised.json")]);
+  expect(stdout).toContain("  FAILED   compromise ");
+  expect(stdout).toContain("  not made window ");
+  expect(stdout).not.toMatch(/^ *(NO|--) /m);
 });
 
 test.each<[string, string[], string]>([

@@ -189,7 +189,7 @@ describe("for people", () => {
     expect(stdout).toContain("OUTER_RESULT_DIFFERS: The unsigned result differs from the signed one.");
     expect(stdout).toContain("Ngozi Adé-Bello");
     expect(stdout).not.toContain("Somebody Else");
-    expect(stdout).toContain("NO outer");
+    expect(stdout).toContain("  FAILED   outer ");
     expect(stdout).toEndWith("0 valid, 1 refused, 0 undecidable\n");
   });
 
