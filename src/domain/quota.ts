@@ -9,6 +9,7 @@ import {
   type QuotaWindow,
   startOf,
   type WindowKind,
+  type WindowStarts,
   type WindowsUsed,
 } from "./quota-windows.ts";
 
@@ -37,35 +38,38 @@ export class QuotaExceeded extends TvsError {
  */
 export type QuotaCall = {
   /**
-   * What the commit of the call's work is to charge.
+   * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
+   * another partner's: then what it held of the first one's windows is given back.
    * @param partner as the call is judged now
+   * @throws QuotaExceeded
+   */
+  enter(partner: Partner): void;
+  /**
+   * What the commit of the call's work is to charge.
    * @param calls how many calls the work counts as
    * @throws QuotaExceeded
    */
-  chargeFor(partner: Partner, calls: number): QuotaCharge;
+  chargeFor(calls: number): QuotaCharge;
   committed(used: WindowsUsed): void;
   /** After a refused commit: from now on the call is judged by what the database says. */
   reread(): Promise<void>;
+  /** Reads what the headers of a call are to tell that is refused before it costs anything. */
+  look(partner: Partner): Promise<void>;
   /**
    * Pays the minute token of a call that leaves nothing else behind: no answer leaves before what it cost is durable.
    * @param revision of the snapshot that the call is judged by now
    * @returns false, having paid nothing: the call must be judged anew
-   * @throws QuotaExceeded
    */
-  pay(partner: Partner, revision: number): Promise<boolean>;
-  /** As the commit has said, or as far as this server knows. */
-  state(): QuotaState;
+  pay(revision: number): Promise<boolean>;
+  /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
+  state(): QuotaState | undefined;
   end(): void;
 };
 
 export type Quota = {
-  /**
-   * Lets a call in, unless this server knows already that its minute has no room.
-   * @param cameAt when it came, in milliseconds since the epoch, and now where that is left out: to the windows
-   *   of that time it belongs
-   * @throws QuotaExceeded
-   */
-  open(partner: Partner, cameAt?: number): QuotaCall;
+  /** Opens a call that has just come, before it is known whose it is. */
+  open(): QuotaCall;
+  /** As far as this server knows. */
   state(partner: Partner): QuotaState;
 };
 
@@ -119,35 +123,53 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
     return fresh;
   }
 
-  function accountOf(partner: Partner, at: number): Account {
-    const minute = current(partner.partnerId, "minute", at);
-    const day = current(partner.partnerId, "day", at);
-    return { partner, known: { minute, day }, used: usedOrUnderWay({ minute, day }) };
+  function knownOf({ partnerId }: Partner, at: number): KnownWindows {
+    return { minute: current(partnerId, "minute", at), day: current(partnerId, "day", at) };
   }
 
   return {
-    open(partner, cameAt = clock.now()) {
-      const account = accountOf(partner, cameAt);
-      if (left(partner, account.used).minute < 1) throw exceeded(account, 1, clock.now());
-      return createCall(partner, account.known, dependencies);
+    open() {
+      const cameAt = clock.now();
+      return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
-    state: (partner) => stateOf(accountOf(partner, clock.now())),
+    state(partner) {
+      const known = knownOf(partner, clock.now());
+      return stateOf({ partner, known, used: usedOrUnderWay(known) });
+    },
   };
 }
 
-function createCall(first: Partner, known: KnownWindows, { clock, store }: QuotaDependencies): QuotaCall {
-  const starts = { minute: known.minute.startsAt, day: known.day.startsAt };
-  let partner = first;
+/** @param knownOf what this server knows of a partner's windows, of those in which the call came */
+function createCall(
+  knownOf: (partner: Partner) => KnownWindows,
+  { clock, store }: QuotaDependencies,
+): QuotaCall {
+  let of: { readonly partner: Partner; readonly known: KnownWindows } | undefined;
   let held = { minute: 0, day: 0 };
   /** What the database said of the windows, before this call's charge or with it. */
   let said: WindowsUsed | undefined;
+
+  function entered() {
+    if (of === undefined) throw new TvsError("INTERNAL", "the call was not let in");
+    return of;
+  }
+
   function hold(minute: number, day: number): void {
-    known.minute.underWay += minute - held.minute;
-    known.day.underWay += day - held.day;
+    if (of === undefined) return;
+    of.known.minute.underWay += minute - held.minute;
+    of.known.day.underWay += day - held.day;
     held = { minute, day };
   }
 
+  /** The call is this partner's from now on, and holds nothing yet. */
+  function belongTo(partner: Partner): void {
+    hold(0, 0);
+    if (of?.partner.partnerId !== partner.partnerId) said = undefined;
+    of = { partner, known: knownOf(partner) };
+  }
+
   function learn(used: WindowsUsed): void {
+    const { known } = entered();
     said = used;
     for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
@@ -157,23 +179,33 @@ function createCall(first: Partner, known: KnownWindows, { clock, store }: Quota
     hold(0, 0);
   }
 
+  function starts(): WindowStarts {
+    const { minute, day } = entered().known;
+    return { minute: minute.startsAt, day: day.startsAt };
+  }
+
   async function reread(): Promise<void> {
-    learn(await store.used(partner.partnerId, starts));
+    learn(await store.used(entered().partner.partnerId, starts()));
   }
 
   function charge(calls: number): QuotaCharge {
-    const limits = { minute: partner.perMinute, day: partner.perDay };
-    return { partnerId: partner.partnerId, starts, calls, limits };
+    const { partnerId, perMinute, perDay } = entered().partner;
+    return { partnerId, starts: starts(), calls, limits: { minute: perMinute, day: perDay } };
   }
 
-  const account = () => ({ partner, known, used: said ?? usedOrUnderWay(known) });
+  function account(): Account {
+    const { partner, known } = entered();
+    return { partner, known, used: said ?? usedOrUnderWay(known) };
+  }
 
-  hold(1, 0);
   return {
-    chargeFor(now, calls) {
-      partner = now;
+    enter(partner) {
+      belongTo(partner);
+      if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
       hold(1, 0);
-      const tokens = left(partner, account().used);
+    },
+    chargeFor(calls) {
+      const tokens = left(entered().partner, account().used);
       // As far as memory knows, the call's own minute token is under way already.
       const minuteCalls = said === undefined ? calls - 1 : calls;
       if (tokens.day < calls || tokens.minute < minuteCalls) throw exceeded(account(), calls, clock.now());
@@ -182,16 +214,18 @@ function createCall(first: Partner, known: KnownWindows, { clock, store }: Quota
     },
     committed,
     reread,
-    async pay(now, revision) {
-      partner = now;
+    look(partner) {
+      belongTo(partner);
+      return reread();
+    },
+    async pay(revision) {
       hold(1, 0);
-      if (said !== undefined && left(partner, said).minute < 1) throw exceeded(account(), 1, clock.now());
       const used = await store.chargeMinute(charge(1), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
-    state: () => stateOf(account()),
+    state: () => (said === undefined ? undefined : stateOf(account())),
     end: () => hold(0, 0),
   };
 }

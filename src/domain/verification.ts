@@ -14,7 +14,7 @@ import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
-import { type Live, type Snapshot, untilStored } from "./live.ts";
+import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import type { Teacher, TeacherReader, UniqueKey } from "./teachers.ts";
@@ -27,31 +27,32 @@ export type Question = {
   readonly context?: object | undefined;
 };
 
-/** The call that a question came with. */
-export type Caller = {
-  /**
-   * Who calls, and whether it may, as a snapshot says. What was judged by one that is no longer true is judged anew.
-   * @throws TvsError what the call is refused with
-   */
-  judge(snapshot: Snapshot): Authenticated;
-  readonly requestId: string;
-  readonly quota: QuotaCall;
+/** What a call asks. Without an idempotency key it is run each time. */
+export type Asked = {
+  readonly questions: readonly Question[];
+  readonly idempotency?: IdempotentBody | undefined;
 };
+
+/** By what a call is answered: who calls, and what the service knew. */
+export type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
+
+/** One call of a partner, as it is judged now. */
+export type VerificationCall = Grounds &
+  Asked & {
+    readonly operation: AttestedOperation;
+    readonly requestId: string;
+    readonly quota: QuotaCall;
+  };
 
 export type Answer = StoredAnswer & { readonly replayed: boolean };
 
 export type Verification = {
-  /** One question, one envelope. Without a key the call is not idempotent. */
-  answer(
-    caller: Caller,
-    operation: AttestedOperation,
-    asked: { question: Question; idempotency?: IdempotentBody | undefined },
-  ): Promise<Answer>;
-  /** Up to a hundred questions, an envelope each, all or none. */
-  answerBatch(
-    caller: Caller,
-    asked: { questions: readonly Question[]; idempotency?: IdempotentBody | undefined },
-  ): Promise<Answer>;
+  /**
+   * Answers a call: an envelope for each question, all or none.
+   * @returns null when its commit was refused, having stored nothing: what it rests on has changed, and it must be judged
+   *   anew, perhaps as another partner's
+   */
+  answer(call: VerificationCall): Promise<Answer | null>;
 };
 
 export type IdempotentBody = {
@@ -70,22 +71,11 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-/** One call of a partner, and what it asks. */
-type VerificationCall = {
-  readonly caller: Caller;
-  readonly operation: AttestedOperation;
-  readonly questions: readonly Question[];
-  readonly idempotency: IdempotentBody | undefined;
-};
-
 /** A question, and the teacher that it names, or nobody. */
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
 /** A signed envelope, whom it is about, and the evidence of it. */
 type Attested = { readonly envelope: SealedEnvelope; readonly subject: Subject; readonly row: Attestation };
-
-/** By what a call is answered: who calls, and what the service knew. */
-type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
 
 /**
  * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves. The commit decides:
@@ -97,38 +87,14 @@ type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authentica
 export function createVerification(dependencies: VerificationDependencies): Verification {
   const { live, attestations, idempotency } = dependencies;
 
-  function respond(call: VerificationCall): Promise<Answer> {
-    return untilStored(live, (snapshot) => attempt(call, snapshot));
-  }
-
-  /** Idempotency comes first: a replay costs no work, but its minute token. */
-  async function attempt(call: VerificationCall, snapshot: Snapshot): Promise<Answer | null> {
-    const { judge, quota } = call.caller;
-    const { partner } = judge(snapshot);
-    if (call.idempotency === undefined) {
-      const answer = await perform(call, null);
-      return answer === null ? null : { ...answer, replayed: false };
-    }
-    const request = { partnerId: partner.partnerId, endpoint: call.operation, ...call.idempotency };
-    const outcome = await idempotency.run(request, (reservation) => perform(call, reservation));
-    if (outcome === null) return null;
-    const { answer, replayed } = outcome;
-    if (replayed && !(await quota.pay(partner, snapshot.revision))) return null;
-    return { ...answer, replayed };
-  }
-
   /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
   async function perform(
     call: VerificationCall,
     reservation: Reservation | null,
   ): Promise<StoredAnswer | null> {
-    const { judge, quota } = call.caller;
-    // Not the one by which the attempt began: it may have waited for another call with its idempotency key.
-    const snapshot = live.current();
-    const authenticated = judge(snapshot);
-    const { partner } = authenticated;
-    const charge = quota.chargeFor(partner, costOf(call, partner));
-    const attested = await attestUnlessRotated(call, { snapshot, authenticated });
+    const { snapshot, authenticated, quota } = call;
+    const charge = quota.chargeFor(costOf(call, authenticated.partner));
+    const attested = await attestUnlessRotated(call);
     if (attested === null) return null;
     const answer = call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested);
     const used = await attestations.record({
@@ -147,22 +113,33 @@ export function createVerification(dependencies: VerificationDependencies): Veri
    * The envelopes of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the
    * signer a moment before it replaces the snapshot that names it.
    */
-  async function attestUnlessRotated(call: VerificationCall, grounds: Grounds): Promise<Attested[] | null> {
+  async function attestUnlessRotated(call: VerificationCall): Promise<Attested[] | null> {
     try {
-      return await attestAll(dependencies, call, grounds);
+      return await attestAll(dependencies, call);
     } catch (error) {
       if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
-      const { kid } = grounds.snapshot.keys.active;
+      const { kid } = call.snapshot.keys.active;
       if ((await live.refresh()).keys.active.kid === kid) throw error;
       return null;
     }
   }
 
   return {
-    answer: (caller, operation, { question, idempotency: body }) =>
-      respond({ caller, operation, questions: [question], idempotency: body }),
-    answerBatch: (caller, { questions, idempotency: body }) =>
-      respond({ caller, operation: "batch", questions, idempotency: body }),
+    /** Idempotency comes first: a replay costs no work, but its minute token. */
+    async answer(call) {
+      const { authenticated, snapshot, operation, quota } = call;
+      if (call.idempotency === undefined) {
+        const answer = await perform(call, null);
+        return answer === null ? null : { ...answer, replayed: false };
+      }
+      const { partnerId } = authenticated.partner;
+      const request = { partnerId, endpoint: operation, ...call.idempotency };
+      const outcome = await idempotency.run(request, (reservation) => perform(call, reservation));
+      if (outcome === null) return null;
+      const { answer, replayed } = outcome;
+      if (replayed && !(await quota.pay(snapshot.revision))) return null;
+      return { ...answer, replayed };
+    },
   };
 }
 
@@ -170,9 +147,9 @@ export function createVerification(dependencies: VerificationDependencies): Veri
 async function attestAll(
   dependencies: VerificationDependencies,
   call: VerificationCall,
-  { snapshot, authenticated }: Grounds,
 ): Promise<Attested[]> {
   const { blindIndex, signer, clock } = dependencies;
+  const { snapshot, authenticated } = call;
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
   const claims = subjects.map((subject) =>
@@ -226,7 +203,7 @@ function evidenceOf(
   { question, key, teacher }: Subject,
   made: { call: VerificationCall; credential: string; policyVersion: string; blindIndex: BlindIndex },
 ): Attestation {
-  const { caller, operation } = made.call;
+  const { requestId, operation } = made.call;
   const { verificationId, audience, issuedAt, result } = claims;
   return {
     verificationId,
@@ -242,7 +219,7 @@ function evidenceOf(
     eligible: result.eligible,
     context: contextForEvidence(question.context),
     credential: made.credential,
-    requestId: caller.requestId,
+    requestId,
     jws,
   };
 }

@@ -3,7 +3,6 @@
  * question asked of the domain.
  */
 
-import type { AttestedOperation } from "../domain/attestations.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import {
   type Authenticated,
@@ -13,18 +12,12 @@ import {
   refusedCredentials,
 } from "../domain/credentials.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import { type Live, type Snapshot, untilStored } from "../domain/live.ts";
-import { operationOfScope, type Partner } from "../domain/partners.ts";
-import { QuotaExceeded, type QuotaState } from "../domain/quota.ts";
+import { type Snapshot, untilStored } from "../domain/live.ts";
+import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
+import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import { canonicalRegNo } from "../domain/teachers.ts";
-import type {
-  Answer,
-  Caller,
-  IdempotentBody,
-  Identifier,
-  Question,
-  Verification,
-} from "../domain/verification.ts";
+import type { Answer, Asked, Grounds, IdempotentBody, Identifier, Question } from "../domain/verification.ts";
+import type { Purpose } from "../partner/contract.ts";
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./http/http-call.ts";
 import type { PeerTest } from "./http/peer.ts";
 import { parseClientCertHeader } from "./http/peer.ts";
@@ -42,135 +35,134 @@ import {
 import type { PartnerRoute } from "./routes.ts";
 import type { Service } from "./service.ts";
 
-/** A partner's authenticated call: who calls what, and what answers. */
-export type PartnerCall = {
-  readonly caller: Caller;
-  /** What the evidence log calls it. */
-  readonly operation: AttestedOperation;
-  readonly verification: Verification;
+/** What a partner's call asks, and the purposes that it states, which must be the partner's. */
+type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
+
+/** Reads what a partner's call asks: from its path, or from its body, which is checked whole. */
+export type PartnerHandler = (call: HttpCall) => Promise<PartnerAsked>;
+
+/** One call of a partner's operation, of which nothing is known yet but what it presents. */
+type Visit = {
+  readonly call: HttpCall;
+  readonly service: Service;
+  readonly scope: Scope;
+  readonly presented: Presented;
+  readonly quota: QuotaCall;
+  /** What it asks, read at the first time. */
+  readonly ask: () => Promise<PartnerAsked>;
 };
 
-/** A partner operation's own work: what is in the body, purpose, idempotency and day quota. */
-export type PartnerHandler = (call: HttpCall, asked: PartnerCall) => Promise<Answer>;
-
 /**
- * A partner operation with all that comes before its own work, in the order that is decided: credential (401), scope
- * (403), minute quota (429); the work begins with the body (413, 400). Nobody's body is read before we know who
- * it is.
+ * A partner operation with all that is decided before its own work. Nobody's body is read before we know who it is.
  * @param forwardsCertificates whether the peer's `Client-Cert` is believed
  */
 export function forPartners(
   { scope, handler }: Pick<PartnerRoute, "scope" | "handler">,
   { service, forwardsCertificates }: { service: Service; forwardsCertificates: PeerTest },
 ): Handler {
-  const { live, quota, verification, clock } = service;
-  const operation = operationOfScope[scope];
   return async (call) => {
-    const cameAt = clock.now();
     const presented = presentedCredentials(call, forwardsCertificates);
-    const identify = createAuthentication(service, call, presented);
-    const { partner } = await identifyFirst(identify, service, presented);
-    let state = (): QuotaState => quota.state(partner);
-    let resetAt: number | undefined;
-
-    function judge(snapshot: Snapshot): Authenticated {
-      const authenticated = identify(snapshot);
-      if (!authenticated.partner.scopes.includes(scope))
-        throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
-      return authenticated;
+    const quota = service.quota.open();
+    let asked: Promise<PartnerAsked> | undefined;
+    const ask = () => {
+      asked ??= handler(call);
+      return asked;
+    };
+    const visit = { call, service, scope, presented, quota, ask };
+    try {
+      const answer = await untilStored(service.live, (snapshot) => attempt(visit, snapshot));
+      call.trace.replayed = answer.replayed;
+      return told(replyOf(answer), quota.state());
+    } catch (error) {
+      return refused(error, visit);
+    } finally {
+      quota.end();
     }
-
-    async function answer(): Promise<Reply> {
-      const opened = quota.open(judge(live.current()).partner, cameAt);
-      state = opened.state;
-      const caller = { judge, requestId: call.trace.requestId, quota: opened };
-      try {
-        const answered = await handler(call, { caller, operation, verification });
-        call.trace.replayed = answered.replayed;
-        return replyOf(answered);
-      } catch (error) {
-        // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
-        // its evidence would only keep it waiting once more.
-        if (isRefusal(error)) await payMinute(live, caller);
-        else if (!isStoreFailure(error)) await payMinute(live, caller).catch(() => {});
-        throw error;
-      } finally {
-        opened.end();
-      }
-    }
-
-    const reply = await answer().catch((error) => {
-      if (isTvsError(error, "CREDENTIAL_REQUIRED")) throw error;
-      if (error instanceof QuotaExceeded) ({ resetAt } = error.refusal);
-      return problemReply(error, call);
-    });
-    const told = state();
-    setRateLimitHeaders(reply.headers, { ...told, resetAt: resetAt ?? told.resetAt });
-    reply.headers["Cache-Control"] ??= "no-store";
-    return reply;
   };
 }
 
-/** Pays for a call that leaves nothing else behind. @throws QuotaExceeded, and what {@link Caller.judge} throws */
-function payMinute(live: Live, { judge, quota }: Caller): Promise<true> {
-  return untilStored(live, async (snapshot) =>
-    (await quota.pay(judge(snapshot).partner, snapshot.revision)) ? true : null,
-  );
+/**
+ * One attempt to answer, judged by one snapshot from the caller to the commit, in the order that is decided (D2.1):
+ * credential (401), scope (403), minute (429), body (413, 400), purpose (403), and then the work: idempotency (422, 409),
+ * day (429).
+ * @returns null when what it was judged by has changed meanwhile, a refusal too: it is to be judged anew, from the caller on
+ */
+async function attempt(visit: Visit, known: Snapshot): Promise<Answer | null> {
+  const { call, service, scope, quota, ask } = visit;
+  const grounds = await admit(visit, known);
+  const { partner } = grounds.authenticated;
+  quota.enter(partner);
+  try {
+    const { questions, purposes, idempotency } = await ask();
+    requirePurposes(partner, purposes);
+    const operation = operationOfScope[scope];
+    const { requestId } = call.trace;
+    const asked = { ...grounds, questions, idempotency, operation, requestId, quota };
+    return await service.verification.answer(asked);
+  } catch (error) {
+    // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
+    // its evidence would only keep it waiting once more.
+    const { revision } = grounds.snapshot;
+    if (isRefusal(error)) {
+      if (!(await quota.pay(revision))) return null;
+    } else if (!isStoreFailure(error)) await quota.pay(revision).catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Finds who calls, and whether it may. Who would be refused by what this thread remembers is looked for once more,
+ * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
+ * @throws TvsError CREDENTIAL_REQUIRED, SCOPE_MISSING, STORE_*, CLOCK_WRONG
+ */
+async function admit(visit: Visit, known: Snapshot): Promise<Grounds> {
+  const { service, scope, presented, quota } = visit;
+  const first = identify(visit, known);
+  if (first?.partner.scopes.includes(scope)) return { snapshot: known, authenticated: first };
+  const fault = refusalOf(presented, service.keyKind);
+  const mayBeNew = first !== null || fault === "unknown";
+  const snapshot = mayBeNew ? await service.live.refresh() : known;
+  const authenticated = mayBeNew ? identify(visit, snapshot) : null;
+  if (authenticated === null) throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[fault]);
+  if (authenticated.partner.scopes.includes(scope)) return { snapshot, authenticated };
+  await quota.look(authenticated.partner);
+  throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
+}
+
+/** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
+function identify({ call, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
+  const { live, secrets, keyKind: kind, clock, isClockWrong } = service;
+  if (live.isStale())
+    throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+  if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
+  const found = authenticate(presented, credentials, { kind, secrets, now: clock.now() });
+  if (found !== null) {
+    call.trace.partnerId = found.partner.partnerId;
+    call.trace.keyId = found.credential;
+  }
+  return found;
+}
+
+/** @throws TvsError CREDENTIAL_REQUIRED: nobody's quota is told of */
+function refused(error: unknown, { call, quota }: Visit): Reply {
+  if (isTvsError(error, "CREDENTIAL_REQUIRED")) throw error;
+  const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
+  // Whether a database that failed has charged the call is not known.
+  const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
+  return told(problemReply(error, call), state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt });
+}
+
+/** A partner's answer, with what is known of its quota. */
+function told(reply: Reply, state: QuotaState | undefined): Reply {
+  if (state !== undefined) setRateLimitHeaders(reply.headers, state);
+  reply.headers["Cache-Control"] ??= "no-store";
+  return reply;
 }
 
 function replyOf({ headers, body, replayed }: Answer): Reply {
   const all: Record<string, string> = { ...headers, "Content-Type": "application/json" };
   if (replayed) all["Idempotent-Replayed"] = "true";
   return { status: 200, headers: all, body };
-}
-
-/**
- * Finds who calls, once for each snapshot that the call is judged by. A call stays its partner's: when a credential of
- * another one counts meanwhile, because the first has ended or a stronger one was added, the caller has to ask again.
- * @throws TvsError CREDENTIAL_REQUIRED, STORE_BUSY, STORE_UNAVAILABLE, CLOCK_WRONG
- */
-function createAuthentication(
-  { live, secrets, keyKind: kind, clock, isClockWrong }: Service,
-  call: HttpCall,
-  presented: Presented,
-): Caller["judge"] {
-  let last: { readonly snapshot: Snapshot; readonly authenticated: Authenticated } | undefined;
-
-  return (snapshot) => {
-    if (snapshot === last?.snapshot) return last.authenticated;
-    if (live.isStale())
-      throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
-    if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
-    const found = authenticate(presented, snapshot.credentials, { kind, secrets, now: clock.now() });
-    if (found === null)
-      throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[refusalOf(presented, kind)]);
-    if (last !== undefined && found.partner.partnerId !== last.authenticated.partner.partnerId)
-      throw new TvsError("STORE_BUSY", "whose credential counts was changed meanwhile; try again");
-    last = { snapshot, authenticated: found };
-    call.trace.partnerId = found.partner.partnerId;
-    call.trace.keyId = found.credential;
-    return found;
-  };
-}
-
-/**
- * Finds who calls. A credential that memory does not know is looked for once more, because a command may have made it a
- * moment ago; one whose own text says that it is none costs no look.
- * @throws TvsError CREDENTIAL_REQUIRED, STORE_*
- */
-async function identifyFirst(
-  identify: Caller["judge"],
-  { live, keyKind }: Service,
-  presented: Presented,
-): Promise<Authenticated> {
-  const { revision } = live.current();
-  try {
-    return identify(live.current());
-  } catch (error) {
-    const mayBeNew = isTvsError(error, "CREDENTIAL_REQUIRED") && refusalOf(presented, keyKind) === "unknown";
-    if (!mayBeNew || (await live.refresh()).revision === revision) throw error;
-    return identify(live.current());
-  }
 }
 
 /**
@@ -199,38 +191,38 @@ function identityOf(certificate: PresentedCertificate | null): Presented["certif
 /** A lookup states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
-export const checkEligibility: PartnerHandler = async (call, { caller, operation, verification }) => {
+export const checkEligibility: PartnerHandler = async (call) => {
   const { value, raw } = await readBody(call, eligibilityCheckSchema);
-  const question = questionOf(value);
-  const asked = { question, idempotency: idempotencyOf(call, raw) };
-  return verification.answer(withinPurposes(caller, [question]), operation, asked);
+  return askedIn([value], idempotencyOf(call, raw));
 };
 
-export const lookUpByRegNo: PartnerHandler = async (call, asked) => {
+export const lookUpByRegNo: PartnerHandler = async (call) => {
   const regNo = check(regNoSchema, call.pathPart("regNo"), "regNo");
-  return lookUp(asked, { regNo: canonicalRegNo(regNo) ?? regNo });
+  return lookUp({ regNo: canonicalRegNo(regNo) ?? regNo });
 };
 
-export const lookUpByTId: PartnerHandler = async (call, asked) => {
+export const lookUpByTId: PartnerHandler = async (call) => {
   const text = call.pathPart("tId");
   const tId = check(tIdSchema, /^\d+$/.test(text) ? Number(text) : Number.NaN, "tId");
-  return lookUp(asked, { tId });
+  return lookUp({ tId });
 };
 
-export const lookUpByNin: PartnerHandler = async (call, asked) => {
+export const lookUpByNin: PartnerHandler = async (call) => {
   const { value } = await readBody(call, ninLookupSchema);
-  return lookUp(asked, value);
+  return lookUp(value);
 };
 
-export const checkBatch: PartnerHandler = async (call, { caller, verification }) => {
+export const checkBatch: PartnerHandler = async (call) => {
   const { value, raw } = await readBody(call, batchCheckSchema);
-  const questions = value.items.map(questionOf);
-  const asked = { questions, idempotency: idempotencyOf(call, raw) };
-  return verification.answerBatch(withinPurposes(caller, questions), asked);
+  return askedIn(value.items, idempotencyOf(call, raw));
 };
 
-function lookUp({ caller, operation, verification }: PartnerCall, identifier: Identifier): Promise<Answer> {
-  return verification.answer(caller, operation, { question: { identifier, purpose: lookupPurpose } });
+function lookUp(identifier: Identifier): PartnerAsked {
+  return { questions: [{ identifier, purpose: lookupPurpose }], purposes: [] };
+}
+
+function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotentBody | undefined): PartnerAsked {
+  return { questions: checks.map(questionOf), purposes: checks.map(({ purpose }) => purpose), idempotency };
 }
 
 function questionOf({ identifier, purpose, context }: EligibilityCheck): Question {
@@ -243,25 +235,11 @@ function identifierOf({ regNo, tId, nin }: EligibilityCheck["identifier"]): Iden
   return { nin: nin ?? "" };
 }
 
-/** A caller who may ask only for purposes that its partner has, whenever it is judged. */
-function withinPurposes(caller: Caller, questions: readonly Question[]): Caller {
-  function judge(snapshot: Snapshot): Authenticated {
-    const authenticated = caller.judge(snapshot);
-    requirePurposes(authenticated.partner, questions);
-    return authenticated;
-  }
-  return { ...caller, judge };
-}
-
 /** @throws TvsError PURPOSE_NOT_ALLOWED; one item of a batch refuses it whole */
-function requirePurposes({ purposes }: Partner, questions: readonly Question[]): void {
-  const refused = questions.find(({ purpose }) => !purposes.includes(purpose));
-  if (refused !== undefined) {
-    throw new TvsError(
-      "PURPOSE_NOT_ALLOWED",
-      `the purpose ${refused.purpose} is not allowed for this partner`,
-    );
-  }
+function requirePurposes({ purposes }: Partner, stated: readonly Purpose[]): void {
+  const refused = stated.find((purpose) => !purposes.includes(purpose));
+  if (refused !== undefined)
+    throw new TvsError("PURPOSE_NOT_ALLOWED", `the purpose ${refused} is not allowed for this partner`);
 }
 
 function idempotencyOf(call: HttpCall, body: unknown): IdempotentBody | undefined {

@@ -84,6 +84,33 @@ describe("a service with four threads", () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(60);
   });
 
+  test("tells exactly what is left, whichever of them answers, and of a call that lacks its scope too", async () => {
+    const partner = await partnerEverywhere();
+    await roomInMinute();
+    const tell = async (path: string) => {
+      const { status, headers } = await partner.get(path, alone);
+      return [status, Number(headers.get("X-RateLimit-Remaining"))];
+    };
+    const [, first = 0] = await tell("/lookup/by-tid/1");
+    for (let left = first; left > first - 5; left--) {
+      for (let times = 0; times < 4; times++)
+        expect(await tell("/lookup/by-reg-no/A%2FB%2FC%2FD")).toEqual([403, left]);
+      expect(await tell("/lookup/by-tid/1")).toEqual([200, left - 1]);
+    }
+  });
+
+  test("answers a call as its second credential's partner, just after the first one's was disabled", async () => {
+    const second = await partnerEverywhere();
+    for (let round = 0; round < 3; round++) {
+      const first = await partnerEverywhere();
+      expect((await world.tvs("partners", "disable", first.id)).code).toBe(0);
+      const keys = { Authorization: `Bearer ${first.apiKey}`, "x-agency-api-key": second.apiKey };
+      const answers = await callsApart(8, `${api}/lookup/by-tid/1`, keys);
+      const told = answers.map(async (answer) => [answer.status, (await answer.json()).audience]);
+      expect(await Promise.all(told)).toEqual(answers.map(() => [200, second.id]));
+    }
+  });
+
   test("keeps one access log, and tells of refusals wherever they were given", async () => {
     const partner = await partnerEverywhere();
     const refused = await Promise.all(

@@ -5,6 +5,7 @@ import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { pruneAttestations } from "../../src/domain/retention.ts";
 import type { SignedEnvelope } from "../../src/partner/contract.ts";
+import { answered } from "../harness/evidence-log.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
@@ -26,23 +27,20 @@ async function attest(folder: string) {
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
   await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
   await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
-  const caller = () => {
-    const quota = service.quota.open(partner);
-    return { judge: () => ({ partner, credential: "k1" }), requestId: "request-1", quota };
-  };
   const purpose = "EMPLOYER_BACKGROUND_CHECK";
   const ask = async (identifier: { regNo: string } | { nin: string }) => {
     const question = { identifier, purpose, context: { correlationId: "case 9" } } as const;
-    return JSON.parse((await service.verification.answer(caller(), "eligibility-check", { question })).body);
+    const operation = "eligibility-check";
+    return JSON.parse(await answered(service, { partner, operation, questions: [question] }));
   };
   const made = [await ask({ regNo: "A/B/C/1" }), await ask({ nin: "12345678901" })];
   const questions = [
     { identifier: { tId: 7 }, purpose },
     { identifier: { tId: 8 }, purpose },
   ] as const;
-  const batch = await service.verification.answerBatch(caller(), { questions });
+  const batchBody = await answered(service, { partner, operation: "batch", questions });
   await close();
-  return { envelopes: made as SignedEnvelope[], batchBody: batch.body };
+  return { envelopes: made as SignedEnvelope[], batchBody };
 }
 
 function sample(index = 0): SignedEnvelope {

@@ -1,5 +1,5 @@
 import type { Partner } from "../../src/domain/partners.ts";
-import { QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
+import { type Quota, type QuotaCall, QuotaExceeded, type QuotaRefusal } from "../../src/domain/quota.ts";
 import { aPartner } from "../harness/samples.ts";
 
 /** A minute's beginning in the middle of a day, and its end in epoch seconds. */
@@ -23,4 +23,11 @@ export function refusalOf(act: () => unknown): QuotaRefusal | null {
     if (error instanceof QuotaExceeded) return error.refusal;
     throw error;
   }
+}
+
+/** A call that is a partner's and was let in. */
+export function entered(quota: Quota, of: Partner): QuotaCall {
+  const call = quota.open();
+  call.enter(of);
+  return call;
 }

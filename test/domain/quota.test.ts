@@ -4,7 +4,7 @@ import type { Partner } from "../../src/domain/partners.ts";
 import { createQuota, type Quota, type QuotaRefusal } from "../../src/domain/quota.ts";
 import { type QuotaWindow, quotaUse } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
-import { minuteEnd, partner, refusalOf, start } from "./quota-samples.ts";
+import { entered, minuteEnd, partner, refusalOf, start } from "./quota-samples.ts";
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -22,15 +22,15 @@ function aQuota(clock: Clock, stored: readonly QuotaWindow[] = []): Quota {
 }
 
 function refused(quota: Quota, of: Partner): QuotaRefusal {
-  const refusal = refusalOf(() => quota.open(of));
+  const refusal = refusalOf(() => entered(quota, of));
   if (refusal === null) throw new Error("not refused");
   return refusal;
 }
 
 /** One call that does its work, or is refused and pays for having come; it stays under way, as far as memory knows. */
 function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
-  const call = quota.open(of);
-  return refusalOf(() => void call.chargeFor(of, calls));
+  const call = entered(quota, of);
+  return refusalOf(() => void call.chargeFor(calls));
 }
 
 describe("what is left", () => {
@@ -55,7 +55,7 @@ describe("what is left", () => {
   test("a refused call costs nothing", () => {
     const clock = aClock(start);
     const quota = aQuota(clock);
-    for (let i = 0; i < 3; i++) quota.open(partner());
+    for (let i = 0; i < 3; i++) entered(quota, partner());
     for (let i = 0; i < 100; i++) refused(quota, partner());
     clock.add(minuteMs);
     expect(quota.state(partner()).remaining).toBe(3);
@@ -142,7 +142,7 @@ describe("a spent day", () => {
   test("blocks work and not the call: a replay still costs a minute token only", () => {
     const quota = aQuota(aClock(start));
     work(quota, spent);
-    quota.open(spent);
+    entered(quota, spent);
     expect(work(quota, spent)).toMatchObject({
       window: "day",
       remaining: 0,
@@ -193,8 +193,8 @@ describe("what a call costs", () => {
   const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
   test("is for its commit to charge: a call of the minute and the day, and what they have room for", () => {
-    const call = aQuota(aClock(start)).open(partner());
-    expect(call.chargeFor(partner(), 1)).toEqual({
+    const call = entered(aQuota(aClock(start)), partner());
+    expect(call.chargeFor(1)).toEqual({
       partnerId: "agency",
       starts,
       calls: 1,
@@ -204,8 +204,8 @@ describe("what a call costs", () => {
 
   test("is held while it is under way, and given back when it comes to nothing", () => {
     const quota = aQuota(aClock(start));
-    const call = quota.open(partner());
-    call.chargeFor(partner(), 2);
+    const call = entered(quota, partner());
+    call.chargeFor(2);
     expect(quota.state(partner()).remaining).toBe(1);
     call.end();
     expect(quota.state(partner()).remaining).toBe(3);
@@ -213,8 +213,8 @@ describe("what a call costs", () => {
 
   test("is what the commit said: that is told, and known from then on", () => {
     const quota = aQuota(aClock(start));
-    const [call, other] = [quota.open(partner()), quota.open(partner())];
-    call.chargeFor(partner(), 1);
+    const [call, other] = [entered(quota, partner()), entered(quota, partner())];
+    call.chargeFor(1);
     call.committed({ minute: 2, day: 9 });
     expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
     call.end();
@@ -227,7 +227,7 @@ describe("what a call costs", () => {
   test("a batch by item: a token of both windows for each", () => {
     const quota = aQuota(aClock(start));
     const large = partner({ perMinute: 5, perDay: 6 });
-    expect(quota.open(large).chargeFor(large, 4)).toMatchObject({ calls: 4 });
+    expect(entered(quota, large).chargeFor(4)).toMatchObject({ calls: 4 });
     expect(quota.state(large).remaining).toBe(1);
   });
 
@@ -247,8 +247,8 @@ describe("what a call costs", () => {
   test("a batch that is refused holds only the token it came with, and what is left is told exactly", () => {
     const quota = aQuota(aClock(start));
     const large = partner({ perMinute: 5 });
-    const call = quota.open(large);
-    expect(refusalOf(() => void call.chargeFor(large, 6))).toMatchObject({
+    const call = entered(quota, large);
+    expect(refusalOf(() => void call.chargeFor(6))).toMatchObject({
       window: "minute",
       limit: 5,
       remaining: 4,
@@ -261,10 +261,11 @@ describe("what a call costs", () => {
   test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
     const clock = aClock("2026-03-01T23:59:59.999Z");
     const quota = aQuota(clock);
-    const call = quota.open(partner());
+    const call = entered(quota, partner());
     clock.add(1);
     const lastMinute = Date.parse("2026-03-01T23:59:00Z");
-    expect(call.chargeFor(partner(), 2)).toMatchObject({ starts: { minute: lastMinute, day: starts.day } });
+    expect(call.chargeFor(2)).toMatchObject({ starts: { minute: lastMinute, day: starts.day } });
+    call.committed({ minute: 2, day: 2 });
     expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd });
     expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: dayEnd + 60 });
   });

@@ -1,17 +1,18 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
-import type { AttestationStore } from "../../src/domain/attestations.ts";
+import type { AttestationStore, AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar } from "../../src/domain/clock.ts";
+import type { Authenticated } from "../../src/domain/credentials.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { createLive } from "../../src/domain/live.ts";
+import { createLive, type Snapshot, untilStored } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { planWrite } from "../../src/domain/teacher-store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers.ts";
-import { type Caller, createVerification, type Question } from "../../src/domain/verification.ts";
+import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
@@ -43,7 +44,7 @@ export type Around = {
   teachers?(real: TeacherReader): TeacherReader;
   signer?(real: Signer): Signer;
   partner?: Partial<Partner>;
-  judge?: Caller["judge"];
+  judge?: (snapshot: Snapshot) => Authenticated;
 };
 
 /** The real composition over a real store; a test may stand between two of its parts. */
@@ -78,14 +79,23 @@ async function open(stores: TestStores, around: Around) {
   const judge = around.judge ?? (() => ({ partner, credential: "KeyId0000000" }));
   const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
-  function caller() {
-    const call = quota.open(partner);
-    return { judge, requestId: "request-1", quota: call };
+  async function ask(operation: AttestedOperation, asked: Asked): Promise<Answer> {
+    const call = quota.open();
+    try {
+      return await untilStored(live, (snapshot) => {
+        const authenticated = judge(snapshot);
+        call.enter(authenticated.partner);
+        const grounds = { snapshot, authenticated };
+        return verification.answer({ ...grounds, ...asked, operation, requestId: "request-1", quota: call });
+      });
+    } finally {
+      call.end();
+    }
   }
-  const one = (question: Question, idempotency?: { key: string; body: unknown }) =>
-    verification.answer(caller(), "eligibility-check", { question, idempotency });
-  const batch = (questions: Question[], idempotency?: { key: string; body: unknown }) =>
-    verification.answerBatch(caller(), { questions, idempotency });
+  const one = (question: Question, idempotency?: Asked["idempotency"]) =>
+    ask("eligibility-check", { questions: [question], idempotency });
+  const batch = (questions: Question[], idempotency?: Asked["idempotency"]) =>
+    ask("batch", { questions, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
   return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
 }

@@ -4,8 +4,12 @@ import { logKeeperOf } from "../../cli/evidence-log.ts";
 import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
+import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { checkpointKeyOf } from "../../src/domain/log/epochs.ts";
+import type { Partner } from "../../src/domain/partners.ts";
+import type { Question } from "../../src/domain/verification.ts";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import type { Service } from "../../src/server/service.ts";
 import { anApiKey, aPartner } from "./samples.ts";
 
 const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
@@ -17,11 +21,24 @@ export async function attestSome(dataDir: string, count: number): Promise<void> 
   if (operator.isNew) await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
   const question = { identifier: { regNo: "A/B/C/1" }, purpose: "EMPLOYER_BACKGROUND_CHECK" } as const;
   for (let done = 0; done < count; done++) {
-    const quota = service.quota.open(partner);
-    const caller = { judge: () => ({ partner, credential: "k1" }), requestId: "request-1", quota };
-    await service.verification.answer(caller, "eligibility-check", { question });
+    await answered(service, { partner, operation: "eligibility-check", questions: [question] });
   }
   await close();
+}
+
+/** The body of the answer to a call of a partner, past its credential and its scope. */
+export async function answered(
+  { live, quota, verification }: Service,
+  asked: { partner: Partner; operation: AttestedOperation; questions: readonly Question[] },
+): Promise<string> {
+  const authenticated = { partner: asked.partner, credential: "k1" };
+  const call = quota.open();
+  call.enter(asked.partner);
+  const grounds = { snapshot: await live.refresh(), authenticated };
+  const answer = await verification.answer({ ...asked, ...grounds, requestId: "request-1", quota: call });
+  call.end();
+  if (answer === null) throw new Error("the commit was refused");
+  return answer.body;
 }
 
 /** Acts on a register that is there, as a command would. */

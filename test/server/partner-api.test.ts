@@ -1,9 +1,11 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { mintApiKey } from "../../src/domain/credentials.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { aClock } from "../harness/clock.ts";
-import { known, openTestService } from "../harness/service.ts";
+import { aPartner } from "../harness/samples.ts";
+import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 
-const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" };
+const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
 const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
 
 test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
@@ -40,27 +42,122 @@ test("a call that is answered after the turn of its minute tells of the minute, 
   }
 });
 
-test("a call whose credential ends while it is answered does not become that of another partner's beside it", async () => {
+describe("a call with two credentials", () => {
+  const path = "/v1/inter-agency/eligibility-check";
+  const other = { ...aPartner("other"), purposes: [question.purpose, refusedPurpose], perMinute: 7 };
+
+  /** A service with a further partner, and a call with the keys of two whose body comes when a change is committed. */
+  async function withTwo(
+    act: (two: {
+      world: TestService;
+      otherKey: string;
+      send(keys: { bearer: string; header: string }, change: () => Promise<unknown>): Promise<Response>;
+    }) => Promise<void>,
+    body: object = question,
+  ): Promise<void> {
+    const world = await openTestService();
+    try {
+      const { keyKind: kind, secrets, stores } = world.operator;
+      const { text, record } = mintApiKey("other", { kind, secrets, now: Date.now() });
+      await stores.partners.add(other, record);
+      await world.service.live.refresh();
+      const send = async (keys: { bearer: string; header: string }, change: () => Promise<unknown>) => {
+        const stream = new ReadableStream({
+          async pull(controller) {
+            await change();
+            controller.enqueue(new TextEncoder().encode(JSON.stringify(body)));
+            controller.close();
+          },
+        });
+        const headers = {
+          Authorization: `Bearer ${keys.bearer}`,
+          "x-agency-api-key": keys.header,
+          "Idempotency-Key": "k",
+        };
+        const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
+        return world.app.fetch(new Request(`http://service.test${path}`, init), connection);
+      };
+      await act({ world, otherKey: text, send });
+    } finally {
+      await world.close();
+    }
+  }
+
+  const disable = ({ operator }: TestService, partnerId: string) =>
+    operator.stores.partners.disable(partnerId, Date.now());
+  const paidBy = async ({ operator }: TestService) =>
+    (await operator.stores.quotaStore.windows()).map(({ partnerId, kind, used }) =>
+      [partnerId, kind, used].join(" "),
+    );
+
+  test("is the second one's when the first one's partner is disabled while it is answered", () =>
+    withTwo(async ({ world, otherKey, send }) => {
+      const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
+      const first = await send(keys, () => disable(world, "full"));
+      expect([first.status, first.headers.get("X-RateLimit-Limit")]).toEqual([200, "7"]);
+      expect(first.headers.get("X-RateLimit-Remaining")).toBe("6");
+      const text = await first.text();
+      expect(JSON.parse(text).audience).toBe("other");
+      expect((await paidBy(world)).sort()).toEqual(["other day 1", "other minute 1"]);
+      const replay = await send(keys, async () => {});
+      expect(replay.headers.get("Idempotent-Replayed")).toBe("true");
+      expect(await replay.text()).toBe(text);
+      // The key is the second partner's own: to the first one it is unused.
+      await world.operator.stores.partners.disable("full", null);
+      const own = await send(keys, async () => {});
+      expect(JSON.parse(await own.text()).audience).toBe("full");
+    }));
+
+  test("is the stronger one's when that is added while it is answered", () =>
+    withTwo(async ({ world, otherKey, send }) => {
+      await disable(world, "other");
+      await world.service.live.refresh();
+      const keys = { bearer: otherKey, header: world.keyOf("full") ?? "" };
+      const answer = await send(keys, () => world.operator.stores.partners.disable("other", null));
+      expect([answer.status, JSON.parse(await answer.text()).audience]).toEqual([200, "other"]);
+      expect((await paidBy(world)).sort()).toEqual(["other day 1", "other minute 1"]);
+    }));
+
+  test("is refused as the second one's, and not with what the first one was refused for", () =>
+    withTwo(
+      async ({ world, otherKey, send }) => {
+        const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
+        const answer = await send(keys, () => disable(world, "full"));
+        expect([answer.status, JSON.parse(await answer.text()).audience]).toEqual([200, "other"]);
+        const toSpent = { bearer: otherKey, header: world.keyOf("spent") ?? "" };
+        const refused = await send(toSpent, () => disable(world, "other"));
+        expect([refused.status, refused.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
+        const toUnscoped = { bearer: otherKey, header: world.keyOf("unscoped") ?? "" };
+        await world.operator.stores.partners.disable("other", null);
+        const lacking = await send(toUnscoped, () => disable(world, "other"));
+        expect([lacking.status, await lacking.text()]).toEqual([
+          403,
+          expect.stringContaining("lacks the scope"),
+        ]);
+      },
+      { ...question, purpose: refusedPurpose },
+    ));
+
+  test("is nobody's when both have ended", () =>
+    withTwo(async ({ world, otherKey, send }) => {
+      const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
+      const answer = await send(keys, async () => {
+        await disable(world, "full");
+        await disable(world, "other");
+      });
+      expect([answer.status, answer.headers.get("X-RateLimit-Limit")]).toEqual([401, null]);
+      expect(await paidBy(world)).toEqual([]);
+    }));
+});
+
+test("what the database could not be asked for is not told", async () => {
   const world = await openTestService();
   try {
-    const headers = {
-      Authorization: `Bearer ${world.keyOf("full")}`,
-      "x-agency-api-key": world.keyOf("spent") ?? "",
-    };
-    const body = new ReadableStream({
-      async pull(controller) {
-        await world.operator.stores.partners.disable("full", Date.now());
-        controller.enqueue(new TextEncoder().encode(JSON.stringify(question)));
-        controller.close();
-      },
-    });
-    const url = "http://service.test/v1/inter-agency/eligibility-check";
-    const request = new Request(url, { method: "POST", headers, body, duplex: "half" } as RequestInit);
-    const response = await world.app.fetch(request, connection);
-    expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
-    const again = await world.call("/v1/inter-agency/eligibility-check", { headers, body: question });
-    expect([again.status, again.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
-    expect(await world.operator.stores.quotaStore.windows()).toEqual([]);
+    await world.operator.driver.batch([
+      statement("CREATE TRIGGER refuses BEFORE INSERT ON attestations BEGIN SELECT RAISE(FAIL, 'full'); END"),
+    ]);
+    const response = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body: question });
+    expect([response.status, response.headers.get("X-RateLimit-Remaining")]).toEqual([503, null]);
   } finally {
     await world.close();
   }

@@ -24,7 +24,10 @@ export const headers = {
     schema: integer(0, 600),
   },
   "X-RateLimit-Remaining": {
-    description: "Calls left now: the lesser of what minute and day have left.",
+    description:
+      "Calls left now: the lesser of what minute and day have left. For partners it is what the database said of this " +
+      "very call, a refused one too, so it is the same whichever server answers. A 429 says 0 where the minute is " +
+      "already known to be spent. A 5xx has none of the three headers where the database could not be asked.",
     schema: integer(0, 599),
   },
   "X-RateLimit-Reset": {
