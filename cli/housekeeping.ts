@@ -15,11 +15,16 @@ import { logKeeperOf } from "./evidence-log.ts";
 import { createStores, type Operator, type Stores } from "./open.ts";
 
 const pruneMs = 60_000;
+/** How long after a failure it is begun again. */
+const againMs = 2_000;
 /** Records forgotten in one commit, which keeps the main thread for that long. */
 const pruneRows = 100;
 
 export type Housekeeping = {
-  /** Begins or ends the work, by whether the lease is held. @param fence under which it is; null while it is not */
+  /**
+   * Begins or ends the work, by whether the lease is held; to be called again and again.
+   * @param fence under which it is; null while it is not
+   */
   tend(fence: number | null): void;
   /** Ends it, when the step that is under way has ended. */
   stop(): Promise<void>;
@@ -41,6 +46,7 @@ export function createHousekeeping(
   const inTurn = createSerial();
   let underFence: number | null = null;
   let stopWork = async () => {};
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
 
   async function turn(fence: number | null): Promise<void> {
     await stopWork();
@@ -51,11 +57,10 @@ export function createHousekeeping(
   }
 
   function tend(fence: number | null): void {
-    if (fence === underFence) return;
+    if (fence === underFence || performance.now() < notBeforeMs) return;
     underFence = fence;
     void inTurn(() => turn(fence)).catch((error) => {
-      // The next beat tries again.
-      underFence = null;
+      [underFence, notBeforeMs] = [null, performance.now() + againMs];
       onError("the housekeeping could not begin")(error);
     });
   }

@@ -84,7 +84,7 @@ export async function runNode(
   operator: Operator,
   { nodeId, url, consolePort, live, memory, onLost }: RunOptions,
 ): Promise<RunningNode> {
-  const { stores, clock } = operator;
+  const { driver, stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
   const onLogError = toldOfLog(onLost);
   const housekeeping = createHousekeeping(operator, { nodeId, live, onBegin: releaseGone, onLogError });
@@ -98,7 +98,6 @@ export async function runNode(
     const hasLost = tell(beat, aheadMs);
     // The next beat gives the lease back.
     fence = isWrong ? null : beat.fence;
-    housekeeping.tend(fence);
     if (hasLost && fence !== null) void releaseGone().catch(() => {});
   }
 
@@ -111,6 +110,7 @@ export async function runNode(
     store: stores.nodes,
     clock,
     self: { nodeId, host: hostname(), url: reachable(url), version: packageJson.version, consolePort },
+    isAlone: driver.kind === "embedded",
     loadedPendingKid,
     onBeat,
   });
@@ -120,6 +120,7 @@ export async function runNode(
     () =>
       membership.tick().then(() => {
         failure = "";
+        housekeeping.tend(fence);
       }),
     {
       everyMs: tickMs,

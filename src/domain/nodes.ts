@@ -58,7 +58,7 @@ export type NodeStore = {
 };
 
 export const nodeTimes = {
-  /** How often a node says that it lives. */
+  /** How often a node of several says that it lives. */
   beatMs: 2_000,
   /** One that has not been seen for so long is gone. */
   goneMs: 10_000,
@@ -113,7 +113,7 @@ export async function requireClockOf(store: Pick<NodeStore, "now">, clock: Clock
 
 /** This process among the nodes. */
 export type Membership = {
-  /** As the last beat found them. */
+  /** As the last beat found them; the only one there can be is seen by whoever asks. */
   nodes(): readonly Node[];
   /** By how many milliseconds this node's clock is ahead of the database's. */
   clockAheadMs(): number;
@@ -127,6 +127,8 @@ type MembershipDependencies = {
   readonly store: NodeStore;
   readonly clock: Clock;
   readonly self: Self;
+  /** Whether this is the only node there can be: then nobody has to hear again and again that it lives. */
+  readonly isAlone: boolean;
   /** The pending key that all threads have loaded, as far as this thread knows. */
   loadedPendingKid(): string | null;
   /** Told what each beat has found, before it counts as made. */
@@ -135,7 +137,8 @@ type MembershipDependencies = {
 
 /** Joins the nodes: the first beat is made when this resolves. */
 export async function joinNodes(dependencies: MembershipDependencies): Promise<Membership> {
-  const { store, clock, self, loadedPendingKid, onBeat } = dependencies;
+  const { store, clock, self, isAlone, loadedPendingKid, onBeat } = dependencies;
+  const everyMs = isAlone ? Number.POSITIVE_INFINITY : nodeTimes.beatMs;
   const inTurn = createSerial();
   let last: Beat = { nodes: [], fence: null, now: null };
   let aheadMs = 0;
@@ -145,7 +148,7 @@ export async function joinNodes(dependencies: MembershipDependencies): Promise<M
 
   async function beat(): Promise<void> {
     const pendingKid = loadedPendingKid();
-    const isTime = performance.now() - beatAtMs >= nodeTimes.beatMs;
+    const isTime = performance.now() - beatAtMs >= everyMs;
     if (hasLeft || (!isTime && pendingKid === saidKid)) return;
     const begunMs = performance.now();
     const before = clock.now();
@@ -157,7 +160,7 @@ export async function joinNodes(dependencies: MembershipDependencies): Promise<M
 
   await beat();
   return {
-    nodes: () => last.nodes,
+    nodes: () => (isAlone ? last.nodes.map((node) => ({ ...node, seenAt: clock.now() })) : last.nodes),
     clockAheadMs: () => aheadMs,
     tick: () => inTurn(beat),
     async leave() {

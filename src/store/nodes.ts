@@ -11,11 +11,13 @@ const upsert = `INSERT INTO nodes (node_id, host, url, version, started_at, seen
     console_port)
   VALUES (?1, ?2, ?3, ?4, ${databaseNow}, ${databaseNow}, ?5, ?6, ?7)
   ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, clock_ahead_ms = excluded.clock_ahead_ms,
-    pending_kid = excluded.pending_kid`;
+    pending_kid = excluded.pending_kid, console_port = excluded.console_port`;
 
-const keepsHouse = `EXISTS (SELECT 1 FROM leases WHERE name = '${housekeeping}' AND leases.node_id = nodes.node_id
-  AND expires_at >= ${databaseNow})`;
-const select = `SELECT *, ${isLiveNode} AS is_live, ${keepsHouse} AS keeps_house, ${databaseNow} AS now
+/** Over a file a lease has no end: its holder does not renew it, and the next one has the file's lock. */
+const isHeld = { remote: `expires_at >= ${databaseNow}`, embedded: "TRUE" };
+const selectFrom = (kind: Driver["kind"]) => `SELECT *, ${isLiveNode[kind]} AS is_live, ${databaseNow} AS now,
+    EXISTS (SELECT 1 FROM leases WHERE name = '${housekeeping}' AND leases.node_id = nodes.node_id
+      AND ${isHeld[kind]}) AS keeps_house
   FROM nodes ORDER BY node_id`;
 
 /** The lease of the housekeeping, as the node of an id holds it under a fence. */
@@ -28,10 +30,11 @@ function giveBack(nodeId: string): SqlStatement {
   return { sql: "UPDATE leases SET expires_at = 0 WHERE node_id = ?", args: [nodeId] };
 }
 
-/** Who serves the database. Over a file nobody does whose lock is not held. */
+/** Who serves the database. Over a file nobody does whose lock is not held, and who holds it is seen by that. */
 export function createNodeStore(driver: Driver): NodeStore {
-  const nowOf = ([row]: readonly Row[] = []) =>
-    driver.kind === "embedded" || row === undefined ? null : integer(row, "now");
+  const isFile = driver.kind === "embedded";
+  const select = selectFrom(driver.kind);
+  const nowOf = ([row]: readonly Row[] = []) => (isFile || row === undefined ? null : integer(row, "now"));
 
   return {
     async beat({ nodeId, host, url, version, clockAheadMs, pendingKid, consolePort }) {
@@ -44,7 +47,7 @@ export function createNodeStore(driver: Driver): NodeStore {
       ]);
       const held = lease?.[0];
       return {
-        nodes: rows.map((row) => nodeOf(row, true)),
+        nodes: rows.map((row) => nodeOf(row, { mayLive: true, isFile })),
         fence: held === undefined ? null : integer(held, "fence"),
         now: nowOf(rows),
       };
@@ -59,20 +62,22 @@ export function createNodeStore(driver: Driver): NodeStore {
       ]);
     },
     async list() {
-      const mayLive = driver.kind === "remote" || (await driver.serviceRunning());
-      return (await driver.query(select)).map((row) => nodeOf(row, mayLive));
+      const mayLive = !isFile || (await driver.serviceRunning());
+      return (await driver.query(select)).map((row) => nodeOf(row, { mayLive, isFile }));
     },
     async forget(goneForMs) {
+      // Over a file there is one, which says nothing while it lives.
+      if (isFile) return;
       const sql = `DELETE FROM nodes WHERE seen_at NOT BETWEEN ${databaseNow} - ?1 AND ${databaseNow} + ?1`;
       await driver.batch([{ sql, args: [goneForMs] }]);
     },
     async now() {
-      return driver.kind === "embedded" ? null : nowOf(await driver.query(`SELECT ${databaseNow} AS now`));
+      return isFile ? null : nowOf(await driver.query(`SELECT ${databaseNow} AS now`));
     },
   };
 }
 
-function nodeOf(row: Row, mayLive: boolean): Node {
+function nodeOf(row: Row, { mayLive, isFile }: { mayLive: boolean; isFile: boolean }): Node {
   const isLive = mayLive && flag(row, "is_live");
   return {
     nodeId: text(row, "node_id"),
@@ -80,7 +85,7 @@ function nodeOf(row: Row, mayLive: boolean): Node {
     url: text(row, "url"),
     version: text(row, "version"),
     startedAt: integer(row, "started_at"),
-    seenAt: integer(row, "seen_at"),
+    seenAt: integer(row, isFile && isLive ? "now" : "seen_at"),
     state: isLive ? "live" : "gone",
     clockAheadMs: integer(row, "clock_ahead_ms"),
     pendingKid: textOrNull(row, "pending_kid"),

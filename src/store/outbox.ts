@@ -67,10 +67,12 @@ const uuidLength = 36;
  * The end of the leases of nodes that are gone. Whatever has a lease has a time, so a backlog of fresh deliveries is not
  * read; the join makes it one probe of the index for each partner.
  */
-const releaseGone = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
+const releaseGone = (
+  kind: Driver["kind"],
+) => `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL
-      AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds}))`;
+      AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds(kind)}))`;
 
 /** The outbox as the sender works it off. Its writes go through the group commit that all calls share. */
 export function createOutbox(driver: Driver, commit: Commit): Outbox {
@@ -99,7 +101,7 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
       );
     },
     async releaseGone(now) {
-      await commit([{ sql: releaseGone, args: [now] }, bumpRevision]);
+      await commit([{ sql: releaseGone(driver.kind), args: [now] }, bumpRevision]);
     },
   };
 }

@@ -46,6 +46,7 @@ test("a node says at once that it has loaded another pending key, and nothing mo
       store,
       clock,
       self: { nodeId: "one", host: "h", url: "u", version: "1", consolePort: null },
+      isAlone: true,
       loadedPendingKid: () => pendingKid,
       onBeat: () => void beats++,
     });

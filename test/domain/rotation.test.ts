@@ -129,7 +129,7 @@ describe("rotation over nodes", () => {
       });
     }));
 
-  test("waits for them, says once for which, and goes on when the last has loaded it or is gone", () =>
+  test("waits for them, says once for which, and goes on when the last has loaded it or has ended", () =>
     withStores(async (world) => {
       await world.driver.lockService();
       const { say } = await nodesWith(world, [null, "pending"]);
@@ -144,8 +144,7 @@ describe("rotation over nodes", () => {
       });
       expect([waits, done.early]).toEqual([[["http://one:8080"]], false]);
       await say(first, null);
-      const sql = "UPDATE nodes SET seen_at = seen_at - 11000 WHERE node_id = ?";
-      const onWait = () => void world.driver.batch([{ sql, args: [first.nodeId] }]);
+      const onWait = () => void world.nodes.leave(first.nodeId);
       expect(await untilRotatable(world, { ...rotation, wait: soon, onWait })).toEqual(done);
     }));
 

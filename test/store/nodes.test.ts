@@ -37,7 +37,10 @@ describeDrivers("the nodes", (kind, database) => {
     return nodes.map(({ nodeId, state }) => [nodeId, state]);
   };
 
-  test("know each other, and who has not been seen for ten seconds is gone", async () => {
+  /** Over a file there is one, and nothing is to be known by its beats. */
+  const ofSeveral = test.skipIf(kind.kind === "embedded");
+
+  ofSeveral("know each other, and who has not been seen for ten seconds is gone", async () => {
     const nodes = createNodeStore(driver);
     expect((await nodes.beat(report(other))).nodes).toMatchObject([{ ...report(other), state: "live" }]);
     await age(nodeTimes.goneMs - 1_000);
@@ -54,19 +57,22 @@ describeDrivers("the nodes", (kind, database) => {
     expect(await states()).toEqual([[one, "live"]]);
   });
 
-  test("are gone, and so is their lease, when they were last seen at a time that is yet to come", async () => {
-    const nodes = createNodeStore(driver);
-    await nodes.beat(report(other));
-    // The database's clock is set back by an hour.
-    await age(-3_600_000);
-    expect((await nodes.list()).map(({ state }) => state)).toEqual(["gone"]);
-    expect((await nodes.beat(report(one))).fence).toBe(2);
-    expect(await states()).toEqual([
-      [one, "live"],
-      [other, "gone"],
-    ]);
-    expect((await nodes.beat(report(other))).nodes).toMatchObject([{ state: "live" }, { state: "live" }]);
-  });
+  ofSeveral(
+    "are gone, and so is their lease, when they were last seen at a time that is yet to come",
+    async () => {
+      const nodes = createNodeStore(driver);
+      await nodes.beat(report(other));
+      // The database's clock is set back by an hour.
+      await age(-3_600_000);
+      expect((await nodes.list()).map(({ state }) => state)).toEqual(["gone"]);
+      expect((await nodes.beat(report(one))).fence).toBe(2);
+      expect(await states()).toEqual([
+        [one, "live"],
+        [other, "gone"],
+      ]);
+      expect((await nodes.beat(report(other))).nodes).toMatchObject([{ state: "live" }, { state: "live" }]);
+    },
+  );
 
   test("whose clock is wrong keep no house, and give it back", async () => {
     const nodes = createNodeStore(driver);
@@ -89,7 +95,7 @@ describeDrivers("the nodes", (kind, database) => {
     expect(now === null).toBe(kind.kind === "embedded");
   });
 
-  test("have one housekeeper, and the next one when it is gone, under another fence", async () => {
+  ofSeveral("have one housekeeper, and the next one when it is gone, under another fence", async () => {
     const nodes = createNodeStore(driver);
     expect((await nodes.beat(report(one))).fence).toBe(1);
     expect((await nodes.beat(report(other))).fence).toBeNull();
@@ -132,6 +138,30 @@ describeDrivers("the nodes", (kind, database) => {
     const names = await driver.query("SELECT name FROM settings WHERE value = 'x' ORDER BY name");
     expect(names.map(({ name }) => name)).toEqual(["first", "second"]);
     await driver.batch([{ sql: "DELETE FROM settings WHERE value = 'x'", args: [] }]);
+  });
+
+  test.skipIf(kind.kind === "remote")(
+    "of a file are seen by its lock, and say nothing while it is held",
+    async () => {
+      const nodes = createNodeStore(driver);
+      const service = await database.another();
+      await service.lockService();
+      await nodes.beat(report(one));
+      await age(100 * nodeTimes.forgetMs);
+      await nodes.forget(nodeTimes.forgetMs);
+      const [listed] = await nodes.list();
+      expect(listed).toMatchObject({ nodeId: one, state: "live", keepsHouse: true });
+      expect(Math.abs((listed?.seenAt ?? 0) - Date.now())).toBeLessThan(60_000);
+      await service.close();
+      expect(await nodes.list()).toMatchObject([{ nodeId: one, state: "gone", keepsHouse: false }]);
+    },
+  );
+
+  test("say where their console is with each beat", async () => {
+    const nodes = createNodeStore(driver);
+    await nodes.beat(report(one));
+    await driver.batch([{ sql: "UPDATE nodes SET console_port = 1", args: [] }]);
+    expect((await nodes.beat(report(one))).nodes).toMatchObject([{ consolePort: 9464 }]);
   });
 
   test("of a file are gone when nobody has its lock, whenever they were seen", async () => {

@@ -165,7 +165,7 @@ async function handOver(move: Move, tables: readonly MovedTable[], stand: string
   if (target.kind === "embedded") await target.query("PRAGMA wal_checkpoint(TRUNCATE)");
   if ((await readMarks(source)).movedTo === null) {
     // Over a file the lock keeps services out, and a row of one that was killed a moment ago says nothing.
-    const nobody = source.kind === "embedded" ? "" : `AND NOT EXISTS (${liveNodeIds})`;
+    const nobody = source.kind === "embedded" ? "" : `AND NOT EXISTS (${liveNodeIds("remote")})`;
     const sql = `${standSql(tables)} = ? AND NOT EXISTS (${unfinishedImport}) ${nobody}`;
     const [marked] = await source.batch([markMoved({ to, at: isoTime(now) }, { sql, args: [stand] })]);
     if (marked?.length === 0)
