@@ -147,7 +147,7 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
   return createAdminApp({
     sources: { ...shared, live, commandLine, explainError, looking },
     exposition: createExposition({ ...shared, snapshot: live.current }),
-    sessions: createSessions({ secrets, nodeId: open.node.nodeId, clock }),
+    sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
     port,
   });
 }

@@ -7,8 +7,11 @@ import { equalBytes, type Secrets } from "./secrets.ts";
 /** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
 
-/** Where a running node has its console. Its id, another one at each start, is part of every link, which ends with it. */
-type ConsolePlace = { readonly port: number; readonly nodeId: string };
+/**
+ * Where a running node has its console. Its id, another one at each start, is part of every link, which ends with it;
+ * so is the port, so that a row that names another one leads nobody with a token to whoever listens there.
+ */
+export type ConsolePlace = { readonly port: number; readonly nodeId: string };
 
 export type LinkVerdict = "good" | "expired" | "unknown";
 
@@ -61,7 +64,7 @@ export function mintLink(
 ): { url: string; expiresAt: number } {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${content}.${base64url(macOf(secrets, place.nodeId, content))}`;
+  const token = `${content}.${base64url(macOf(secrets, place, content))}`;
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
@@ -69,20 +72,21 @@ export function mintLink(
  * Judges a token. Whether it was used before is not known here.
  * @returns `expired` only for a token that was good once
  */
-export function checkToken(token: string, { secrets, nodeId, now }: CheckOptions): LinkVerdict {
+export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
-  const expected = base64url(macOf(secrets, nodeId, `${expiry}.${nonce}`));
+  const expected = base64url(macOf(secrets, place, `${expiry}.${nonce}`));
   // As text: the same bytes have four spellings in base64url, and a link that was used would be good in the others.
   if (!equalBytes(asciiBytes(expected), asciiBytes(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-type CheckOptions = { readonly secrets: Secrets; readonly nodeId: string; readonly now: number };
+/** `place` is the console's own, whatever the database says of it. */
+type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
 
-function macOf(secrets: Secrets, nodeId: string, content: string): Uint8Array {
-  return secrets.mac("console-link", `${nodeId}.${content}`);
+function macOf(secrets: Secrets, { nodeId, port }: ConsolePlace, content: string): Uint8Array {
+  return secrets.mac("console-link", `${nodeId}.${port}.${content}`);
 }
 
 function asciiBytes(text: string): Uint8Array {

@@ -8,7 +8,7 @@ const place = { port: 9090, nodeId: "this-node" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = (url: string) => new URL(url).searchParams.get("token") ?? "";
 const judge = (token: string, change: Partial<Parameters<typeof checkToken>[1]> = {}) =>
-  checkToken(token, { secrets, nodeId: place.nodeId, now, ...change });
+  checkToken(token, { secrets, place, now, ...change });
 
 describe("a link to the console", () => {
   test("leads to this machine, and is good for five minutes", () => {
@@ -31,7 +31,14 @@ describe("a link to the console", () => {
   });
 
   test("dies with the node that it was made for", () => {
-    expect(judge(tokenOf(mintLink(secrets, place, now).url), { nodeId: "the-next-one" })).toBe("unknown");
+    const next = { ...place, nodeId: "the-next-one" };
+    expect(judge(tokenOf(mintLink(secrets, place, now).url), { place: next })).toBe("unknown");
+  });
+
+  test("that a database bent to another port opens nothing, so whoever listens there has a useless token", () => {
+    const bent = mintLink(secrets, { ...place, port: 9191 }, now);
+    expect(bent.url).toStartWith("http://127.0.0.1:9191/");
+    expect(judge(tokenOf(bent.url))).toBe("unknown");
   });
 
   test("has one spelling: another one of the same bytes would open a second time", () => {

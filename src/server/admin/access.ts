@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
 import type { Clock } from "../../domain/clock.ts";
-import { checkToken, type LinkVerdict } from "../../domain/console-link.ts";
+import { type ConsolePlace, checkToken, type LinkVerdict } from "../../domain/console-link.ts";
 import type { Secrets } from "../../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/peer.ts";
 import { type NotLocal, notLocal } from "../local-caller.ts";
@@ -79,8 +79,12 @@ export type Sessions = {
 };
 
 /** Everything is in memory: a restart signs everybody out, and its new node id makes every earlier link unknown. */
-export function createSessions(dependencies: { secrets: Secrets; nodeId: string; clock: Clock }): Sessions {
-  const { secrets, nodeId, clock } = dependencies;
+export function createSessions(dependencies: {
+  secrets: Secrets;
+  place: ConsolePlace;
+  clock: Clock;
+}): Sessions {
+  const { secrets, place, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */
   const used = new Map<string, number>();
   const sessions = new Map<string, number>();
@@ -95,7 +99,7 @@ export function createSessions(dependencies: { secrets: Secrets; nodeId: string;
     open(token) {
       const now = clock.now();
       forgetWhatEnded(now);
-      const verdict = checkToken(token, { secrets, nodeId, now });
+      const verdict = checkToken(token, { secrets, place, now });
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));
