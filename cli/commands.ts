@@ -25,6 +25,7 @@ const sections: Readonly<Record<string, Commands>> = {
     teachers: () => import("./teachers.ts").then((file) => file.teachersCommand),
     roster: () => import("./roster.ts").then((file) => file.rosterCommand),
     policy: () => import("./policy.ts").then((file) => file.policyCommand),
+    changes: () => import("./changes.ts").then((file) => file.changesCommand),
   },
   "LOOK AFTER PARTNERS": {
     partners: () => import("./partners.ts").then((file) => file.partnersCommand),

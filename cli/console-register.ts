@@ -38,6 +38,7 @@ export function createRegisterReader(
         reader.close();
       }
     },
+    changes: (filter) => stores.changes.list(filter),
     imports: (limit) => imports.latest(limit),
     import: (id) => imports.find(id),
   };

@@ -12,6 +12,7 @@ import { type Site, storedSite } from "../src/domain/site.ts";
 import { parseSite } from "../src/domain/site-file.ts";
 import { command } from "./command.ts";
 import { hasRegister, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { programWords } from "./program.ts";
 import { locationOf, ownerOf, serviceSettings } from "./register.ts";
 import { hint, note, print, record } from "./terminal/output.ts";
@@ -74,6 +75,7 @@ export const initCommand = command({
       valueHint: "TIME",
       description: "Delete attestations that are older, such as 7y, at least 90d (default forever)",
     },
+    ...byArg,
   },
   async run({ args }) {
     const { sandbox: isSandbox, ...flags } = args as Flags;

@@ -1,20 +1,13 @@
 import { isoTime } from "../src/domain/clock.ts";
-import {
-  compromiseKey,
-  describeKey,
-  importKey,
-  jwks,
-  keyRing,
-  type SigningKey,
-  signKeyHistory,
-} from "../src/domain/keys.ts";
+import { compromiseKey, describeKey, importKey, jwks, keyRing, signKeyHistory } from "../src/domain/keys.ts";
 import type { Node } from "../src/domain/nodes.ts";
 import { rotateKeys, untilRotatable } from "../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf, group } from "./command.ts";
 import { logKeeperOf } from "./evidence-log.ts";
 import { readSmallFile } from "./input-file.ts";
-import { type Operator, withOperator } from "./open.ts";
+import { type Operator, type Stores, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseCount, parseTime, print, record, table } from "./terminal/output.ts";
 
@@ -26,28 +19,33 @@ function bitsOf(args: { bits?: string | undefined }): number {
   return args.bits === undefined ? 2048 : parseCount("--bits", args.bits);
 }
 
-function keyTable(keys: readonly SigningKey[]): string {
-  const rows = keys
-    .map(describeKey)
-    .map((key) => [
-      key.kid,
-      key.state,
-      key.publishedAt,
-      key.activatedAt,
-      key.retiredAt,
-      key.compromisedSince,
-    ]);
-  return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE"], rows);
+/** Every signing key, and who changed its state last: null for one of before that was kept. */
+async function describeKeys({ keys, changes }: Stores) {
+  const actors = await changes.lastActors("key");
+  return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));
+}
+
+function keyTable(keys: Awaited<ReturnType<typeof describeKeys>>): string {
+  const rows = keys.map((key) => [
+    key.kid,
+    key.state,
+    key.publishedAt,
+    key.activatedAt,
+    key.retiredAt,
+    key.compromisedSince,
+    key.by,
+  ]);
+  return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE", "BY"], rows);
 }
 
 const listCommand = command({
   name: "list",
-  description: "Show every signing key with its state and its times",
+  description: "Show every signing key with its state, its times, and who changed it last",
   example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { keys } }) => {
-      const all = await keys.list();
-      print(args, all.map(describeKey), () => keyTable(all));
+    await withOperator(configOf(args), async ({ stores }) => {
+      const all = await describeKeys(stores);
+      print(args, all, () => keyTable(all));
     });
   },
 });
@@ -61,6 +59,7 @@ const rotateCommand = command({
     now: { type: "boolean", description: "Do not wait until the pending key has been public for 24 h" },
     ...bitsArg,
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     const bits = bitsOf(args);
@@ -114,6 +113,7 @@ const compromiseCommand = command({
     },
     ...bitsArg,
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
@@ -127,8 +127,8 @@ const compromiseCommand = command({
       // A thief does not wait until the log is in order.
       await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
       await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
-      const all = await keys.list();
-      print(args, all.map(describeKey), () => keyTable(all));
+      const all = await describeKeys(stores);
+      print(args, all, () => keyTable(all));
       hint(
         args,
         `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
@@ -175,6 +175,7 @@ const importCommand = command({
   args: {
     file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" },
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");

@@ -8,6 +8,7 @@ import { command, configOf } from "./command.ts";
 import { logHeadOf, logKeeperOf, openingOf } from "./evidence-log.ts";
 import { noLog } from "./log.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { note, print, readable, record } from "./terminal/output.ts";
 
@@ -31,6 +32,7 @@ export const epochCommand = command({
       description: `Why, for everybody who looks at the log: one line of at most ${maxReason} characters`,
     },
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     const reason = readReason(args.reason);

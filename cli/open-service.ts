@@ -4,6 +4,7 @@ import type { Config, ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
+import { service } from "../src/domain/changes.ts";
 import { issuerToldName, type Live, type Snapshot, storedSettings } from "../src/domain/live.ts";
 import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { retentionSetting } from "../src/domain/retention.ts";
@@ -18,10 +19,12 @@ import type { ChosenSigner } from "../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { openCommitLock } from "../src/store/driver/commit-lock.ts";
+import { createSettingsStore } from "../src/store/settings.ts";
 import { openLog } from "./evidence-log.ts";
 import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
+import { actorOf } from "./operator-name.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
@@ -77,6 +80,7 @@ export async function openService(
     whenMade,
     shared: { memory: memory.commitLock, thread: 0 },
     onRequest: work.requested,
+    actor: service.actor,
     ...options,
     commits: { onGroup: work.committed, isMoreComing: work.isSigning },
   });
@@ -136,9 +140,11 @@ export async function openService(
 
 /** Tells the commands, and the other nodes, what is agreed on. */
 async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
-  const { stores, settingsInForce, issuerTold } = operator;
-  await stores.settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
-  if (keepAttestations !== undefined) await stores.settings.write({ [retentionSetting]: keepAttestations });
+  const { driver, clock, config, settingsInForce, issuerTold } = operator;
+  // What the service goes by is the word of who started it.
+  const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
+  await settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
+  if (keepAttestations !== undefined) await settings.write({ [retentionSetting]: keepAttestations });
 }
 
 /** Opens the access log; a service that has no entry to start a thread from writes it in place. */

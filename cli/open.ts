@@ -1,8 +1,8 @@
-import { userInfo } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../src/config.ts";
 import type { AttestationMaintenance, AttestationStore } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
+import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
@@ -21,6 +21,7 @@ import type { TeacherStore } from "../src/domain/teacher-store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
 import { createAttestationMaintenance } from "../src/store/attestation-index.ts";
 import { createAttestationStore } from "../src/store/attestations.ts";
+import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
@@ -38,6 +39,7 @@ import { createQuotaStore } from "../src/store/quota.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
+import { actorOf } from "./operator-name.ts";
 import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register.ts";
 import { settingsOf } from "./settings-in-force.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
@@ -56,6 +58,7 @@ export type Stores = {
   readonly outbox: Outbox;
   readonly nodes: NodeStore;
   readonly log: LogStore;
+  readonly changes: ChangeStore;
 };
 
 /** What the operator's commands work with. */
@@ -71,7 +74,7 @@ export type Operator = {
   readonly issuerTold: boolean;
   readonly calendar: Calendar;
   readonly keyKind: KeyKind;
-  /** Who is acting, for a teacher's history: `cli:` and the user of the operating system. */
+  /** In whose name changes are made: the operator's, or the service's own. */
   readonly actor: string;
   readonly dataDir: string;
   /** Whether this opening made the register. */
@@ -92,6 +95,8 @@ export type OpenOptions = {
   readonly firstSettings?: Readonly<Record<string, string>>;
   /** How acts share commits. */
   readonly commits?: CommitOptions;
+  /** Who acts, where it is not the operator who gave the command. */
+  readonly actor?: string;
   /** Told of each request to a server. */
   readonly onRequest?: (kind: RequestKind) => void;
   /** Told, once, that this process cannot work with the database any more until it is started anew. */
@@ -107,6 +112,7 @@ const defaultKeyBits = 2048;
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
+  const actor = options.actor ?? actorOf(config);
   const isThere = hasDatabase(config);
   if (!isThere) await prepareNew(config, options);
   const driver = await openDriver(config, options);
@@ -115,7 +121,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const schema = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
     await migrate(driver, clock.now(), schema);
-    const stores = createStores(driver, commits);
+    const stores = createStores(driver, { commits, acting: { actor, clock } });
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // A further machine over a server: what is its own lies in a folder of its own.
@@ -138,7 +144,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
       keyKind,
-      actor: `cli:${userName()}`,
+      actor,
       dataDir: config.dataDir,
       isNew,
     };
@@ -198,12 +204,6 @@ export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<st
   }
 }
 
-/** The user of the operating system; Bun knows the name only from the environment, which may be empty. */
-function userName(): string {
-  const { username, uid } = userInfo();
-  return username === "" || username === "unknown" ? `uid-${uid}` : username;
-}
-
 export async function openDriver(
   config: Config,
   { workerEntry, shared, onRequest, onLost }: OpenOptions,
@@ -220,21 +220,26 @@ export async function openDriver(
   return openEmbedded({ file, startWriter, onLost });
 }
 
-export function createStores(driver: Driver, commits?: CommitOptions): Stores {
+/** The stores over a database. @param acting in whose name they change it: the service's, unless told otherwise */
+export function createStores(
+  driver: Driver,
+  { commits, acting = service }: { commits?: CommitOptions | undefined; acting?: Acting } = {},
+): Stores {
   const commit = createCommits(driver, commits);
   return {
-    settings: createSettingsStore(driver),
-    keys: createKeyStore(driver),
-    partners: createPartnerStore(driver),
+    settings: createSettingsStore(driver, acting),
+    keys: createKeyStore(driver, acting),
+    partners: createPartnerStore(driver, acting),
     teachers: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
     maintenance: createAttestationMaintenance(driver),
     idempotencyStore: createIdempotencyStore(driver),
     quotaStore: createQuotaStore(driver, commit),
-    webhooks: createWebhookStore(driver),
+    webhooks: createWebhookStore(driver, acting),
     outbox: createOutbox(driver, commit),
     nodes: createNodeStore(driver),
-    log: createLogStore(driver),
+    log: createLogStore(driver, acting),
+    changes: createChangeStore(driver),
   };
 }
 
@@ -261,7 +266,7 @@ export function webhookDependencies({ stores, secrets, clock }: Operator): Webho
 /** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
 export function importDependencies(operator: Operator): ImportDependencies {
   const { driver, stores, blindIndex, calendar, clock, actor, dataDir } = operator;
-  const imports = createImportStore(driver, dataDir);
+  const imports = createImportStore(driver, dataDir, { actor, clock });
   return { teachers: stores.teachers, imports, blindIndex, calendar, clock, actor };
 }
 

@@ -8,6 +8,7 @@ import { describeCertificate, requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { readSmallFile } from "./input-file.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record, table } from "./terminal/output.ts";
 
@@ -60,6 +61,7 @@ const issueKeyCommand = command({
       valueHint: "DURATION",
       description: "How long the old key still works (default 24h)",
     },
+    ...byArg,
   },
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
@@ -96,6 +98,7 @@ const revokeKeyCommand = command({
       description: "The key's id; `tvs partners key list ID` shows them",
       values: { ids: apiKeyIds },
     },
+    ...byArg,
   },
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
@@ -156,6 +159,7 @@ const addCertificateCommand = command({
       required: true,
       description: "One certificate, PEM or DER, without its chain",
     },
+    ...byArg,
   },
   async run({ args }) {
     const file = readSmallFile(args.file);
@@ -182,6 +186,7 @@ const removeCertificateCommand = command({
       required: true,
       description: "SHA-256, with or without colons, any case",
     },
+    ...byArg,
   },
   async run({ args }) {
     const fingerprint = parseFingerprint(args.fingerprint);

@@ -18,6 +18,7 @@ import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
 import { noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { partnerIdArg } from "./partner-credentials.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "./terminal/output.ts";
@@ -55,6 +56,7 @@ const setCommand = command({
       type: "boolean",
       description: "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
     },
+    ...byArg,
   },
   async run({ args }) {
     const events = args.events === undefined ? undefined : parseEvents(args.events);
@@ -104,6 +106,7 @@ const rotateCommand = command({
         "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
     },
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
@@ -162,7 +165,7 @@ function stateCommand(definition: {
     name,
     description,
     example: `tvs partners webhook ${name} exam-body-a`,
-    args: partnerIdArg,
+    args: { ...partnerIdArg, ...byArg },
     async run({ args }) {
       await withOperator(configOf(args), async (operator) => {
         const endpoint = await act(webhookDependencies(operator), args.id);
@@ -192,7 +195,7 @@ const removeCommand = command({
   name: "remove",
   description: "Remove a partner's endpoint and its secret; its pending deliveries become dead",
   example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
-  args: { ...partnerIdArg, ...yesArg },
+  args: { ...partnerIdArg, ...yesArg, ...byArg },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
       await requireEndpoint(operator.stores, args.id);
@@ -214,7 +217,7 @@ const testCommand = command({
     "Send a test event: a signed license.verified that names nobody (tId and regNo are null), whatever events are " +
     "subscribed to. The running service sends it like every delivery; `tvs webhooks show` shows the result",
   example: "tvs partners webhook test exam-body-a",
-  args: partnerIdArg,
+  args: { ...partnerIdArg, ...byArg },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
       const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);

@@ -1,3 +1,4 @@
+import { describeChange } from "../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../src/domain/credentials.ts";
 import {
   checkPartner,
@@ -14,8 +15,10 @@ import {
 } from "../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../src/domain/quota-windows.ts";
 import { purposes } from "../src/partner/contract.ts";
+import { changeTable, partnerHistoryCommand } from "./changes.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import {
   certificateTable,
   keyTable,
@@ -94,6 +97,7 @@ const addCommand = command({
     purposes: { ...termsArgs.purposes, required: true },
     "per-minute": { ...termsArgs["per-minute"], required: true },
     "per-day": { ...termsArgs["per-day"], required: true },
+    ...byArg,
   },
   async run({ args }) {
     const partner = (now: number): Partner =>
@@ -154,43 +158,51 @@ const listCommand = command({
   },
 });
 
+/** The newest changes that `show` has; `history` has all. */
+const shownChanges = 5;
+
 /** Everything stored about a partner, except its secrets. */
-async function readWhole({ stores: { partners, quotaStore }, clock }: Operator, partnerId: string) {
+async function readWhole({ stores: { partners, quotaStore, changes }, clock }: Operator, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const now = clock.now();
-  const [keys, certificates, windows] = await Promise.all([
+  const [keys, certificates, windows, latest] = await Promise.all([
     partners.apiKeys(),
     partners.certificates(),
     quotaStore.windows(openWindows(now)),
+    changes.list({ subject: `partner:${partnerId}`, limit: shownChanges }),
   ]);
   return {
     partner,
     keys: keys.filter((key) => key.partnerId === partnerId).map((key) => describeApiKey(key, now)),
     certificates: certificates.filter((one) => one.partnerId === partnerId).map(describeCertificate),
     quota: quotaUse(partner, windows, now),
+    latest,
   };
 }
 
 const showCommand = command({
   name: "show",
-  description: "Show a partner's record, its keys, certificates and quota use; never a secret",
+  description:
+    "Show a partner's record, its keys, certificates, quota use and newest changes; never a secret",
   example: "tvs partners show exam-body-a",
   args: partnerIdArg,
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const { partner, keys, certificates, quota } = await readWhole(operator, args.id);
+      const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
       const used = (["minute", "day"] as const).map((kind) => [
         kind,
         quota[kind].used,
         quota[kind].limit,
         quota[kind].resetAt,
       ]);
-      print(args, { ...describePartner(partner), keys, certificates, quota }, () =>
+      const changes = latest.map(describeChange);
+      print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
         [
           partnerText(partner),
           keyTable(keys),
           ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
           table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
+          ...(latest.length === 0 ? [] : [changeTable(latest)]),
         ].join("\n\n"),
       );
     });
@@ -203,7 +215,7 @@ const setCommand = command({
   example:
     "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
     "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
-  args: { ...partnerIdArg, ...termsArgs },
+  args: { ...partnerIdArg, ...termsArgs, ...byArg },
   async run({ args }) {
     const change = readTerms(args);
     checkPartnerChange(change);
@@ -218,7 +230,7 @@ const disableCommand = command({
   name: "disable",
   description: "Refuse all calls of a partner until it is enabled again",
   example: "tvs partners disable exam-body-a",
-  args: partnerIdArg,
+  args: { ...partnerIdArg, ...byArg },
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
       const partner = await partners.disable(args.id, clock.now());
@@ -232,7 +244,7 @@ const enableCommand = command({
   name: "enable",
   description: "Accept calls of a disabled partner again",
   example: "tvs partners enable exam-body-a",
-  args: partnerIdArg,
+  args: { ...partnerIdArg, ...byArg },
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { partners } }) => {
       const partner = await partners.disable(args.id, null);
@@ -248,6 +260,7 @@ export const partnersCommand = group(
     add: async () => addCommand,
     list: async () => listCommand,
     show: async () => showCommand,
+    history: async () => partnerHistoryCommand,
     set: async () => setCommand,
     disable: async () => disableCommand,
     enable: async () => enableCommand,

@@ -14,6 +14,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { userOf } from "./operator-name.ts";
 import { isWindows } from "./windows.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
@@ -71,10 +72,7 @@ function look(file: string, dataDir: string): Stats | undefined {
 export function ownerOf(folder: string): string | undefined {
   try {
     const { uid } = statSync(folder);
-    const line = readFileSync("/etc/passwd", "utf8")
-      .split("\n")
-      .find((one) => one.split(":")[2] === String(uid));
-    return line?.split(":")[0] ?? `'#${uid}'`;
+    return userOf(uid) ?? `'#${uid}'`;
   } catch {
     return undefined;
   }

@@ -50,7 +50,7 @@ export async function settleRestoredLog(
   const current = schema < firstSchema ? undefined : (await store.epochs()).at(-1);
   const loss = schema < firstSchema ? lossOf(head) : await findLoss({ store, head }, clock);
   if (loss === null) return current === undefined ? null : goesOn(current);
-  await createSettingsStore(restored).write({ [epochDueName]: reason });
+  await createSettingsStore(restored, null).write({ [epochDueName]: reason });
   const issuer = config.issuer ?? (await issuerOf(restored));
   return {
     newEpoch: true,

@@ -1,6 +1,7 @@
 /** The options of `tvs serve`, besides those that every command has. */
 
 import type { Args } from "./command.ts";
+import { byArg } from "./operator-name.ts";
 
 export const serveArgs = {
   host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
@@ -101,4 +102,5 @@ export const serveArgs = {
   },
   "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
   "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
+  ...byArg,
 } as const satisfies Args;

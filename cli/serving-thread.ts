@@ -107,10 +107,8 @@ async function openThread(
   const shared = { memory: memory.commitLock, thread };
   const driver = await openDriver(config, { shared, onRequest: work.requested, onLost });
   onDriver(driver);
-  const stores = createStores(driver, {
-    onGroup: work.committed,
-    isMoreComing: work.isSigning,
-  });
+  const commits = { onGroup: work.committed, isMoreComing: work.isSigning };
+  const stores = createStores(driver, { commits });
   const secrets = await openVault(config, stores.settings);
   const basis = {
     driver,

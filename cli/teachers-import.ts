@@ -11,6 +11,7 @@ import { workerEntry } from "./entry.ts";
 import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { hasRegister, importDependencies, openOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { prepareOutput } from "./output-file.ts";
 import { noRegister } from "./register.ts";
 import { exitCodes, hint, note, print } from "./terminal/output.ts";
@@ -56,6 +57,7 @@ export const importCommand = command({
         "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
     },
     strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
+    ...byArg,
   },
   async run({ args }) {
     if (args.template === true) return printTemplate(args);

@@ -1,3 +1,4 @@
+import { actorNamed } from "../src/domain/changes.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { sweep } from "../src/domain/sweep.ts";
 import {
@@ -18,6 +19,7 @@ import {
 } from "../src/domain/teacher-record.ts";
 import { command, configOf, group } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { byArg, byFilterArg } from "./operator-name.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
 import { type Cell, hint, print, record, table } from "./terminal/output.ts";
 import { createBar, createRate, hasProgress } from "./terminal/progress.ts";
@@ -176,7 +178,7 @@ const revokeCommand = command({
   name: "revoke",
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
   example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
-  args: { ...refArg, ...reasonArg, ...yesArg },
+  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
   run: ({ args }) => change(args, "revoke"),
 });
 
@@ -185,7 +187,7 @@ const reinstateCommand = command({
   description:
     "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
   example: "tvs teachers reinstate TR/2019/LA/000123",
-  args: refArg,
+  args: { ...refArg, ...byArg },
   run: ({ args }) => change(args, "reinstate"),
 });
 
@@ -193,7 +195,7 @@ const deactivateCommand = command({
   name: "deactivate",
   description: "Take a teacher out of service; the record is still found, but without a licence",
   example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
-  args: { ...refArg, ...reasonArg, ...yesArg },
+  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
   run: ({ args }) => change(args, "deactivate"),
 });
 
@@ -202,20 +204,23 @@ const reactivateCommand = command({
   description:
     "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
   example: "tvs teachers reactivate 100123",
-  args: refArg,
+  args: { ...refArg, ...byArg },
   run: ({ args }) => change(args, "reactivate"),
 });
 
 const historyCommand = command({
   name: "history",
   description: "List every change of a teacher's record and every event that partners were told, in order",
-  example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --json",
-  args: refArg,
+  example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
+  args: { ...refArg, ...byFilterArg },
   async run({ args }) {
     const key = teacherKeyOf(args.ref);
     await withOperator(configOf(args), async ({ stores: { teachers } }) => {
       const teacher = await requireTeacher(teachers, key);
-      const lines = await teacherHistory(teachers, teacher.id);
+      const all = await teacherHistory(teachers, teacher.id);
+      // An event is what followed from a change, and nobody's own doing.
+      const isBy = (line: HistoryLine) => line.type === "change" && line.actor === actorNamed(args.by ?? "");
+      const lines = args.by === undefined ? all : all.filter(isBy);
       print(args, lines.map(describeHistoryLine), () => historyTable(lines));
     });
   },
@@ -250,6 +255,7 @@ const sweepCommand = command({
   description:
     "Announce the licences that expired or became valid by date; a running service does this after midnight",
   example: "tvs teachers sweep",
+  args: byArg,
   async run({ args }) {
     await withOperator(configOf(args), async ({ stores: { teachers }, calendar, clock, actor }) => {
       const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;

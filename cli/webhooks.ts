@@ -12,6 +12,7 @@ import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
 import { explainAttempt, nextStep, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
+import { byArg } from "./operator-name.ts";
 import { partnerArg } from "./partner-credentials.ts";
 import {
   hint,
@@ -161,6 +162,7 @@ const retryCommand = command({
       valueHint: "TIME",
       description: `With --dead: only those that became dead from this time on (${sinceForms})`,
     },
+    ...byArg,
   },
   async run({ args }) {
     const { delivery: deliveryId, partner: partnerId } = args;
@@ -232,6 +234,7 @@ const releaseCommand = command({
   name: "release",
   description: "Send webhooks again after `tvs restore --hold-webhooks` held those of all partners",
   example: "tvs webhooks release",
+  args: byArg,
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
       const released = await releaseWebhooks(operator.stores.settings);

@@ -44,6 +44,8 @@ export type Config = {
   /** How long attestations are kept, as it was given; remembered in the database. */
   readonly keepAttestations: string | undefined;
   readonly signingEngine: SigningEngine;
+  /** Who makes changes, as the command was told, and by what; undefined where only the system knows. */
+  readonly operator?: { readonly name: string; readonly source: string } | undefined;
 };
 
 export type ServeConfig = Config & {
@@ -130,6 +132,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     siteFile: given.site,
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],
+    operator: operatorTold(flags, environment),
   });
 }
 
@@ -151,6 +154,12 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     adminPort: given["admin-port"],
     tls: tlsOptions(given),
   });
+}
+
+function operatorTold({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment): Config["operator"] {
+  if (typeof by === "string") return { name: by, source: "--by" };
+  if (TVS_OPERATOR) return { name: TVS_OPERATOR, source: "TVS_OPERATOR" };
+  return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
 }
 
 function keepAttestations(given: string | undefined): string | undefined {

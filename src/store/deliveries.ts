@@ -10,6 +10,7 @@ import type {
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
 import { lastIdBefore } from "./attestations.ts";
+import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
@@ -71,12 +72,17 @@ const backlog = `WITH waiting AS (
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
 /** Deliveries as an operator reads them, and sends, holds or drops them. */
-export function createDeliveryStore(driver: Driver): DeliveryStore {
-  /** Repeats a statement that changes at most so many rows until it finds fewer. */
-  async function inChunks(sql: string, args: (string | number | null)[]): Promise<number> {
+export function createDeliveryStore(driver: Driver, recorded: Recorder): DeliveryStore {
+  /** Repeats a statement that changes at most so many rows until it finds fewer. @param record of the first time */
+  async function inChunks(
+    sql: string,
+    args: (string | number | null)[],
+    record: readonly Statement[] = [],
+  ): Promise<number> {
     let total = 0;
     for (;;) {
-      const [rows = []] = await driver.batch([{ sql, args: [...args, chunkRows] }, bumpRevision]);
+      const act = [{ sql, args: [...args, chunkRows] }, bumpRevision, ...(total === 0 ? record : [])];
+      const [rows = []] = await driver.batch(act);
       total += rows.length;
       if (rows.length < chunkRows) return total;
     }
@@ -101,11 +107,16 @@ export function createDeliveryStore(driver: Driver): DeliveryStore {
       const rows = await driver.batch([
         { sql: retry, args: [deliveryId, now] },
         bumpRevision,
+        recorded({ action: "retried", kind: "delivery", id: deliveryId }),
         { sql: lookAfterRetry, args: [deliveryId] },
       ]);
-      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[2]?.[0]);
+      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[3]?.[0]);
     },
-    retryDead: (now, { partnerId = null, since = 0 }) => inChunks(retryDead, [now, since, partnerId]),
+    retryDead(now, { partnerId = null, since = 0 }) {
+      const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
+      const record = recorded({ action: "dead deliveries retried", ...whose });
+      return inChunks(retryDead, [now, since, partnerId], [record]);
+    },
     async makeDue(partnerId, now) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };

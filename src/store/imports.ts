@@ -1,3 +1,4 @@
+import { service } from "../domain/changes.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { Contention } from "../domain/import/batch-size.ts";
 import { type CodeCount, inOrder } from "../domain/import/codes.ts";
@@ -10,6 +11,7 @@ import type {
   ImportStore,
   ImportWrite,
 } from "../domain/import/store.ts";
+import { createRecorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
@@ -79,8 +81,10 @@ const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, ev
 /**
  * Imports: their progress, and chunks of changes that are committed together with it.
  * @param stagingFolder a folder of this machine; the database itself may be elsewhere
+ * @param acting in whose name rows are imported
  */
-export function createImportStore(driver: Driver, stagingFolder: string): ImportStore {
+export function createImportStore(driver: Driver, stagingFolder: string, acting = service): ImportStore {
+  const recorded = createRecorder(acting);
   const others = createOtherUsers(driver);
   const log = createLogKeeper(driver);
   let newId: number | undefined;
@@ -137,6 +141,7 @@ export function createImportStore(driver: Driver, stagingFolder: string): Import
       const rows = await driver.batch([
         statement(giveUp, [at]),
         statement(insert, [file, sha256, options, at]),
+        recorded({ action: "begun", kind: "import", id: null, detail: sha256 }),
       ]);
       const row = rows[1]?.[0];
       if (row === undefined) throw new TypeError("the import was not recorded");

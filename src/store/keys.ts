@@ -1,5 +1,8 @@
+import { service } from "../domain/changes.ts";
+import { isoTime } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { KeyState, KeyStore, PublicJwk, SigningKey } from "../domain/keys.ts";
+import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
 
@@ -32,8 +35,13 @@ const beginRevision = "UPDATE revision SET value = value + abs(random() % 100000
 /**
  * The key ring. One unique index allows one active key, another one pending key: when two rotations meet,
  * the second one's new key has no place and its whole act is undone.
+ * @param acting in whose name it is changed
  */
-export function createKeyStore(driver: Driver): KeyStore {
+export function createKeyStore(driver: Driver, acting = service): KeyStore {
+  const recorded = createRecorder(acting);
+  const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
+  const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
+
   async function change(statements: readonly Statement[]): Promise<void> {
     try {
       await driver.batch(statements);
@@ -54,7 +62,7 @@ export function createKeyStore(driver: Driver): KeyStore {
     },
     async create(active, pending) {
       // Two first commands at once: the second one's keys have no place, and the first one's serve both.
-      return change([insert(active), insert(pending), { sql: beginRevision, args: [] }]).then(
+      return change([...inserted(active), ...inserted(pending), { sql: beginRevision, args: [] }]).then(
         () => true,
         (error) => {
           if (!isTvsError(error, "REFUSED")) throw error;
@@ -65,20 +73,31 @@ export function createKeyStore(driver: Driver): KeyStore {
     rotate({ active, pending, next, at }) {
       return change([
         { sql: retireActive, args: [at, active] },
+        ofKey(active, "retired"),
         { sql: promote, args: [at, pending] },
-        insert(next),
+        ofKey(pending, "activated"),
+        ...inserted(next),
       ]);
     },
     replacePending({ pending, next, at }) {
-      return change([{ sql: retire, args: [at, pending, "pending"] }, insert(next)]);
+      return change([
+        { sql: retire, args: [at, pending, "pending"] },
+        ofKey(pending, "retired unused"),
+        ...inserted(next),
+      ]);
     },
-    compromise({ kid, since, at, next }) {
-      const compromised: Statement = { sql: flag, args: [at, since, since, kid] };
-      if (next === null) return change([compromised]);
+    async compromise({ kid, since, at, next }) {
+      const compromised = [
+        { sql: flag, args: [at, since, since, kid] },
+        recorded({ action: "compromised", kind: "key", id: kid, detail: `since ${isoTime(since)}` }),
+      ];
+      if (next === null) return change(compromised);
       // Promotes the pending key when there is no active one left, which is when it was the active that fell.
       const replace = `UPDATE signing_keys SET state = 'active', activated_at = ? WHERE state = 'pending'
         AND NOT EXISTS (SELECT 1 FROM signing_keys WHERE state = 'active')`;
-      return change([compromised, { sql: replace, args: [at] }, insert(next)]);
+      const [pending] = await driver.query("SELECT kid FROM signing_keys WHERE state = 'pending'");
+      const promoted = pending === undefined ? [] : [ofKey(text(pending, "kid"), "activated")];
+      return change([...compromised, { sql: replace, args: [at] }, ...promoted, ...inserted(next)]);
     },
   };
 }

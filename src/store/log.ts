@@ -1,3 +1,4 @@
+import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { epochDueName } from "../domain/log/epochs.ts";
 import type {
@@ -10,6 +11,7 @@ import type {
 } from "../domain/log/log.ts";
 import { partBits } from "../domain/log/log.ts";
 import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../domain/log/tree.ts";
+import { createRecorder } from "./changes.ts";
 import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 
@@ -90,8 +92,10 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
     UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
-/** The evidence log. */
-export function createLogStore(driver: Driver): LogStore {
+/** The evidence log. @param acting in whose name its epochs are opened */
+export function createLogStore(driver: Driver, acting = service): LogStore {
+  const recorded = createRecorder(acting);
+
   async function checkpoint(sql: string, args: readonly number[] = []): Promise<StoredCheckpoint | null> {
     const [row] = await driver.query(sql, args);
     return row === undefined ? null : storedCheckpoint(row);
@@ -108,6 +112,7 @@ export function createLogStore(driver: Driver): LogStore {
       const size = previous === null ? 0 : 1;
       const [opened] = await driver.batch([
         { sql: openEpoch, args: [...named, size, after.epoch, after.signedSize] },
+        recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
         { sql: destroyKeys, args: [epoch, publicKey] },
         { sql: endDue, args: [epoch, publicKey] },
         ...cutStatements({ epoch, publicKey, after }),

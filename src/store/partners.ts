@@ -1,13 +1,16 @@
+import { service } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type {
   ApiKey,
   BatchCost,
   ClientCertificate,
   Partner,
+  PartnerChange,
   PartnerStore,
   Scope,
 } from "../domain/partners.ts";
 import type { Purpose } from "../partner/contract.ts";
+import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
 
@@ -26,8 +29,15 @@ const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, ex
 const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
   WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
 
-/** Partners with their API keys and client certificates. */
-export function createPartnerStore(driver: Driver): PartnerStore {
+/**
+ * Partners with their API keys and client certificates.
+ * @param acting in whose name it changes them
+ */
+export function createPartnerStore(driver: Driver, acting = service): PartnerStore {
+  const recorded = createRecorder(acting);
+  const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
+    recorded({ action, kind: "partner", id: partnerId, detail });
+
   async function insert(statements: readonly Statement[], taken: string): Promise<void> {
     try {
       await driver.batch(statements);
@@ -37,8 +47,8 @@ export function createPartnerStore(driver: Driver): PartnerStore {
     }
   }
 
-  async function changed(partnerId: string, statement: Statement): Promise<Partner> {
-    const [rows] = await driver.batch([statement]);
+  async function changed(partnerId: string, statement: Statement, record: Statement): Promise<Partner> {
+    const [rows] = await driver.batch([statement, record]);
     if (rows?.[0] !== undefined) return partner(rows[0]);
     throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
   }
@@ -57,42 +67,67 @@ export function createPartnerStore(driver: Driver): PartnerStore {
         record.perMinute, record.perDay, record.batchCost, record.createdAt, record.disabledAt,
       ];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
-      return insert([{ sql: insertPartner, args }, keyStatement(key, 1)], taken);
+      return insert(
+        [{ sql: insertPartner, args }, keyStatement(key, 1), ofPartner(record.partnerId, "added", key.keyId)],
+        taken,
+      );
     },
     async update({ partnerId, ...change }) {
       const { name = null, scopes, purposes, perMinute = null, perDay = null, batchCost = null } = change;
       const lists = [scopes, purposes].map((list) => (list === undefined ? null : JSON.stringify(list)));
-      return changed(partnerId, {
-        sql: updatePartner,
-        args: [name, ...lists, perMinute, perDay, batchCost, partnerId],
-      });
+      return changed(
+        partnerId,
+        { sql: updatePartner, args: [name, ...lists, perMinute, perDay, batchCost, partnerId] },
+        ofPartner(partnerId, "changed", termsText(change)),
+      );
     },
-    disable: (partnerId, at) => changed(partnerId, { sql: disablePartner, args: [at, partnerId] }),
+    disable: (partnerId, at) =>
+      changed(
+        partnerId,
+        { sql: disablePartner, args: [at, partnerId] },
+        ofPartner(partnerId, at === null ? "enabled" : "disabled"),
+      ),
     async addKey(key, { shortened, maxLive }) {
       const shorten =
         shortened === null
           ? []
           : [{ sql: shortenKey, args: [shortened.expiresAt, shortened.keyId, key.keyId] }];
-      const [rows] = await driver.batch([keyStatement(key, maxLive), ...shorten]);
+      const issued = ofPartner(key.partnerId, "key issued", key.keyId);
+      const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
       return rows?.length === 1;
     },
     async revokeKey(keyId, at) {
       const sql = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE key_id = ? RETURNING *";
-      const [rows] = await driver.batch([{ sql, args: [at, keyId] }]);
+      const [known] = await driver.query("SELECT partner_id FROM api_keys WHERE key_id = ?", [keyId]);
+      if (known === undefined) return null;
+      const revoked = ofPartner(text(known, "partner_id"), "key revoked", keyId);
+      const [rows] = await driver.batch([{ sql, args: [at, keyId] }, revoked]);
       return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
     addCertificate(one) {
       const sql = `INSERT INTO certificates (fingerprint, partner_id, subject, valid_from, valid_to, added_at)
         VALUES (?, ?, ?, ?, ?, ?)`;
       const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
-      return insert([{ sql, args }], "this certificate already belongs to a partner; remove it there first");
+      const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
+      return insert(
+        [{ sql, args }, added],
+        "this certificate already belongs to a partner; remove it there first",
+      );
     },
     async removeCertificate(partnerId, fingerprint) {
       const sql = "DELETE FROM certificates WHERE partner_id = ? AND fingerprint = ? RETURNING fingerprint";
-      const [rows] = await driver.batch([{ sql, args: [partnerId, fingerprint] }]);
+      const removed = ofPartner(partnerId, "certificate removed", fingerprint);
+      const [rows] = await driver.batch([{ sql, args: [partnerId, fingerprint] }, removed]);
       return rows?.length === 1;
     },
   };
+}
+
+/** The terms that were changed, in one line. */
+function termsText(change: PartnerChange): string {
+  return Object.entries(change)
+    .map(([name, value]) => `${name} ${value}`)
+    .join("; ");
 }
 
 function keyStatement(key: ApiKey, maxLive: number): Statement {

@@ -1,6 +1,8 @@
+import { type Acting, service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { SettingsStore } from "../domain/live.ts";
-import type { Driver } from "./driver/driver.ts";
+import { listenSettings, type SettingsStore } from "../domain/live.ts";
+import { createRecorder } from "./changes.ts";
+import type { Driver, Statement } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -14,8 +16,23 @@ export const movedToName = "moved_to";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`;
 
-/** What is remembered by name, and the number that tells a running service to read again. */
-export function createSettingsStore(driver: Driver): SettingsStore {
+/** Settings whose value may be told to whoever asks who set it: short, and neither sealed nor about people. */
+const toldSettings = [
+  ...["issuer", "time_zone", "allow_private_webhooks", "keep_attestations", "hold_webhooks"],
+  ...Object.values(listenSettings),
+];
+
+/**
+ * What is remembered by name, and the number that tells a running service to read again.
+ * @param acting in whose name it is changed; null for a database of an older schema, which has no place to say so
+ */
+export function createSettingsStore(driver: Driver, acting: Acting | null = service): SettingsStore {
+  function recorded(name: string, value: string): Statement[] {
+    if (acting === null) return [];
+    const detail = toldSettings.includes(name) ? value : null;
+    return [createRecorder(acting)({ action: "set", kind: "setting", id: name, detail })];
+  }
+
   return {
     async read() {
       const rows = await driver.query("SELECT name, value FROM settings");
@@ -24,9 +41,11 @@ export function createSettingsStore(driver: Driver): SettingsStore {
       return values;
     },
     async write(values) {
-      await driver.batch(
-        Object.entries(values).map(([name, value]) => ({ sql: upsert, args: [name, value] })),
-      );
+      const statements = Object.entries(values).flatMap(([name, value]) => [
+        { sql: upsert, args: [name, value] },
+        ...recorded(name, value),
+      ]);
+      await driver.batch(statements);
     },
     async writeFirst(name, value) {
       const [, rows] = await driver.batch([

@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 import DataLoader from "dataloader";
-import type { TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
+import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
 import type { StoredTeacher, Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
+import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
@@ -213,6 +214,12 @@ function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
 }
 
+/** What an operator decided about a teacher is also listed among all that this operator changed. */
+function operatorsAct(regNo: string, { action, actor, at }: HistoryEntry): Statement[] {
+  if (action === "import" || action === "sweep") return [];
+  return [createRecorder({ actor, clock: { now: () => at } })({ action, kind: "teacher", id: regNo })];
+}
+
 function writeStatements(write: TeacherWrite): Statement[] {
   const { replaces, history, events, content } = write;
   const values = writtenFields.map((field) => writtenValue(write, field));
@@ -220,6 +227,9 @@ function writeStatements(write: TeacherWrite): Statement[] {
     replaces === null
       ? { sql: insertTeacher, args: values }
       : { sql: updateTeacher, args: [...values, replaces.id, replaces.version] };
-  const entry = history === null ? [] : [historyStatement(content.regNo, history)];
+  const entry =
+    history === null
+      ? []
+      : [historyStatement(content.regNo, history), ...operatorsAct(content.regNo, history)];
   return [change, ...entry, ...changeEvents(content.regNo, events)];
 }

@@ -1,7 +1,9 @@
+import { service } from "../domain/changes.ts";
 import type { DisabledReason, TeacherChoice, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { type EventType, eventTypes } from "../partner/contract.ts";
+import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import type { Driver, Row, Value } from "./driver/driver.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 
@@ -23,15 +25,26 @@ const disable = `UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
   last_error = NULL WHERE partner_id = ? RETURNING *`;
 
-/** Webhook endpoints, and the deliveries to them as an operator sees them. */
-export function createWebhookStore(driver: Driver): WebhookStore {
-  async function change(sql: string, args: readonly Value[]): Promise<WebhookEndpoint | null> {
-    const [rows] = await driver.batch([{ sql, args }]);
+/**
+ * Webhook endpoints, and the deliveries to them as an operator sees them.
+ * @param acting in whose name they are changed
+ */
+export function createWebhookStore(driver: Driver, acting = service): WebhookStore {
+  const recorded = createRecorder(acting);
+  const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
+    recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
+
+  async function change(
+    sql: string,
+    args: readonly Value[],
+    record: Statement,
+  ): Promise<WebhookEndpoint | null> {
+    const [rows] = await driver.batch([{ sql, args }, record]);
     return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
   }
 
   return {
-    ...createDeliveryStore(driver),
+    ...createDeliveryStore(driver, recorded),
     async endpoints() {
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
@@ -42,32 +55,31 @@ export function createWebhookStore(driver: Driver): WebhookStore {
     },
     async set({ partnerId, url, events, teachers, secret, at, isDisabled = false }) {
       const list = events === null ? null : JSON.stringify(events);
-      const made = await change(set, [
-        partnerId,
-        url,
-        list,
-        teachers,
-        secret,
-        at,
-        JSON.stringify(eventTypes),
-        isDisabled ? 1 : 0,
-      ]);
+      const known = JSON.stringify(eventTypes);
+      const args = [partnerId, url, list, teachers, secret, at, known, isDisabled ? 1 : 0];
+      // Of the address only where it leads: the rest may hold what opens it.
+      const made = await change(set, args, ofEndpoint(partnerId, "set", originOf(url)));
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },
     rotateSecret: (partnerId, { replaced, secret, previousUntil }) =>
-      change(rotate, [previousUntil, secret, partnerId, replaced]),
-    disable: (partnerId, at) => change(disable, [at, partnerId]),
-    enable: (partnerId) => change(enable, [partnerId]),
+      change(rotate, [previousUntil, secret, partnerId, replaced], ofEndpoint(partnerId, "secret rotated")),
+    disable: (partnerId, at) => change(disable, [at, partnerId], ofEndpoint(partnerId, "disabled")),
+    enable: (partnerId) => change(enable, [partnerId], ofEndpoint(partnerId, "enabled")),
     async remove(partnerId) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ? RETURNING partner_id";
-      const [rows] = await driver.batch([{ sql, args: [partnerId] }]);
+      const [rows] = await driver.batch([{ sql, args: [partnerId] }, ofEndpoint(partnerId, "removed")]);
       return rows?.length === 1;
     },
     async addTest({ event, ...to }) {
-      return (await driver.batch(testEvent(event, to)))[1]?.length === 1;
+      const statements = [...testEvent(event, to), ofEndpoint(to.partnerId, "tested")];
+      return (await driver.batch(statements))[1]?.length === 1;
     },
   };
+}
+
+function originOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).origin : null;
 }
 
 function webhookEndpoint(row: Row): WebhookEndpoint {

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import type { TeacherFilter } from "../../src/domain/teacher-list.ts";
 import type { UniqueKey } from "../../src/domain/teachers.ts";
+import { createChangeStore } from "../../src/store/changes.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -42,6 +43,27 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({
       code: "REFUSED",
     });
+  });
+
+  test("a change and the record of who made it are one: what is refused or changes nothing leaves none", async () => {
+    const acting = { actor: "cli:ada", clock: { now: () => 7 } };
+    const [partners, settings] = [createPartnerStore(driver, acting), createSettingsStore(driver, acting)];
+    const changes = createChangeStore(driver);
+    await partners.add(aPartner("kept"), anApiKey("kept", "kept-key"));
+    expect(await rejection(partners.add(aPartner("kept"), anApiKey("kept", "other")))).toBeDefined();
+    expect(await rejection(partners.update({ partnerId: "nobody", perMinute: 5 }))).toBeDefined();
+    const key = anApiKey("kept", "second");
+    expect(await partners.addKey(key, { shortened: null, maxLive: 1 })).toBe(false);
+    await settings.write({ issuer: "https://kept.example" });
+    await settings.write({ issuer: "https://kept.example", policy: "{}" });
+    const mine = { at: 7, actor: "cli:ada" };
+    expect(await changes.list({ actor: "cli:ada", limit: 9 })).toEqual([
+      { ...mine, action: "set", subject: "setting:policy", detail: null },
+      { ...mine, action: "set", subject: "setting:issuer", detail: "https://kept.example" },
+      { ...mine, action: "added", subject: "partner:kept", detail: "kept-key" },
+    ]);
+    expect(await changes.list({ subject: "partner:kept", since: 8, limit: 9 })).toEqual([]);
+    expect((await changes.lastActors("setting")).get("policy")).toBe("cli:ada");
   });
 
   test("a register begins at a revision that another one does not", async () => {

@@ -10,6 +10,7 @@ const places = [
   ["/deliveries", "Deliveries"],
   ["/calls", "Calls"],
   ["/imports", "Imports"],
+  ["/changes", "Changes"],
 ] as const;
 
 /** Belongs to a list, and is no place of its own. */

@@ -1,8 +1,9 @@
-/** The lists of the console: teachers, attestations, deliveries and calls. */
+/** The lists of the console: teachers, attestations, deliveries, calls and changes. */
 
 import { html } from "hono/html";
 import type { Attestation } from "../../domain/attestations.ts";
 import { type Call, parseStatuses } from "../../domain/calls.ts";
+import { actorNamed, type RecordedChange } from "../../domain/changes.ts";
 import { isCalendarDate, isoSeconds, timeOfUuid } from "../../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../../domain/deliveries.ts";
 import { TvsError } from "../../domain/errors.ts";
@@ -218,6 +219,41 @@ export function deliveryListing(sources: ListingSources): Listing<Delivery> {
         ...startOf(query, sources),
       };
       return newest(page, (limit) => sources.register.deliveries({ ...filter, limit }));
+    },
+  };
+}
+
+/** Who changed what, but for the teachers' records, of which each has a history. */
+export function changeListing(sources: ListingSources): Listing<RecordedChange> {
+  const { timeZone } = sources.snapshot().settings;
+  return {
+    path: "/changes",
+    title: "Changes",
+    nothing: "Nothing was changed that fits.",
+    csvRows: maxNewest,
+    fields: [
+      { name: "by", label: "By", kind: "text" },
+      { name: "of", label: "Of (partner:ID, key:KID, setting:NAME)", kind: "text" },
+      sinceField,
+    ],
+    columns: [
+      { head: "Time", text: ({ at }) => moment(at, timeZone) },
+      { head: "By", text: ({ actor }) => actor },
+      { head: "Of", text: ({ subject }) => subject, cell: ({ subject }) => idCell(subject) },
+      { head: "Change", text: ({ action }) => action },
+      {
+        head: "Now",
+        text: ({ detail }) => detail,
+        cell: ({ detail }) => html`<span class="prose">${detail ?? "–"}</span>`,
+      },
+    ],
+    read(query, page) {
+      const filter = {
+        ...(query.by === undefined ? {} : { actor: actorNamed(query.by) }),
+        ...(query.of === undefined ? {} : { subject: query.of }),
+        ...startOf(query, sources),
+      };
+      return newest(page, (limit) => sources.register.changes({ ...filter, limit }));
     },
   };
 }

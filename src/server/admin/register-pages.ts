@@ -10,6 +10,7 @@ import { csvOf, filterForm, type Listing, pager, queryOf, tableOfRows } from "./
 import {
   attestationListing,
   callListing,
+  changeListing,
   deliveryListing,
   describeRows,
   type ListingSources,
@@ -34,6 +35,7 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: RegisterPageSourc
   addListing(app, signedIn, attestationListing(sources));
   addListing(app, signedIn, callListing(sources));
   addListing(app, signedIn, deliveryListing(sources));
+  addListing(app, signedIn, changeListing(sources));
 
   // What is searched for may be a personal number: it stands in no address (contract C6).
   app.post(searchPath, (c) => signedIn(c, () => search(c, sources)));

@@ -1,5 +1,6 @@
 import type { Attestation, AttestationFilter } from "../../domain/attestations.ts";
 import type { Call, CallFilter } from "../../domain/calls.ts";
+import type { ChangeFilter, RecordedChange } from "../../domain/changes.ts";
 import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
 import type { ImportDetails, ImportRecord } from "../../domain/import/store.ts";
 import type { HistoryLine } from "../../domain/teacher-changes.ts";
@@ -24,6 +25,7 @@ export type RegisterReader = {
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   /** Null where no access log is kept. */
   calls(filter: CallFilter): Promise<Call[] | null>;
+  changes(filter: ChangeFilter): Promise<RecordedChange[]>;
   imports(limit: number): Promise<ImportRecord[]>;
   import(id: number): Promise<ImportDetails | null>;
 };

@@ -11,6 +11,7 @@ import fanOut from "./migrations/007_fan_out.sql" with { type: "text" };
 import nodes from "./migrations/008_nodes.sql" with { type: "text" };
 import evidenceLog from "./migrations/009_evidence_log.sql" with { type: "text" };
 import importCodes from "./migrations/010_import_codes.sql" with { type: "text" };
+import changes from "./migrations/011_changes.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 import { serverWaitMs } from "./remote.ts";
 
@@ -32,6 +33,7 @@ const migrations: readonly Migration[] = [
   { sql: nodes, rolls: false },
   { sql: evidenceLog, rolls: true },
   { sql: importCodes, rolls: true },
+  { sql: changes, rolls: true },
 ];
 
 /** The schema that this program makes. */

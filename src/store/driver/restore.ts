@@ -122,7 +122,7 @@ async function changeCopy(
 ): Promise<void> {
   const driver = await openEmbedded({ file });
   try {
-    if (holdWebhooks) await createSettingsStore(driver).write({ [holdWebhooksName]: "true" });
+    if (holdWebhooks) await createSettingsStore(driver, null).write({ [holdWebhooksName]: "true" });
     await onCopied?.(driver);
     // Back to one whole file: the driver's write-ahead log must not be left beside it.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");

@@ -39,6 +39,7 @@ const frozen = [
   ["008_nodes.sql", "bb5eb9d718214a5b6d34190566d44b8cbb42495e4c2c6aec9384f34d6e28b5f1"],
   ["009_evidence_log.sql", "3242e263e8a462222b05fd0ec4863b314ed2ade825b970166375f758daf1d99c"],
   ["010_import_codes.sql", "c8175b9f185186e2bc33242faac634e2497e766c08fcd99d831fd1290832900e"],
+  ["011_changes.sql", "b7aa82c6e0e4e17a206fe4762707788d8b2342d1bf2677550384ef2aa33b5d45"],
 ] as const;
 
 test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {

@@ -1,0 +1,46 @@
+/** Who changed what: one row a change, written in the commit of the change itself (decision D1.10). */
+
+import type { Acting, Change, ChangeStore, RecordedChange } from "../domain/changes.ts";
+import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
+import { integer, text, textOrNull } from "./driver/rows.ts";
+
+/** Stands right behind the statement of the change, and is written only if that changed a row. */
+const insert = `INSERT INTO changes (at, actor, action, subject, detail)
+  SELECT ?, ?, ?, ? || ':' || coalesce(?, last_insert_rowid()), ? WHERE changes() > 0`;
+
+/** Makes the statement that records a change in the name of who acts. */
+export type Recorder = (change: Change) => SqlStatement;
+
+export function createRecorder({ actor, clock }: Acting): Recorder {
+  return ({ action, kind, id, detail = null }) => ({
+    sql: insert,
+    args: [clock.now(), actor, action, kind, id, detail],
+  });
+}
+
+export function createChangeStore(driver: Driver): ChangeStore {
+  return {
+    async list({ subject = null, actor = null, since = 0, limit }) {
+      const sql = `SELECT at, actor, action, subject, detail FROM changes WHERE at >= ?1
+        ${subject === null ? "" : "AND subject = ?2"} ${actor === null ? "" : "AND actor = ?3"}
+        ORDER BY id DESC LIMIT ?4`;
+      return (await driver.query(sql, [since, subject, actor, limit])).map(recordedChange);
+    },
+    async lastActors(kind) {
+      const sql = `SELECT subject, actor, max(id) FROM changes WHERE subject > ?1 || ':' AND subject < ?1 || ';'
+        GROUP BY subject`;
+      const rows = await driver.query(sql, [kind]);
+      return new Map(rows.map((row) => [text(row, "subject").slice(kind.length + 1), text(row, "actor")]));
+    },
+  };
+}
+
+function recordedChange(row: Row): RecordedChange {
+  return {
+    at: integer(row, "at"),
+    actor: text(row, "actor"),
+    action: text(row, "action"),
+    subject: text(row, "subject"),
+    detail: textOrNull(row, "detail"),
+  };
+}
