@@ -1,9 +1,17 @@
 import { parseArgs } from "node:util";
 import type { ArgDef, ArgsDef, CommandContext, CommandDef } from "citty";
 import packageJson from "../package.json" with { type: "json" };
-import { type Config, type Environment, type Flags, readConfig } from "../src/config.ts";
+import {
+  type Config,
+  type Environment,
+  type Flags,
+  readConfig,
+  readServeConfig,
+  type ServeConfig,
+} from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { becomeOwner } from "./data-owner.ts";
 import type { Operator } from "./open.ts";
 import { serviceSettings } from "./register.ts";
 import { hint } from "./terminal/output.ts";
@@ -141,11 +149,20 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
 
 /**
  * The configuration that a command's flags and the environment make, or, where neither says where the register is,
- * the settings of the service on this machine.
+ * the settings of the service on this machine. From here on root acts as who owns the register.
  * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
-  return readConfig(args as Flags, environmentOf(args as Flags));
+  const config = readConfig(args as Flags, environmentOf(args as Flags));
+  becomeOwner(config);
+  return config;
+}
+
+/** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
+export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
+  const config = readServeConfig(flags, environment);
+  becomeOwner(config);
+  return config;
 }
 
 /** The environment for {@link configOf}. @param options as {@link serviceSettings} takes them */

@@ -1,6 +1,5 @@
 /** `tvs init`: a new register, and what it must know (decision D1.9). */
 
-import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../src/config.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
@@ -10,11 +9,11 @@ import { keepForever, retentionSetting } from "../src/domain/retention.ts";
 import { shellWord } from "../src/domain/shell-word.ts";
 import { type Site, storedSite } from "../src/domain/site.ts";
 import { parseSite } from "../src/domain/site-file.ts";
-import { command } from "./command.ts";
+import { command, serveConfigOf } from "./command.ts";
 import { hasRegister, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
 import { programWords } from "./program.ts";
-import { locationOf, ownerOf, serviceSettings } from "./register.ts";
+import { locationOf, serviceSettings } from "./register.ts";
 import { hint, note, print, record } from "./terminal/output.ts";
 import { ask, canAsk, type Question } from "./terminal/questions.ts";
 
@@ -82,9 +81,9 @@ export const initCommand = command({
     if (isSandbox === true || process.env.TVS_SANDBOX)
       throw new TvsError("USAGE", "a sandbox needs no init: `serve --sandbox` makes it");
     const { file, environment } = serviceSettings(flags, process.env, { all: true });
-    const config = readServeConfig(flags, environment);
+    const config = serveConfigOf(flags, environment);
     await requireNone(config);
-    requireOwnUser(config, file);
+    refuseRoot(config, file);
     const answers = await answersOf(flags, environment);
     await make(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
@@ -118,14 +117,12 @@ function registerThere(config: Config): TvsError {
 }
 
 /**
- * Root would make files that the service's own user cannot open.
+ * Refuses root where a service is installed and its data folder is not its user's yet: it could not open the files.
  * @throws TvsError REFUSED
  */
-function requireOwnUser({ dataDir, database }: Config, file: string | undefined): void {
-  if (process.geteuid?.() !== 0 || database.kind !== "file") return;
-  const isOthers = (statSync(dataDir, { throwIfNoEntry: false })?.uid ?? 0) !== 0;
-  if (file === undefined && !isOthers) return;
-  const user = isOthers ? ownerOf(dataDir) : basename(file ?? "", ".env");
+function refuseRoot({ database }: Config, file: string | undefined): void {
+  if (process.geteuid?.() !== 0 || database.kind !== "file" || file === undefined) return;
+  const user = basename(file, ".env");
   throw new TvsError("REFUSED", `the register is to belong to the service's user: sudo -u ${user} tvs init`);
 }
 

@@ -9,6 +9,7 @@ import { cancelMove } from "../src/store/move/cancel.ts";
 import type { TableDigest } from "../src/store/move/copy.ts";
 import { moveRegister, requireFree, requireMovable } from "../src/store/move/move.ts";
 import { command, environmentOf } from "./command.ts";
+import { becomeOwner } from "./data-owner.ts";
 import { openDriver } from "./open.ts";
 import { hasDatabase, noRegister } from "./register.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
@@ -44,8 +45,9 @@ export const migrateCommand = command({
     const { data, database, sandbox, json } = args;
     const environment = environmentOf({ data, database, sandbox, json });
     const config = readConfig({ data, database, sandbox }, environment);
-    if (!hasDatabase(config)) throw noRegister(config);
     const target = readTarget(args.to, environment, config);
+    becomeOwner(...(target === null ? [config] : [config, target]));
+    if (!hasDatabase(config)) throw noRegister(config);
     if (target === null && args.cancel !== true)
       throw new TvsError("CONFIG_INVALID", `${toOption} is missing: file:PATH or the URL of a libSQL server`);
     if (target !== null) refuseSame(config, target);

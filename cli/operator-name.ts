@@ -1,10 +1,10 @@
 /** Who makes a change: every command that makes one says so, and it is kept with the change (decision D1.10). */
 
-import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../src/domain/plain-text.ts";
+import { userOf } from "./data-owner.ts";
 
 const maxLength = 64;
 
@@ -45,18 +45,6 @@ export function actorOf({ operator }: Pick<Config, "operator">): string {
 function loginName(): string {
   const { username, uid } = userInfo();
   const known = userOf(uid);
-  if (known !== undefined) return known;
+  if (known !== undefined) return known.name;
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
-}
-
-/** The name of a user id in the system's own list; undefined for one that is kept elsewhere, as in a directory. */
-export function userOf(uid: number): string | undefined {
-  try {
-    const line = readFileSync("/etc/passwd", "utf8")
-      .split("\n")
-      .find((one) => one.split(":")[2] === String(uid));
-    return line?.split(":")[0];
-  } catch {
-    return undefined;
-  }
 }

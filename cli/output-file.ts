@@ -50,9 +50,11 @@ function withoutLinks({ flag, path }: OutputRequest): string {
   try {
     return join(realpathSync(folder), basename(resolve(path)));
   } catch (cause) {
-    throw new TvsError("USAGE", `${flag}: there is no folder ${folder}; create it, or choose another`, {
-      cause,
-    });
+    const problem =
+      codeOf(cause) === "EACCES"
+        ? `${folder} cannot be entered by this user; choose another folder`
+        : `there is no folder ${folder}; create it, or choose another`;
+    throw new TvsError("USAGE", `${flag}: ${problem}`, { cause });
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { userOf } from "./operator-name.ts";
+import { nameOf } from "./data-owner.ts";
 import { isWindows } from "./windows.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
@@ -69,10 +69,9 @@ function look(file: string, dataDir: string): Stats | undefined {
 }
 
 /** The name of a folder's owner, or its number in the form that sudo takes. */
-export function ownerOf(folder: string): string | undefined {
+function ownerOf(folder: string): string | undefined {
   try {
-    const { uid } = statSync(folder);
-    return userOf(uid) ?? `'#${uid}'`;
+    return nameOf(statSync(folder).uid);
   } catch {
     return undefined;
   }

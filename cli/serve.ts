@@ -17,7 +17,7 @@ import type { FastPath } from "../src/server/http/fast-path.ts";
 import { type Listener, listen } from "../src/server/http/listen.ts";
 import type { ConnectionInfo } from "../src/server/http/peer.ts";
 import { canSharePorts } from "../src/server/http/shared-port.ts";
-import { command, environmentOf, everyValue } from "./command.ts";
+import { command, environmentOf, everyValue, serveConfigOf } from "./command.ts";
 import type { AdminConsole, ConsolePort } from "./console.ts";
 import { workerEntry } from "./entry.ts";
 import { goingLiveReader } from "./going-live.ts";
@@ -44,7 +44,7 @@ export const serveCommand = command({
 
 /** What `serve` was told; where it was not told where to listen, what `tvs init` was. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
-  const told = readServeConfig(flags, environment);
+  const told = serveConfigOf(flags, environment);
   if (told.sandbox || (isTold("host") && isTold("port"))) return told;
   const stored = await settingsOfRegister(told);
   return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });

@@ -6,6 +6,7 @@ import type { SettingsStore } from "../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../src/domain/secrets.ts";
 import { linkNew, writeBeside } from "../src/store/driver/files.ts";
 import { masterKeyCheckName } from "../src/store/settings.ts";
+import { becomeOwner } from "./data-owner.ts";
 
 /**
  * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
@@ -89,4 +90,6 @@ export function ensureDataDir(config: Config): void {
       throw new TvsError("STORE_READ_ONLY", `${folder} cannot be created; check --data`, { cause });
     }
   }
+  // Somebody else may have made it a moment ago.
+  becomeOwner(config);
 }

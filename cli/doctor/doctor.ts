@@ -9,6 +9,7 @@ import {
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { command, environmentOf, version } from "../command.ts";
+import { becomeOwner } from "../data-owner.ts";
 import { noRegister } from "../register.ts";
 import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
@@ -47,6 +48,7 @@ export const doctorCommand = command({
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
+    becomeOwner(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
     print(args, { ok: healthy, checks }, () => report(checks));

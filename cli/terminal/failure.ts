@@ -1,7 +1,9 @@
 /** How a command line fails: in one line, by the frozen exit codes (decision D1.2). */
 
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { codeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type OurCommand } from "../command.ts";
+import { ownerRemark } from "../data-owner.ts";
 import { usage } from "./help.ts";
 import { exitCodeOf } from "./output.ts";
 import { printable } from "./printable.ts";
@@ -24,9 +26,10 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
  */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
-  process.stderr.write(`${program}: ${printable(known.message.replaceAll("\n", " "))}\n`);
+  const message = known.message + ownerRemark(known);
+  process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) {
-    process.stdout.write(`${JSON.stringify({ error: { code: known.code, message: known.message } })}\n`);
+    process.stdout.write(`${JSON.stringify({ error: { code: known.code, message } })}\n`);
   }
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);
@@ -34,7 +37,11 @@ export function fail(error: unknown, words: readonly string[], program = "tvs"):
 
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
-  const { message } = error as { message?: string };
+  const { message, path } = error as { message?: string; path?: string };
+  if (path !== undefined && ["EACCES", "EPERM"].includes(codeOf(error)))
+    return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
+      cause: error,
+    });
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }
 

@@ -1,6 +1,4 @@
-import { chownSync, lstatSync, readFileSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
-import process from "node:process";
+import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { TvsError } from "../domain/errors.ts";
 import { isBefore, type LogHead } from "../domain/log/keeper.ts";
 import { codeOf, placeOver, writeBeside } from "./driver/files.ts";
@@ -29,7 +27,6 @@ export function openLogHead(file: string): LogHead {
   /** @returns whether it was given its name: not when others have kept a later one while this one was written */
   function place(written: string, note: string): boolean {
     try {
-      giveToOwner(written);
       const kept = read();
       if (kept !== null && isBefore(note, kept)) return false;
       placeOver(written, file);
@@ -53,13 +50,6 @@ export function openLogHead(file: string): LogHead {
       }
     },
   };
-}
-
-/** Gives what root has written to whose folder it is, as SQLite does: a command of root's must not shut the service out. */
-function giveToOwner(written: string): void {
-  if (process.geteuid?.() !== 0) return;
-  const { uid, gid } = statSync(dirname(written));
-  chownSync(written, uid, gid);
 }
 
 function unreadable(file: string, cause?: unknown): TvsError {

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { TvsError } from "../../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
+import { makeOwnFile } from "./files.ts";
 import { explainOpenFailure } from "./native.ts";
 import { isFileLocked, lockFile } from "./service-lock.ts";
 import { createServing, type FileAccess, type SharedFile, servingSettings } from "./serving.ts";
@@ -127,10 +128,8 @@ function openAlone(
 
 async function open(file: string, settings: readonly string[]): Promise<Connection> {
   try {
-    const fresh = !existsSync(file);
-    const connection = await openConnection(file, { settings });
-    if (fresh) chmodSync(file, 0o600);
-    return connection;
+    if (!existsSync(file)) makeOwnFile(file);
+    return await openConnection(file, { settings });
   } catch (error) {
     if (error instanceof TvsError) throw error;
     throw explainOpenFailure(file, error);

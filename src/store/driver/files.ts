@@ -60,6 +60,29 @@ export function placeNew(temporary: string, file: string): void {
   }
 }
 
+/**
+ * Refuses what is no regular file: a link would lead to a file of whoever put it there.
+ * @throws TvsError REFUSED
+ */
+export function refuseLink(file: string): void {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found === undefined || found.isFile()) return;
+  const kind = found.isSymbolicLink() ? "a symbolic link" : "not a regular file";
+  throw new TvsError("REFUSED", `${file} is ${kind}; take it away, or name the file itself`);
+}
+
+/**
+ * Makes an empty file that only its owner can read, where there is none: its mode is right from its first moment on,
+ * and a link is never followed.
+ */
+export function makeOwnFile(file: string): void {
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
+}
+
 /** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
 export function placeOver(temporary: string, file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)

@@ -32,7 +32,7 @@ export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Da
 /** Says what an operator can do about a file that does not open. */
 export function explainOpenFailure(file: string, error: unknown): TvsError {
   const text = String(error);
-  if (/Unable to open|: 14\b|CANTOPEN/.test(text)) {
+  if (/Unable to open|: 14\b|CANTOPEN|EACCES|ENOENT|EPERM|EROFS/.test(text)) {
     const message = `cannot open ${file}: check that its folder exists and that this user may write there`;
     return new TvsError("STORE_READ_ONLY", message, { detail: text });
   }

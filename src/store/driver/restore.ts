@@ -1,23 +1,21 @@
 import {
-  chmodSync,
-  constants,
-  copyFileSync,
+  createReadStream,
+  createWriteStream,
   existsSync,
   linkSync,
-  lstatSync,
   readdirSync,
-  realpathSync,
   renameSync,
   rmSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } from "../audit-summary.ts";
 import { createSettingsStore } from "../settings.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openEmbedded } from "./embedded.ts";
-import { codeOf, placeNew, syncFile, syncFolderOf } from "./files.ts";
+import { codeOf, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 import { openNative } from "./native.ts";
 import { lockFile } from "./service-lock.ts";
 
@@ -66,31 +64,29 @@ export type Restored = {
  *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
-  const { from } = options;
+  const { from, target } = options;
   refuseExisting(options);
-  // A service locks the file behind a link, and the link is to stay one.
-  const isLink = lstatSync(options.target, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  const target = isLink ? realpathSync(options.target) : options.target;
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
     removeLeftovers(target);
-    copyIn(from, temporary);
+    await copyIn(from, temporary);
     if ((await digestOf(temporary)) !== options.facts.sha256) {
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     }
     await changeCopy(temporary, options);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readAuditSummary);
-    return await swap(temporary, { ...options, target, restored });
+    return await swap(temporary, { ...options, restored });
   } finally {
     rmSync(temporary, { force: true });
     lock.close();
   }
 }
 
-/** @throws TvsError REFUSED when there is a database and `force` is not set */
+/** @throws TvsError REFUSED for a link in the database's place, and when there is a database and `force` is not set */
 export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
+  refuseLink(target);
   if (!existsSync(target) || force) return;
   const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
   throw new TvsError("REFUSED", message);
@@ -104,10 +100,9 @@ function removeLeftovers(target: string): void {
   }
 }
 
-function copyIn(from: string, temporary: string): void {
+async function copyIn(from: string, temporary: string): Promise<void> {
   try {
-    copyFileSync(from, temporary, constants.COPYFILE_EXCL);
-    chmodSync(temporary, 0o600);
+    await pipeline(createReadStream(from), createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
     if (codeOf(cause) === "ENOSPC") throw storeError(cause);
     throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read, or not copied to ${dirname(temporary)}`, {

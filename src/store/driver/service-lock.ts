@@ -1,15 +1,22 @@
 import { existsSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
 import { storeError } from "./driver.ts";
+import { makeOwnFile, refuseLink } from "./files.ts";
 import { explainOpenFailure, openNative } from "./native.ts";
 
 /**
  * Holds an exclusive lock on a small database beside the real one. The operating system frees it when
  * the process ends, however it ends, so a service that was killed never has to wait for itself.
  * @param file the small database: the real one's path and `.lock`
- * @throws TvsError DATABASE_IN_USE
+ * @throws TvsError DATABASE_IN_USE, REFUSED for a link
  */
 export async function lockFile(file: string): Promise<{ close(): void }> {
+  refuseLink(file);
+  try {
+    makeOwnFile(file);
+  } catch (error) {
+    throw explainOpenFailure(file, error);
+  }
   // Longer than `tvs status` looks at the lock, which must not keep a service from starting.
   const db = await openNative(file, 250);
   try {

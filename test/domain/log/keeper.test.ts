@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { chownSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { ensureLog } from "../../../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead, treeHeadOf } from "../../../src/domain/log/keeper.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
@@ -111,16 +110,4 @@ test("leaves nothing behind where the checkpoint cannot be kept", () =>
     expect(await rejection(openLogHead(headFile).write(note))).toMatchObject({ code: "INPUT_UNREADABLE" });
     expect(() => head.read()).toThrow("cannot be read");
     expect(readdirSync(folder)).toEqual(before);
-  }));
-
-test("leaves the checkpoint to whose folder it is, also when root has signed it", () =>
-  withLog(async ({ head, folder }) => {
-    const own = join(folder, "service");
-    mkdirSync(own);
-    // Who is not root can only own the folder already.
-    const owner = process.geteuid?.() === 0 ? 65_534 : statSync(own).uid;
-    if (statSync(own).uid !== owner) chownSync(own, owner, owner);
-    const file = join(own, "log.checkpoint");
-    await openLogHead(file).write(head.read() ?? "");
-    expect([statSync(file).uid, statSync(file).mode & 0o777]).toEqual([owner, 0o600]);
   }));

@@ -4,10 +4,10 @@ import {
   copyFileSync,
   existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -98,16 +98,22 @@ describe("a restore", () => {
       expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
     }));
 
-  test("goes where a link to the database leads, and leaves the link", () =>
+  test("follows no link in the place of the database or of its lock", () =>
     withBackup(true, async ({ target, options, names }) => {
-      mkdirSync(`${target}.disk`);
-      renameSync(target, `${target}.disk/real.db`);
-      symlinkSync(`${target}.disk/real.db`, target);
-      const restored = await restoreBackup(options);
-      expect(restored).toMatchObject({ replaced: `${target}.disk/real.db.replaced-then` });
-      expect(names()).toEqual(["tvs.db", "tvs.db.disk"]);
-      expect(lstatSync(target).isSymbolicLink()).toBe(true);
-      expect(await settings(`${target}.disk/real.db`)).toEqual({ name: "backup" });
+      const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
+      renameSync(target, real);
+      symlinkSync(real, target);
+      expect(await rejection(restoreBackup(options))).toMatchObject({
+        code: "REFUSED",
+        message: `${target} is a symbolic link; take it away, or name the file itself`,
+      });
+      rmSync(target);
+      renameSync(real, target);
+      symlinkSync(nowhere, `${target}.lock`);
+      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
+      expect(lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
+      expect([existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
+      expect(await settings(target)).toEqual({ name: "old" });
     }));
 
   test("folds the log of an old database that was killed into what it keeps", () =>
