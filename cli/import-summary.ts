@@ -1,4 +1,5 @@
 import { TvsError } from "../src/domain/errors.ts";
+import { describeMissing } from "../src/domain/import/arrival.ts";
 import { type CodeCount, describeCode, firstRejected } from "../src/domain/import/codes.ts";
 import { maxLostPercent } from "../src/domain/import/import.ts";
 import type { ImportIssue, ImportResult, Loss } from "../src/domain/import/report.ts";
@@ -31,7 +32,8 @@ export function tellRemarks(
   if (stopped?.by === "brake") {
     const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
     const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
-    note(`nothing was changed: ${share}. If that is intended, import again with --allow-change`);
+    const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
+    note(`nothing was changed: ${reasons.join("; ")}. If that is intended, import again with --allow-change`);
   }
   if (isReported) return;
   if (rejected > 0) note("--report FILE lists the rejected rows, and why");
@@ -49,7 +51,12 @@ export function importSummary(result: ImportResult): string {
       : result.dryRun
         ? "dry run, nothing changed"
         : "done";
-  const figures = record({ file, sha256, ...counts, import: mode });
+  const unknown = result.unknownColumns?.join(", ");
+  const figures = record({
+    ...{ file, sha256, ...counts },
+    ...(unknown === undefined ? {} : { "not known": unknown }),
+    import: mode,
+  });
   const first = firstRejected(codes, shownRows);
   const parts = [
     ...(codes.length === 0 ? [] : [codesTable(codes)]),

@@ -3,7 +3,9 @@ import { constants, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Config } from "../src/config.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { missingFrom } from "../src/domain/import/arrival.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../src/domain/import/import.ts";
+import { addArrived, nothingArrived } from "../src/domain/import/read.ts";
 import type { ImportResult } from "../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../src/domain/secrets.ts";
 import { command, configOf } from "./command.ts";
@@ -49,7 +51,8 @@ export const importCommand = command({
       type: "boolean",
       description:
         `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
-        "revocations would be lost",
+        "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
+        "import had, a first load without licences, no rows or fewer than half of the last import's",
     },
     "lift-revocations": {
       type: "boolean",
@@ -80,9 +83,15 @@ export const importCommand = command({
     const stopping = stopAtSignals();
     const { signal: stop } = stopping;
     const show = (done: number) => progress.show({ phase: "check", done, total: null });
-    if (isFirst && !dryRun) await readToEnd({ entry, file, stop, show }).finally(progress.stop);
+    const allowChange = args["allow-change"] === true;
+    // None that cannot be read, or is refused for what it lacks, leaves a register behind that was made for it.
+    const isRefused =
+      isFirst &&
+      !dryRun &&
+      (await lacksSomething({ entry, file, stop, show }).finally(progress.stop)) &&
+      !allowChange;
     const operator =
-      isFirst && dryRun
+      isFirst && (dryRun || isRefused)
         ? await openOperator(throwAwayRegister(config), { workerEntry: entry, whenMade: () => {} })
         : await openOperator(config, { workerEntry: entry, ...(dryRun ? {} : { whenMade: note }) });
     // Not before the writing thread has started, which must not inherit it.
@@ -96,7 +105,7 @@ export const importCommand = command({
         importDependencies(operator),
         {
           dryRun,
-          allowChange: args["allow-change"] === true,
+          allowChange,
           liftRevocations: args["lift-revocations"] === true,
           baseline,
           strict,
@@ -129,22 +138,25 @@ type FirstReading = {
 };
 
 /**
- * Reads an extract to its end, so that none that cannot be read leaves a register behind that was made for it.
+ * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
  * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function readToEnd({ entry, file, stop, show }: FirstReading): Promise<void> {
+async function lacksSomething({ entry, file, stop, show }: FirstReading): Promise<boolean> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
   const data: ImportReaderData = { file, name: basename(file), blindIndexKey };
+  const arriving = nothingArrived();
   let done = 0;
-  for await (const { bytes } of readInThread(entry, data)) {
+  for await (const piece of readInThread(entry, data)) {
     if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
-    done += bytes;
+    addArrived(arriving, piece);
+    done += piece.bytes;
     show(done);
   }
+  return missingFrom(arriving, null).length > 0;
 }
 
 /**
- * A register for a dry run where there is none: one in the temp folder, which goes when the program ends, so that an
+ * A register for a dry run or a refusal where there is none: one in the temp folder, which goes when the program ends, so that an
  * extract can be tried before anything is made. It is said, because a mistyped --data looks the same. What a kill -9
  * leaves there names teachers, but not their NINs: the master key is in memory alone.
  */

@@ -1,26 +1,12 @@
 import { stringify } from "csv-stringify/sync";
 import { guardedCell } from "./csv.ts";
-import {
-  columnOfField,
-  type ImportField,
-  type ImportFormat,
-  importFields,
-  recordFieldOf,
-} from "./import/fields.ts";
+import { columnOfField, exportFields, type ImportFormat } from "./import/fields.ts";
 import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow } from "./teacher-list.ts";
-import { teacherFields } from "./teachers.ts";
 
 /**
  * An extract of the register, as an import reads it. What only keyed hashes are kept of is left out, and so it stays as
  * it is when the extract is imported: into the same register it changes nothing (decision D7.7).
  */
-
-type ExportField = Exclude<ImportField, "nin" | "email" | "phone">;
-
-/** The fields that are written, in the order of an extract's columns. */
-const exportFields = importFields.filter(
-  (field): field is ExportField => teacherFields[recordFieldOf[field]].kind !== "bytes",
-);
 
 /** The next lines of an extract. */
 export type ExportPiece = {

@@ -1,5 +1,6 @@
 import { service } from "../domain/changes.ts";
 import { isTvsError } from "../domain/errors.ts";
+import type { AppliedImport } from "../domain/import/arrival.ts";
 import type { Contention } from "../domain/import/batch-size.ts";
 import { type CodeCount, inOrder } from "../domain/import/codes.ts";
 import type {
@@ -13,7 +14,7 @@ import type {
 } from "../domain/import/store.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { integer, integerOrNull, text } from "./driver/rows.ts";
+import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
 
@@ -42,6 +43,22 @@ export function createImportHistory(driver: Driver): ImportHistory {
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
+    lastApplied: () => readLastApplied(driver),
+  };
+}
+
+/** All columns are asked for: `doctor` looks at registers of earlier releases too, which have no `fields`. */
+const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
+  AND inserted + updated + unchanged > 0 AND options ->> 'sample' IS NULL ORDER BY id DESC LIMIT 1`;
+
+async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
+  const [row] = await driver.query(lastAppliedImport);
+  if (row === undefined) return null;
+  const fields = row.fields === undefined ? null : textOrNull(row, "fields");
+  return {
+    rows: integer(row, "applied"),
+    fields: fields === null ? null : new Set(JSON.parse(fields) as string[]),
+    finishedAt: integer(row, "finished_at"),
   };
 }
 
@@ -147,11 +164,13 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       if (row === undefined) throw new TypeError("the import was not recorded");
       return importRecord(row);
     },
-    async finish(run, { rejected, warnings, codes, at }) {
-      const sql =
-        "UPDATE imports SET finished_at = ?, rejected = ?, warnings = ? WHERE id = ? AND abandoned_at IS NULL";
-      await driver.batch([statement(sql, [at, rejected, warnings, run.id]), keptCodes(run.id, codes)]);
+    async finish(run, { rejected, warnings, codes, fields, at }) {
+      const sql = `UPDATE imports SET finished_at = ?, rejected = ?, warnings = ?, fields = ?
+        WHERE id = ? AND abandoned_at IS NULL`;
+      const args = [at, rejected, warnings, JSON.stringify(fields), run.id];
+      await driver.batch([statement(sql, args), keptCodes(run.id, codes)]);
     },
+    lastApplied: () => readLastApplied(driver),
     async tune(contention) {
       if (driver.kind !== "embedded") return;
       if (contention !== null) return others.begin(await log.tune(contention));

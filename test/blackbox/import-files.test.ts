@@ -81,18 +81,16 @@ describe("rejected rows", () => {
   ])("the same %s twice in a file, or of another teacher in the store", async (field, unique) => {
     const value = unique();
     const owner = importer.fresh(value);
-    await importer.importRows([owner]);
-    const stored = await importer.importRows([importer.fresh(value), importer.fresh()]);
+    await importer.importRows([owner], "--allow-change");
+    const taken = [importer.fresh(value), importer.fresh()];
+    const stored = await importer.importRows(taken, "--allow-change");
     expect(numbersOf(stored)).toMatchObject({ inserted: 1, rejected: 1 });
     expect(stored.rejects).toMatchObject([{ line: 2, field }]);
     expect(stored.text).not.toContain(Object.values(value)[0] as string);
 
     const twice = unique();
-    const inFile = await importer.importRows([
-      importer.fresh(twice),
-      importer.fresh(twice),
-      importer.fresh(),
-    ]);
+    const rows = [importer.fresh(twice), importer.fresh(twice), importer.fresh()];
+    const inFile = await importer.importRows(rows, "--allow-change");
     expect(inFile.code).toBe(1);
     expect(inFile.report.rejected).toBeGreaterThanOrEqual(1);
     expect(inFile.report.inserted + inFile.report.rejected).toBe(3);
@@ -124,7 +122,7 @@ describe("files", () => {
     const row = importer.fresh({ name: 'Ade "Bayo", Jr.' });
     const reversed = [...columns].reverse();
     const text = `\uFEFF${csv([row], reversed).replaceAll("\n", "\r\n")}`;
-    const result = await importer.importText(text);
+    const result = await importer.importText(text, "--allow-change");
     expect(result.code).toBe(0);
     expect(result.report).toMatchObject({ inserted: 1, rejected: 0 });
     expect((await importer.find(row.reg_no, isFound)).name).toBe('Ade "Bayo", Jr.');
@@ -147,7 +145,7 @@ describe("files", () => {
       profile,
     };
     const path = await importer.world.file("extract.ndjson", `${JSON.stringify(line)}\n`);
-    const result = await importer.importFile(path);
+    const result = await importer.importFile(path, "--allow-change");
     expect({ code: result.code, rejects: result.rejects }).toEqual({ code: 0, rejects: [] });
     const { result: checked } = await readJson<Envelope>(await importer.partner.check({ regNo }));
     expect(checked.profile).toStrictEqual({ ninVerified: true, ...profile });

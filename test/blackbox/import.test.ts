@@ -81,7 +81,7 @@ describe("what a serving process sees", () => {
     const cleared = await importer.find(one.reg_no, ({ found, state }) => found && state === null);
     expect(cleared).toMatchObject({ state: null, tId: "5550001" });
     const without = columns.filter((column) => column !== "category" && column !== "t_id");
-    const { code } = await importer.importText(csv([{ ...one, state: "Edo" }], without));
+    const { code } = await importer.importText(csv([{ ...one, state: "Edo" }], without), "--allow-change");
     expect(code).toBe(0);
     expect(await importer.find(one.reg_no, ({ state }) => state === "Edo")).toMatchObject({
       state: "Edo",

@@ -214,7 +214,14 @@ describe.concurrent("tvs restore", () => {
         expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining("stop it first")]);
         await open.close();
         writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
-        await tvs("teachers", "import", `${folder}/nobody.csv`, "--data", `${folder}/other`);
+        await tvs(
+          "teachers",
+          "import",
+          `${folder}/nobody.csv`,
+          "--allow-change",
+          "--data",
+          `${folder}/other`,
+        );
         const foreign = await tvs("restore", file, "--force", "--data", `${folder}/other`);
         expect([foreign.code, foreign.stderr]).toEqual([
           1,

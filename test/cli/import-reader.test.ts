@@ -48,7 +48,8 @@ const files: [string, string | Buffer][] = [
 
 type Read = {
   rows: CheckedRow[];
-  unknown: string[];
+  unknown: FilePiece["unknown"][number][];
+  fields: string[];
   bytes: number;
   format: string | undefined;
   sha256: string | null;
@@ -56,11 +57,20 @@ type Read = {
 };
 
 async function readAll(pieces: AsyncIterable<FilePiece>): Promise<Read> {
-  const all: Read = { rows: [], unknown: [], bytes: 0, format: undefined, sha256: null, error: null };
+  const all: Read = {
+    rows: [],
+    unknown: [],
+    fields: [],
+    bytes: 0,
+    format: undefined,
+    sha256: null,
+    error: null,
+  };
   try {
     for await (const piece of pieces) {
       all.rows.push(...piece.rows);
       all.unknown.push(...piece.unknown);
+      all.fields.push(...piece.fields);
       all.bytes += piece.bytes;
       all.format = piece.format;
       all.sha256 = piece.sha256;

@@ -124,6 +124,21 @@ describe("a command that may make a register", () => {
     }),
   );
 
+  test("an extract that is refused for what it lacks makes none, and its result says why", () =>
+    inEmptyFolder(async ({ folder, tvs }) => {
+      const extract = join(folder, "extract.csv");
+      writeFileSync(extract, csv([row(1)]).replaceAll("license_expiry_date", "valid_until"));
+      const { code, stdout, stderr } = await tvs(["teachers", "import", extract, "--json"]);
+      expect([code, JSON.parse(stdout)]).toMatchObject([
+        1,
+        { inserted: 0, stopped: { missing: [{ kind: "license" }] }, unknownColumns: ["valid_until"] },
+      ]);
+      expect(stderr).toContain(
+        "the column license_expiry_date is missing, so that nobody would have a licence",
+      );
+      expect(readdirSync(folder)).toEqual(["extract.csv"]);
+    }));
+
   test("a dry run counts what a new register would take, says that there is none, and makes none", () =>
     inEmptyFolder(async ({ folder, dataDir, tvs }) => {
       writeFileSync(join(folder, "extract.csv"), csv([row(1), row(2)]));

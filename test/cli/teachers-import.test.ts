@@ -101,8 +101,14 @@ describe.concurrent("tvs teachers import", () => {
       const { code, stdout, stderr } = await run("--template");
       expect(code).toBe(0);
       expect(stderr).toMatch(/^reg_no +yes +registration number/m);
-      const empty = await run(await file("extract.csv", stdout), "--json");
-      expect(JSON.parse(empty.stdout)).toMatchObject({ rows: 0, rejected: 0, warnings: 0 });
+      const extract = await file("extract.csv", stdout);
+      const refused = await run(extract);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("no row below the header")]);
+      const empty = await run(extract, "--allow-change", "--json");
+      expect([empty.code, JSON.parse(empty.stdout)]).toMatchObject([
+        0,
+        { rows: 0, rejected: 0, warnings: 0 },
+      ]);
       const [column] = JSON.parse((await run("--template", "--json")).stdout);
       expect(column).toMatchObject({ column: "reg_no", member: "regNo", required: true });
       expect((await run("--template", "extract.csv")).code).toBe(2);
@@ -125,6 +131,27 @@ describe.concurrent("tvs teachers import", () => {
       const strict = await run(await file("c.csv", [row(3), row(4, { nin: "x" })]), "--strict");
       expect(strict.code).toBe(1);
       expect(strict.stderr).toContain("nothing was changed");
+    }));
+
+  test("names the columns that it does not know, and stops at one that is nearly known", () =>
+    withFolder(async ({ file, run }) => {
+      const known = [row(1, { lga: "Ikeja", "Remarks (old)": "x" })];
+      const people = await run(await file("known.csv", known));
+      expect([people.code, people.stdout]).toEqual([
+        0,
+        expect.stringMatching(/^not known +lga, Remarks \(old\)$/m),
+      ]);
+      const json = JSON.parse((await run(await file("again.csv", known), "--json")).stdout);
+      expect(json.unknownColumns).toEqual(["lga", "Remarks (old)"]);
+      const misspelled = csv([row(1)]).replace("license_expiry_date", "license_expirydate");
+      for (const words of [["--dry-run"], ["--baseline"], []]) {
+        const stopped = await run(await file("misspelled.csv", misspelled), ...words);
+        expect(stopped.code).toBe(1);
+        expect(stopped.stdout).toMatch(/^import +stopped, nothing changed$/m);
+        const said = "the column license_expirydate is not known: did you mean license_expiry_date?";
+        expect(stopped.stderr).toContain(`nothing was changed: ${said}`);
+        expect(stopped.stderr).toContain("import again with --allow-change");
+      }
     }));
 
   test("keeps what tvs teachers revoke did, unless --lift-revocations and --allow-change say otherwise", () =>

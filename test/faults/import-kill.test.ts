@@ -48,7 +48,7 @@ async function contentOf(dataDir: string): Promise<unknown[]> {
     `SELECT teacher_id, action, license_from, license_to, certificate_from, certificate_to, active_from, active_to
       FROM history ORDER BY teacher_id, id`,
     "SELECT teacher_id, event_type, json_extract(content, '$.data') AS data FROM events ORDER BY teacher_id, id",
-    "SELECT applied, inserted, updated, unchanged, rejected, warnings, events FROM imports",
+    "SELECT applied, inserted, updated, unchanged, rejected, warnings, events, fields FROM imports",
     "PRAGMA integrity_check",
   ];
   const content = queries.map((sql) => connection.all(sql));

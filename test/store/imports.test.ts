@@ -186,7 +186,10 @@ for (const kind of driverKinds) {
       expect(await imports.commit(other, [], { ...other, applied: 1 })).toMatchObject({
         outcome: "superseded",
       });
-      await imports.finish({ ...other, applied: 1 }, { codes: [], rejected: 0, warnings: 0, at: 2 });
+      await imports.finish(
+        { ...other, applied: 1 },
+        { codes: [], fields: [], rejected: 0, warnings: 0, at: 2 },
+      );
       expect(await imports.unfinished()).toBeNull();
     });
   });

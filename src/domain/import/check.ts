@@ -2,6 +2,7 @@ import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { Holdings, TeacherStore } from "../teacher-store.ts";
 import type { StoredTeacher } from "../teachers.ts";
+import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
 import {
   applyPatch,
@@ -12,7 +13,7 @@ import {
   type RowEffect,
   type TeacherPatch,
 } from "./patch.ts";
-import type { FilePiece } from "./read.ts";
+import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import type { CheckedRow } from "./rows.ts";
 import type { Duplicate, ImportCounts, Staging } from "./store.ts";
@@ -30,10 +31,8 @@ type CheckDependencies = {
 };
 
 /** What the whole file would do to the register as it is now. */
-export type CheckedFile = {
+export type CheckedFile = Arrival & {
   readonly sha256: string;
-  readonly format: ImportFormat;
-  readonly rows: number;
   readonly planned: ImportCounts;
   readonly rejected: number;
   readonly warnings: number;
@@ -43,7 +42,7 @@ export type CheckedFile = {
 };
 
 type Tally = {
-  -readonly [K in keyof Omit<CheckedFile, "sha256" | "planned" | "lost" | "holdings">]: CheckedFile[K];
+  -readonly [K in "format" | "rows" | "rejected" | "warnings"]: CheckedFile[K];
 } & {
   planned: { -readonly [K in keyof ImportCounts]: number };
   lost: { -readonly [K in keyof Holdings]: number };
@@ -67,21 +66,23 @@ export async function checkFile(
     warnings: 0,
     lost: { validLicenses: 0, verifiedCertificates: 0, revocations: 0 },
   };
-  const unknown: ImportIssue[] = [];
+  const arriving = nothingArrived();
+  const remarks: ImportIssue[] = [];
   let sha256 = "";
   let unchecked: CheckedRow[] = [];
   for await (const piece of pieces) {
     onBytes(piece.bytes);
+    addArrived(arriving, piece);
     tally.format = piece.format;
-    for (const label of piece.unknown) unknown.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
+    for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
     sha256 = piece.sha256 ?? sha256;
     unchecked = unchecked.length === 0 ? [...piece.rows] : [...unchecked, ...piece.rows];
     for (; unchecked.length >= chunkRows; unchecked = unchecked.slice(chunkRows)) {
-      await checkChunk(unchecked.slice(0, chunkRows), unknown.splice(0), { ...dependencies, tally });
+      await checkChunk(unchecked.slice(0, chunkRows), remarks.splice(0), { ...dependencies, tally });
     }
   }
-  await checkChunk(unchecked, unknown.splice(0), { ...dependencies, tally });
-  return { ...tally, sha256, holdings: await teachers.countHoldings(today) };
+  await checkChunk(unchecked, remarks.splice(0), { ...dependencies, tally });
+  return { ...tally, ...arriving, sha256, holdings: await teachers.countHoldings(today) };
 }
 
 type ComparedRow = RowEffect & {

@@ -1,8 +1,10 @@
 import { type CsvRecord, readCsv, unguardedCell } from "../csv.ts";
+import { nameLabel, nearField, type UnknownName } from "./arrival.ts";
 import {
+  type ArrivedField,
   columnOfField,
+  fieldNamed,
   type ImportField,
-  importFields,
   maxRowLength,
   type RawRow,
   requiredFields,
@@ -11,22 +13,27 @@ import {
 
 type Header = { readonly fields: readonly (ImportField | null)[] };
 
+/** Is told which fields the file brings, and once of each name that is not known. */
+export type NameListener = {
+  onField(field: ArrivedField): void;
+  onUnknown(name: UnknownName): void;
+};
+
 /**
  * Reads an extract in CSV, with a header that names the columns in any order.
  * @param bytes the file in pieces, UTF-8
- * @param onUnknown is told once of each column that is not known
  * @throws UnreadableError, CsvError
  */
 export async function* readCsvRows(
   bytes: AsyncIterable<Uint8Array>,
-  onUnknown: (label: string) => void,
+  listener: NameListener,
 ): AsyncGenerator<RawRow[]> {
   let header: Header | undefined;
   for await (const records of readCsv(bytes, { maxRecordBytes: maxRowLength, rules: "strict" })) {
     const rows: RawRow[] = [];
     for (const record of records) {
       if (isBlank(record.cells)) continue;
-      if (header === undefined) header = readHeader(record, onUnknown);
+      if (header === undefined) header = readHeader(record, listener);
       else rows.push(rowOf(record, header));
     }
     yield rows;
@@ -39,11 +46,12 @@ function isBlank(cells: readonly string[]): boolean {
   return cells.every((cell) => cell.trim() === "");
 }
 
-function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => void): Header {
-  const names = cells.map((cell) => cell.trim().toLowerCase());
-  const fields = names.map((name) => importFields.find((field) => columnOfField[field] === name) ?? null);
-  const twice = names.find((name, index) => fields[index] !== null && names.indexOf(name) !== index);
-  if (twice !== undefined) throw new UnreadableError(line, `the header names the column ${twice} twice`);
+function readHeader({ line, cells }: CsvRecord, { onField, onUnknown }: NameListener): Header {
+  const names = cells.map((cell) => cell.trim());
+  const fields = names.map((name) => fieldNamed(name) ?? null);
+  const twice = fields.find((field, index) => field !== null && fields.indexOf(field) !== index);
+  if (twice != null)
+    throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
   const absent = requiredFields
     .filter((field) => !fields.includes(field))
     .map((field) => columnOfField[field]);
@@ -52,12 +60,10 @@ function readHeader({ line, cells }: CsvRecord, onUnknown: (label: string) => vo
     const message = `the header, separated by commas, lacks the required ${columns} ${absent.join(", ")}`;
     throw new UnreadableError(line, message);
   }
-  for (const [index, field] of fields.entries()) {
-    // What stands there may be anything, a person's data in a file without a header for example.
-    if (field === null)
-      onUnknown(
-        /^[a-z][a-z_]{0,39}$/.test(names[index] ?? "") ? (names[index] ?? "") : `column ${index + 1}`,
-      );
+  for (const [index, name] of names.entries()) {
+    const field = fields[index];
+    if (field != null) onField(field);
+    else onUnknown({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   return { fields };
 }

@@ -27,6 +27,33 @@ export const recordFieldOf = Object.fromEntries(
 
 export const importFields = Object.keys(columnOfField) as readonly ImportField[];
 
+type ExportField = Exclude<ImportField, "nin" | "email" | "phone">;
+
+/** The fields that `tvs teachers export` writes, in the order of an extract's columns: all but what is kept as a hash. */
+export const exportFields = importFields.filter(
+  (field): field is ExportField => teacherFields[recordFieldOf[field]].kind !== "bytes",
+);
+
+/** A field that a file can bring: `profile` in NDJSON alone. */
+export type ArrivedField = ImportField | "profile";
+
+/** Licence, the document, is spelled in two ways, in extracts too: both are one name. */
+const otherSpelling = (name: string) => name.replace(/^licence/, "license");
+
+const fieldOfColumn = new Map(importFields.map((field) => [columnOfField[field], field]));
+const arrivedFields: ReadonlySet<string> = new Set([...importFields, "profile"]);
+
+/** The field of a column's name, which is compared without regard to case; undefined when it is not known. */
+export function fieldNamed(column: string): ImportField | undefined {
+  return fieldOfColumn.get(otherSpelling(column.toLowerCase()));
+}
+
+/** The field of a member's name in NDJSON; undefined when it is not known. */
+export function memberNamed(name: string): ArrivedField | undefined {
+  const member = otherSpelling(name);
+  return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
+}
+
 /** The fields without which there is no record; a file without one of their columns is not an extract. */
 export const requiredFields = [
   "regNo",
@@ -68,7 +95,7 @@ export type RawRow = {
 };
 
 /** A field's name as the file's reader knows it. */
-export function fieldLabel(field: ImportField | "profile", format: ImportFormat): string {
+export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
   return format === "csv" && field !== "profile" ? columnOfField[field] : field;
 }
 

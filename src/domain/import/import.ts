@@ -3,6 +3,7 @@ import type { Calendar, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { TeacherStore } from "../teacher-store.ts";
 import { applyStaged } from "./apply.ts";
+import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import { type CodeTally, createCodeTally } from "./codes.ts";
 import { type FilePiece, type ImportInput, readPieces } from "./read.ts";
@@ -41,10 +42,12 @@ export type ImportOptions = {
   readonly dryRun?: boolean;
   /** Tells partners nothing: the statuses of the file are taken to be known to them. */
   readonly baseline?: boolean;
-  /** Releases the brake. */
+  /** Releases the brake, on what would be lost and on what does not arrive. */
   readonly allowChange?: boolean;
   /** Lets the extract decide about revocations that the operator made by a command. */
   readonly liftRevocations?: boolean;
+  /** Made-up teachers of a sandbox, which are nobody's extract: no later import is compared with them. */
+  readonly isSample?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
   readonly maxChunkRows?: number;
@@ -110,8 +113,11 @@ async function runImport(
     },
   });
   const { sha256, rows, rejected, warnings, planned } = checked;
-  const base = { file: input.name, sha256, rows, rejected, warnings, codes: dependencies.codes.counts() };
-  const stopped = stopOf(checked, options);
+  const base = {
+    ...{ file: input.name, sha256, rows, rejected, warnings },
+    ...{ codes: dependencies.codes.counts(), ...unknownMark(checked) },
+  };
+  const stopped = stopOf(checked, await dependencies.imports.lastApplied(), options);
   if (stopped !== undefined) {
     return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
   }
@@ -123,13 +129,23 @@ function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
   return dryRun ? { dryRun: true } : {};
 }
 
-function stopOf({ rejected, lost, holdings }: CheckedFile, options: ImportOptions): ImportResult["stopped"] {
+function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[] } {
+  return unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) };
+}
+
+function stopOf(
+  checked: CheckedFile,
+  last: AppliedImport | null,
+  options: ImportOptions,
+): ImportResult["stopped"] {
+  const { rejected, lost, holdings } = checked;
   if (options.strict && rejected > 0) return { by: "strict" };
   if (options.allowChange) return undefined;
+  const missing = missingFrom(checked, last);
   const losses = (Object.keys(holdings) as Loss["kind"][])
     .map((kind): Loss => ({ kind, lost: lost[kind], of: holdings[kind] }))
     .filter((loss) => loss.lost * 100 > loss.of * maxLostPercent);
-  return losses.length > 0 ? { by: "brake", losses } : undefined;
+  return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 
 async function applyChecked(
@@ -138,10 +154,11 @@ async function applyChecked(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { imports, clock } = dependencies;
-  const { baseline = false, liftRevocations = false } = options;
+  const { baseline = false, liftRevocations = false, isSample = false } = options;
   const { sha256, rows, format } = checked;
   const left = await imports.unfinished();
-  const key = { file: input.name, sha256, options: JSON.stringify({ baseline, liftRevocations }) };
+  const kept = { baseline, liftRevocations, ...(isSample ? { sample: true } : {}) };
+  const key = { file: input.name, sha256, options: JSON.stringify(kept) };
   const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
   const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
   let applied = begun.applied;
@@ -165,7 +182,8 @@ async function applyChecked(
   const rejected = Math.max(rows - inserted - updated - unchanged, rejections.length);
   // Those of rows that were refused only when they were applied are among them by now.
   const codes = dependencies.codes.counts();
-  await imports.finish(run, { rejected, warnings: checked.warnings, codes, at: clock.now() });
+  const fields = [...checked.fields];
+  await imports.finish(run, { rejected, warnings: checked.warnings, codes, fields, at: clock.now() });
   return {
     file: input.name,
     sha256,
@@ -177,6 +195,7 @@ async function applyChecked(
     warnings: checked.warnings,
     events,
     codes,
+    ...unknownMark(checked),
     ...(resumes ? { resumedAfterRow: begun.applied } : {}),
     ...(left !== null && !resumes ? { abandoned: unfinishedAt(left) } : {}),
   };

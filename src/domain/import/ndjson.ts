@@ -1,27 +1,37 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
-import { type ImportField, importFields, maxRowLength, type RawRow, UnreadableError } from "./fields.ts";
+import { nameLabel, nearField } from "./arrival.ts";
+import type { NameListener } from "./csv.ts";
+import {
+  type ArrivedField,
+  type ImportField,
+  importFields,
+  maxRowLength,
+  memberNamed,
+  type RawRow,
+  UnreadableError,
+} from "./fields.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
 /** The stand-in for a line beyond the limit: whatever follows it, no JSON begins so. */
 const cutShort = "!";
-/** Unknown members that are told of; a file with more of them is something else. */
-const maxUnknown = 50;
+/** Unknown members that are told of, or looked at: a file with more of them is something else. */
+const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
 
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
  * @param text the file in pieces
- * @param onUnknown is told once of each member that is not known
+ * @param listener is told of the members of all rows together
  * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
  *   not one row of it is to be called a wrong one
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,
-  onUnknown: (label: string) => void,
+  listener: NameListener,
 ): AsyncGenerator<RawRow[]> {
-  const unknown = new Set<string>();
+  const tell = createTeller(listener);
   let line = 0;
   let others = 0;
   let hasObject = false;
@@ -32,7 +42,7 @@ export async function* readJsonRows(
       if (one.trim() === "") continue;
       const reading = readObject(one);
       rows.push("code" in reading ? faulty(reading.code, line) : rowOf(reading.members, line));
-      if ("members" in reading) tellUnknown(reading.members, unknown, onUnknown);
+      if ("members" in reading) for (const name of Object.keys(reading.members)) tell(name);
       hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
       if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
     }
@@ -43,16 +53,20 @@ export async function* readJsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-function tellUnknown(
-  members: Record<string, unknown>,
-  unknown: Set<string>,
-  onUnknown: (label: string) => void,
-): void {
-  for (const name of Object.keys(members)) {
-    if (known.has(name) || unknown.has(name) || unknown.size >= maxUnknown) continue;
-    unknown.add(name);
-    onUnknown(/^[a-z][a-z]{0,39}$/i.test(name) ? name : `member ${unknown.size}`);
-  }
+/** Tells of each member once: of those that are not known the first ones, and all that are nearly known. */
+function createTeller({ onField, onUnknown }: NameListener): (name: string) => void {
+  const seen = new Set<string>();
+  let unknown = 0;
+  return (name) => {
+    const key = name.slice(0, maxUnknown.letters);
+    const field = memberNamed(name);
+    if (seen.has(key) || (field === undefined && seen.size >= maxUnknown.lookedAt)) return;
+    seen.add(key);
+    if (field !== undefined) return onField(field);
+    const near = nearField(name);
+    if (++unknown <= maxUnknown.told || near !== null)
+      onUnknown({ label: nameLabel(name, `member ${unknown}`), near });
+  };
 }
 
 async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[]> {
@@ -90,9 +104,14 @@ function faulty(code: Fault, line: number): RawRow {
   return { ...rowOf({}, line), fault: { field: null, code } };
 }
 
-const known: ReadonlySet<string> = new Set([...importFields, "profile"]);
-
-function rowOf(members: Record<string, unknown>, line: number): RawRow {
+function rowOf(found: Record<string, unknown>, line: number): RawRow {
+  const members: Partial<Record<ArrivedField, unknown>> = {};
+  for (const [name, value] of Object.entries(found)) {
+    const field = memberNamed(name);
+    if (field === undefined) continue;
+    if (field in members) return faulty("DUPLICATE_MEMBER", line);
+    members[field] = value;
+  }
   const cells: Partial<Record<ImportField, string>> = {};
   for (const field of importFields) {
     const value = members[field];

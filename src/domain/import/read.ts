@@ -2,8 +2,16 @@ import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { CsvError } from "../csv.ts";
 import { TvsError } from "../errors.ts";
-import { readCsvRows } from "./csv.ts";
-import { columnOfField, formatOfName, type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
+import type { Arrival, UnknownName } from "./arrival.ts";
+import { type NameListener, readCsvRows } from "./csv.ts";
+import {
+  type ArrivedField,
+  fieldNamed,
+  formatOfName,
+  type ImportFormat,
+  type RawRow,
+  UnreadableError,
+} from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 
@@ -13,11 +21,30 @@ export type FilePiece = {
   readonly format: ImportFormat;
   /** Bytes of the file that were read since the piece before. */
   readonly bytes: number;
-  /** Columns or members that are not known, each told once. */
-  readonly unknown: readonly string[];
+  /** The fields that the file brings and its names that are not known, each told once, whatever the rows are worth. */
+  readonly fields: readonly ArrivedField[];
+  readonly unknown: readonly UnknownName[];
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
+
+/** What the pieces brought so far, beside the rows themselves. */
+export type Arriving = { -readonly [K in "format" | "rows"]: Arrival[K] } & {
+  readonly fields: Set<ArrivedField>;
+  readonly unknown: UnknownName[];
+};
+
+export function nothingArrived(): Arriving {
+  return { format: "csv", rows: 0, fields: new Set(), unknown: [] };
+}
+
+/** Adds what a piece brings, its rows too. */
+export function addArrived(arriving: Arriving, piece: FilePiece): void {
+  arriving.format = piece.format;
+  arriving.rows += piece.rows.length;
+  for (const field of piece.fields) arriving.fields.add(field);
+  arriving.unknown.push(...piece.unknown);
+}
 
 /**
  * Reads an extract and checks each row by itself, in the order of the file. Half of an import's checking is done
@@ -27,23 +54,26 @@ export type FilePiece = {
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
   const digest = createHash("sha256");
   let bytes = 0;
-  let unknown: string[] = [];
+  let fields: ArrivedField[] = [];
+  let unknown: UnknownName[] = [];
   let format: ImportFormat = "csv";
   const rows = readRows(input, {
     onBytes(chunk) {
       digest.update(chunk);
       bytes += chunk.length;
     },
-    onUnknown: (label) => unknown.push(label),
+    onField: (field) => fields.push(field),
+    onUnknown: (name) => unknown.push(name),
   });
   for await (const some of rows) {
     format = some[0]?.format ?? format;
     const checked = some.map((row) => checkRow(row, blindIndex));
-    yield { rows: checked, format, bytes, unknown, sha256: null };
+    yield { rows: checked, format, bytes, fields, unknown, sha256: null };
     bytes = 0;
+    fields = [];
     unknown = [];
   }
-  yield { rows: [], format, bytes, unknown, sha256: digest.digest("hex") };
+  yield { rows: [], format, bytes, fields, unknown, sha256: digest.digest("hex") };
 }
 
 /** An extract as bytes. `name` is what messages call it. */
@@ -57,18 +87,18 @@ export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable
  */
 async function* readRows(
   input: ImportInput,
-  options: { onBytes: (chunk: Uint8Array) => void; onUnknown: (label: string) => void },
+  options: NameListener & { onBytes: (chunk: Uint8Array) => void },
 ): AsyncGenerator<RawRow[]> {
   try {
-    const { onBytes, onUnknown } = options;
+    const { onBytes } = options;
     const chunks = input.bytes[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done) throw new UnreadableError(1, "the file is empty");
     refuseOtherKinds(first.value);
     const bytes = joined(first.value, chunks);
     if (formatOf(input.name, first.value) === "csv")
-      yield* readCsvRows(checkedBytes(bytes, onBytes), onUnknown);
-    else yield* readJsonRows(readText(bytes, onBytes), onUnknown);
+      yield* readCsvRows(checkedBytes(bytes, onBytes), options);
+    else yield* readJsonRows(readText(bytes, onBytes), options);
   } catch (error) {
     throw explain(input.name, error);
   }
@@ -121,13 +151,12 @@ function refuseOtherKinds(bytes: Uint8Array): void {
 
 const maxHeaderBytes = 4096;
 const otherPartings = { semicolons: ";", "tab characters": "\t", "vertical bars": "|" } as const;
-const columns: ReadonlySet<string> = new Set(Object.values(columnOfField));
 
 /** What parts the columns of a header instead of commas, in words; undefined when the text begins with no such header. */
 function partedBy(text: string): string | undefined {
   const [header = ""] = text.trimStart().split(/[\r\n]/, 1);
   const known = (names: readonly string[]) =>
-    names.filter((name) => columns.has(name.replaceAll('"', "").trim().toLowerCase())).length;
+    names.filter((name) => fieldNamed(name.replaceAll('"', "").trim()) !== undefined).length;
   return Object.entries(otherPartings).find(([, parting]) => known(header.split(parting)) > 1)?.[0];
 }
 

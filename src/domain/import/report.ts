@@ -1,4 +1,5 @@
 import type { Holdings } from "../teacher-store.ts";
+import type { Missing } from "./arrival.ts";
 import type { CodeCount } from "./codes.ts";
 
 /**
@@ -89,9 +90,13 @@ export type ImportResult = {
   readonly events: number;
   /** How the rejected rows and those with a remark were judged. */
   readonly codes: readonly CodeCount[];
+  /** Columns or members that are not known and were left out, by name; absent when there are none. */
+  readonly unknownColumns?: readonly string[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
-  readonly stopped?: { readonly by: "strict" } | { readonly by: "brake"; readonly losses: readonly Loss[] };
+  readonly stopped?:
+    | { readonly by: "strict" }
+    | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly Missing[] };
   /** Present when a run that was killed went on after this row. */
   readonly resumedAfterRow?: number;
   /** An import of another file, or with other options, that was left unfinished and is given up now. */

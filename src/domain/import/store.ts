@@ -1,7 +1,9 @@
 import type { TeacherWrite } from "../teacher-store.ts";
 import type { TeacherContent } from "../teachers.ts";
+import type { AppliedImport } from "./arrival.ts";
 import type { Contention } from "./batch-size.ts";
 import type { CodeCount } from "./codes.ts";
+import type { ArrivedField } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
 import type { ImportIssue, IssuePages } from "./report.ts";
 
@@ -80,6 +82,11 @@ export type ImportHistory = {
   latest(limit: number): Promise<ImportRecord[]>;
   /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
   find(id: number): Promise<ImportDetails | null>;
+  /**
+   * The last import of which any row stood; null before the first. What was refused, given up or rejected whole is
+   * none, nor are the made-up teachers of a sandbox.
+   */
+  lastApplied(): Promise<AppliedImport | null>;
 };
 
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
@@ -99,7 +106,17 @@ export type CommitOutcome = {
   readonly heldMs: number | null;
 };
 
-export type ImportStore = {
+/** How an import ended. */
+export type ImportEnd = {
+  readonly rejected: number;
+  readonly warnings: number;
+  readonly codes: readonly CodeCount[];
+  /** What the next import must bring too. */
+  readonly fields: readonly ArrivedField[];
+  readonly at: number;
+};
+
+export type ImportStore = Pick<ImportHistory, "lastApplied"> & {
   openStaging(): Promise<Staging>;
   /** The import that was begun last, if it was neither finished nor given up. */
   unfinished(): Promise<ImportRun | null>;
@@ -107,10 +124,7 @@ export type ImportStore = {
   begin(run: { file: string; sha256: string; options: string; at: number }): Promise<ImportRun>;
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
-  finish(
-    run: ImportRun,
-    end: { rejected: number; warnings: number; codes: readonly CodeCount[]; at: number },
-  ): Promise<void>;
+  finish(run: ImportRun, end: ImportEnd): Promise<void>;
   /** Prepares the database for a bulk of writes under such contention; null ends that. */
   tune(contention: Contention | null): Promise<void>;
 };

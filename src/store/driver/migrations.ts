@@ -12,6 +12,7 @@ import nodes from "./migrations/008_nodes.sql" with { type: "text" };
 import evidenceLog from "./migrations/009_evidence_log.sql" with { type: "text" };
 import importCodes from "./migrations/010_import_codes.sql" with { type: "text" };
 import changes from "./migrations/011_changes.sql" with { type: "text" };
+import importFields from "./migrations/012_import_fields.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 import { serverWaitMs } from "./remote.ts";
 
@@ -34,6 +35,7 @@ const migrations: readonly Migration[] = [
   { sql: evidenceLog, rolls: true },
   { sql: importCodes, rolls: true },
   { sql: changes, rolls: true },
+  { sql: importFields, rolls: true },
 ];
 
 /** The schema that this program makes. */

@@ -1,0 +1,139 @@
+/** What an extract brings beside its rows: which fields, under which names, and what no longer arrives. */
+
+import { slipsBetween } from "../did-you-mean.ts";
+import { holdsPersonalData } from "../personal-data.ts";
+import { hasHiddenCharacter } from "../plain-text.ts";
+import {
+  type ArrivedField,
+  columnOfField,
+  exportFields,
+  fieldLabel,
+  type ImportField,
+  type ImportFormat,
+  importFields,
+} from "./fields.ts";
+
+/** A column or member that is not known, and was left out. */
+export type UnknownName = {
+  /** As messages call it. */
+  readonly label: string;
+  /** The field whose name it nearly is; null when it is none's. */
+  readonly near: ImportField | null;
+};
+
+/** What a file carried, whatever became of its rows. */
+export type Arrival = {
+  readonly format: ImportFormat;
+  readonly rows: number;
+  readonly fields: ReadonlySet<ArrivedField>;
+  readonly unknown: readonly UnknownName[];
+};
+
+/** The last import that was applied, as later ones are compared with it. */
+export type AppliedImport = {
+  readonly rows: number;
+  /** Null for an import of a release that did not keep them. */
+  readonly fields: ReadonlySet<string> | null;
+  /** Milliseconds since the epoch. */
+  readonly finishedAt: number;
+};
+
+/** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */
+export type Missing =
+  | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
+  | { readonly kind: "column"; readonly column: string }
+  | { readonly kind: "license"; readonly column: string }
+  | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
+
+/** Slips of a hand in a name, at most, and at most one for so many of its letters: `pin` is not meant as `nin`. */
+const maxSlips = 2;
+const lettersOfSlip = 4;
+const maxNameLength = 64;
+
+/** Case, gaps and the spelling of licence make no other name. */
+function squeezed(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[\s_.-]+/g, "")
+    .replaceAll("licence", "license");
+}
+
+const squeezedFields = importFields.map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
+
+/** The field whose name a name nearly is; null when it is none's. */
+export function nearField(name: string): ImportField | null {
+  if (name.length > maxNameLength) return null;
+  const given = squeezed(name);
+  const [best] = squeezedFields
+    .map(({ field, squeezed: known }) => ({ field, known, slips: slipsBetween(given, known) }))
+    .filter(({ known, slips }) => slips <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)))
+    .sort((one, other) => one.slips - other.slips);
+  return best?.field ?? null;
+}
+
+/**
+ * A name as messages may repeat it. What stands there may be anything, a person's data in a file without a header for
+ * example.
+ * @param otherwise what to call it then
+ */
+export function nameLabel(name: string, otherwise: string): string {
+  const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#-]{0,39}$/u.test(name);
+  return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
+}
+
+/**
+ * What does not arrive any more, which harms as much as what is taken away: licences would be missing or frozen, and
+ * the import would be called done.
+ * @param last null when no extract was applied yet
+ */
+export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
+  const { rows, fields, unknown, format } = arrival;
+  // Beside a column of the known name, one that is nearly called so is another: `phone2` is not meant as `phone`.
+  const misspelled = unknown.flatMap(({ label, near }) =>
+    near === null || fields.has(near) ? [] : [{ label, near }],
+  );
+  const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
+  const lacks = (field: ArrivedField) => !fields.has(field) && !told.has(field);
+  const gone = isExport(fields)
+    ? []
+    : [...importFields, "profile" as const].filter((field) => last?.fields?.has(field) && lacks(field));
+  const isUnlicensed = last === null && lacks("licenseExpiryDate");
+  return [
+    ...misspelled.map(
+      ({ label, near }): Missing => ({
+        kind: "misspelled",
+        column: label,
+        meant: fieldLabel(near, format),
+      }),
+    ),
+    ...gone.map((field): Missing => ({ kind: "column", column: fieldLabel(field, format) })),
+    ...(isUnlicensed
+      ? [{ kind: "license", column: fieldLabel("licenseExpiryDate", format) } satisfies Missing]
+      : []),
+    ...(rows === 0 || rows * 2 < (last?.rows ?? 0)
+      ? [{ kind: "rows", rows, before: last?.rows ?? null } satisfies Missing]
+      : []),
+  ];
+}
+
+/** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
+function isExport(fields: Arrival["fields"]): boolean {
+  const others = [...fields].filter((field) => field !== "profile").length - exportFields.length;
+  return others === 0 && exportFields.every((field) => fields.has(field));
+}
+
+/** It in words, for messages. */
+export function describeMissing(missing: Missing): string {
+  switch (missing.kind) {
+    case "misspelled":
+      return `the column ${missing.column} is not known: did you mean ${missing.meant}?`;
+    case "column":
+      return `the column ${missing.column} is missing, and the last import had it`;
+    case "license":
+      return `the column ${missing.column} is missing, so that nobody would have a licence`;
+    case "rows":
+      return missing.rows === 0
+        ? "there is no row below the header"
+        : `there are ${missing.rows} rows, fewer than half of the last import's ${missing.before}`;
+  }
+}
