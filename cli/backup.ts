@@ -4,13 +4,13 @@ import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
 import type { BackupFacts } from "../src/store/driver/backup.ts";
-import { backupPlace, dropOlder, readKeep, requireNoFolder } from "./backup-folder.ts";
+import { backupPlace, dropOlder, dropUnfinished, readKeep, requireNoFolder } from "./backup-folder.ts";
 import { backUp } from "./backup-thread.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { workerEntry } from "./entry.ts";
 import { requireRegister } from "./open.ts";
 import { prepareOutput } from "./output-file.ts";
-import { hint, note, print, readable, record } from "./terminal/output.ts";
+import { exitCodes, hint, note, print, readable, record } from "./terminal/output.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */
@@ -89,16 +89,28 @@ const makeCommand = command({
     const path = keep === null ? args.file : backupPlace(args.file, config, Date.now());
     if (keep === null) requireNoFolder(args.file);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
+    const unfinished = keep === null ? [] : await dropUnfinished(file);
     const facts = await backUp(workerEntry(), { source, file, replace });
     const masterKey = { included: false, place: masterKeyLocation(config) };
-    const deleted = keep === null ? [] : dropOlder(file, keep);
-    print(args, { file, ...describeFacts(facts), masterKey, ...(keep === null ? {} : { deleted }) }, () =>
+    const dropped = keep === null ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
+    print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
-    if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+    tellDropped(dropped);
     hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
+
+/** A clock that was ahead is told by the exit code too: a timer's log is read by nobody while it succeeds. */
+function tellDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
+  const { deleted = [], ahead = [], unfinished = [] } = dropped;
+  if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
+  if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+  if (ahead.length === 0) return;
+  const advice = "find out which clock is wrong, then rename or delete them";
+  note(`not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`);
+  process.exitCode = exitCodes.refused;
+}
 
 function backupText(file: string, facts: BackupFacts, place: string): string {
   return [

@@ -29,20 +29,40 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
   });
 }
 
+/** A backup that says when its copy is written, and goes no further. */
+function unfinished(dataDir: string, file: string): string[] {
+  const driver = new URL("../../src/store/driver/", import.meta.url).href;
+  const script = `
+    const { openEmbedded } = await import("${driver}embedded.ts");
+    const { makeBackup } = await import("${driver}backup.ts");
+    const driver = await openEmbedded({ file: "${dataDir}/tvs.db" });
+    const copyTo = async (target) => {
+      await driver.copyTo(target);
+      console.log("copied");
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    };
+    await makeBackup({ ...driver, copyTo }, "${file}");`;
+  return [process.execPath, "-e", script];
+}
+
 describe.concurrent("tvs backup", () => {
   test("into a folder with --keep, keeps the newest of its own and touches nothing else", () =>
-    withBackup(async ({ folder, tvs }) => {
+    withBackup(async ({ folder, file: good, tvs }) => {
       const to = `${folder}/backups`;
       mkdirSync(to);
       const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
       const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
-      for (const name of [...old, ...others]) writeFileSync(`${to}/${name}`, "");
+      // Later than all of them, and no backups.
+      const empty = ["tvs-20250104T000000Z.db", "tvs-20250105T000000Z.db"];
+      for (const name of old) copyFileSync(good, `${to}/${name}`);
+      for (const name of [...others, ...empty]) writeFileSync(`${to}/${name}`, "");
       const { code, stdout } = await tvs("backup", to, "--keep", "2", "--json");
       expect(code).toBe(0);
-      const { file, deleted } = JSON.parse(stdout) as { file: string; deleted: string[] };
+      const { file, ...told } = JSON.parse(stdout) as { file: string; deleted: string[] };
       expect(file).toMatch(/\/tvs-\d{8}T\d{6}Z\.db$/);
-      expect(deleted).toEqual(old.slice(0, 2).map((name) => `${to}/${name}`));
-      const left = [...others, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
+      const deleted = old.slice(0, 2).map((name) => `${to}/${name}`);
+      expect(told).toMatchObject({ deleted, ahead: [], unfinished: [] });
+      const left = [...others, ...empty, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
       expect(readdirSync(to).sort()).toEqual(left.sort());
       expect((await tvs("backup", "verify", file)).code).toBe(0);
       expect(await tvs("backup", `${folder}/absent`, "--keep", "2")).toMatchObject({ code: 2 });
@@ -53,6 +73,51 @@ describe.concurrent("tvs backup", () => {
         withoutKeep: 2,
         stderr: expect.stringContaining("--keep N"),
       });
+    }));
+
+  test("into a folder with names of the future keeps what it has just made, and ends with 1", () =>
+    withBackup(async ({ folder, file: good, tvs }) => {
+      const to = `${folder}/backups`;
+      mkdirSync(to);
+      const ahead = ["tvs-20991230T000000Z.db", "tvs-20991231T000000Z.db"];
+      for (const name of [...ahead, "tvs-20250101T000000Z.db"]) copyFileSync(good, `${to}/${name}`);
+      const { code, stdout, stderr } = await tvs("backup", to, "--keep", "1", "--json");
+      const { file } = JSON.parse(stdout) as { file: string };
+      expect(readdirSync(to).sort()).toEqual([...ahead, file.slice(to.length + 1)].sort());
+      const line = `their time is still to come: ${ahead.map((name) => `${to}/${name}`).join(", ")}; find out`;
+      expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
+    }));
+
+  test("that was killed leaves what the next one takes away, unless another process is writing it", () =>
+    withBackup(async ({ folder, dataDir, tvs }) => {
+      const to = `${folder}/backups`;
+      mkdirSync(to);
+      const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
+      const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
+      await killed.stdout.getReader().read();
+      killed.kill("SIGKILL");
+      await killed.exited;
+      writeFileSync(`${dead}.partial-journal`, "");
+      expect(readdirSync(to)).toContain("tvs-20250101T000000Z.db.partial");
+      const other = Bun.spawn(unfinished(dataDir, writing), { stdout: "pipe" });
+      try {
+        await other.stdout.getReader().read();
+        const busy = await tvs("backup", writing);
+        expect([busy.code, busy.stderr]).toEqual([
+          1,
+          expect.stringContaining("is being written by another backup"),
+        ]);
+        const { code, stdout } = await tvs("backup", to, "--keep", "9", "--json");
+        const told = JSON.parse(stdout) as { file: string; unfinished: string[] };
+        expect([code, told.unfinished]).toEqual([0, [dead]]);
+        const names = ["tvs-20250102T000000Z.db.partial", "tvs-20250102T000000Z.db.partial-lock"];
+        expect(readdirSync(to).sort()).toEqual([...names, told.file.slice(to.length + 1)].sort());
+      } finally {
+        other.kill("SIGKILL");
+        await other.exited;
+      }
+      expect((await tvs("backup", writing)).code).toBe(0);
+      expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
     }));
 
   test(

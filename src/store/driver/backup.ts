@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, rmSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, letGoOfFiles, placeNew, placeOver, syncFile } from "./files.ts";
+import { letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
+import { takePartial } from "./partial-backup.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 
 /** What a backup holds, as far as an operator wants to know it before relying on it. */
@@ -41,40 +42,38 @@ const magic = "SQLite format 3\0";
  * Writes a consistent copy of a database that may be in use, under its final name only when it is complete,
  * checked and on the disk.
  * @param replace whether it may take the place of a file that is there
- * @throws TvsError REFUSED when `file` or its `.partial` exists or its folder does not, STORE_* otherwise
+ * @throws TvsError REFUSED when `file` exists, another process writes it, or its folder refuses; STORE_* otherwise
  */
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
-  const partial = `${file}.partial`;
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
   await requireOwnSchema(driver);
-  reserve(file, partial);
+  const partial = await takePartial(file);
   try {
-    await driver.copyTo(partial);
-    syncFile(partial);
-    const facts = await inspectBackup(partial, file);
+    // Readable by its owner alone before anything is in it.
+    makeOwnFile(partial.path);
+    await driver.copyTo(partial.path);
+    syncFile(partial.path);
+    const facts = await inspectBackup(partial.path, file);
     await letGoOfFiles();
-    if (replace) placeOver(partial, file);
-    else placeNew(partial, file);
+    if (replace) placeOver(partial.path, file);
+    else placeNew(partial.path, file);
     return facts;
   } catch (error) {
     await letGoOfFiles();
-    rmSync(partial, { force: true });
+    partial.remove();
     throw error;
+  } finally {
+    await partial.release();
   }
 }
 
-/** Makes the empty file that the copy goes into, readable by its owner alone before anything is in it. */
-function reserve(file: string, partial: string): void {
-  try {
-    closeSync(openSync(partial, "wx", 0o600));
-  } catch (cause) {
-    const message =
-      codeOf(cause) === "EEXIST"
-        ? `${partial} is in the way: another backup is being written, or one was interrupted; delete it if none is`
-        : `${file} cannot be written; check its folder`;
-    throw new TvsError("REFUSED", message, { cause });
-  }
+/** Whether a file begins as a database does, a whole backup for example. Links count for none. */
+export function beginsAsDatabase(file: string): boolean {
+  const header = new Uint8Array(magic.length);
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
+  readHeader(file, file, header);
+  return new TextDecoder().decode(header) === magic;
 }
 
 /**

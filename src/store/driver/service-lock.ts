@@ -20,7 +20,8 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   // Longer than `tvs status` looks at the lock, which must not keep a service from starting.
   const db = await openNative(file, 250);
   try {
-    db.exec("PRAGMA journal_mode = DELETE");
+    // Nothing is ever written, and a journal would be left beside it by a kill.
+    db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     db.close();

@@ -12,6 +12,7 @@ import { inspectBackup, makeBackup } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
+import { takePartial } from "../../../src/store/driver/partial-backup.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -86,9 +87,14 @@ describe("a backup", () => {
       writeFileSync(`${folder}/taken`, "mine");
       expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
       expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
-      writeFileSync(`${folder}/b.db.partial`, "");
+      const other = await takePartial(`${folder}/b.db`);
+      writeFileSync(other.path, "theirs");
       expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
-      expect(existsSync(`${folder}/b.db.partial`)).toBe(true);
+      expect(readFileSync(other.path, "utf8")).toBe("theirs");
+      await other.release();
+      // Nobody has it any more: it is what a killed backup left.
+      expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
+      expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
       expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
     }));
 
