@@ -1,48 +1,28 @@
 import type { Config } from "../src/config.ts";
-import {
-  type AttestationCheck,
-  checkAttestation,
-  decodeAttestation,
-} from "../src/domain/attestation-check.ts";
-import type { Attestation } from "../src/domain/attestations.ts";
+import { decodeAttestation } from "../src/domain/attestation-check.ts";
+import type { Attestation, AttestationFilter } from "../src/domain/attestations.ts";
 import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { requirePartner } from "../src/domain/partners.ts";
+import { type PartnerStore, requirePartner } from "../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../src/domain/teacher-changes.ts";
-import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
-import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
-import {
-  exitCodes,
-  hint,
-  note,
-  parseLimit,
-  parseSince,
-  print,
-  record,
-  sinceForms,
-  table,
-} from "./terminal/output.ts";
+import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "./terminal/output.ts";
 import { printable } from "./terminal/printable.ts";
-import { openSources, readSource, type Source } from "./verify/files.ts";
 
 const defaultLimit = 50;
-/** The most envelopes in one check: all verdicts are in memory until they are printed. */
-const maxChecked = 200_000;
-/** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
-const maxTableRows = 5_000;
 
 /** The summary of an attestation, without its signature. */
-function summarize(one: Attestation) {
+export function summarize(one: Attestation) {
   return {
     verificationId: one.verificationId,
     verifiedAt: isoSeconds(one.issuedAt),
     partnerId: one.partnerId,
     endpoint: one.endpoint,
+    credential: one.credential,
     purpose: one.purpose,
     reference: one.reference,
     status: one.status,
@@ -57,13 +37,20 @@ const listCommand = command({
   example:
     "tvs attestations list\n" +
     "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20\n" +
-    "  tvs attestations list --teacher TR/2019/LA/000123",
+    "  tvs attestations list --teacher TR/2019/LA/000123\n" +
+    "  tvs attestations list --key 3fYk0aTz81Qd --limit 100000",
   args: {
     partner: partnerArg,
     teacher: {
       type: "string",
       valueHint: "REF",
       description: "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
+    },
+    key: {
+      type: "string",
+      valueHint: "KEYID",
+      description:
+        "Only what was asked with this API key, or with the client certificate of this fingerprint",
     },
     since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
     limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
@@ -76,11 +63,13 @@ const listCommand = command({
       configOf(args),
       async ({ stores: { attestations, partners, teachers, maintenance, settings } }) => {
         if (args.partner !== undefined) await requirePartner(partners, args.partner);
+        const credential = args.key === undefined ? {} : await credentialOf(partners, args.key, args.partner);
         const teacher = key === undefined ? undefined : await requireTeacher(teachers, key);
         const found = await attestations.list({
           limit,
           ...(teacher === undefined ? {} : { teacherId: teacher.id }),
           ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+          ...credential,
           ...(since === undefined ? {} : { since }),
         });
         const shown = found.map(summarize);
@@ -93,12 +82,46 @@ const listCommand = command({
   },
 });
 
+/**
+ * What is sought among: whose credential it is, and while it could be used.
+ * @param partnerId of a certificate that was removed, of which nothing is kept but what it was answered
+ * @throws TvsError NOT_KNOWN, REFUSED for another partner's
+ */
+async function credentialOf(
+  partners: PartnerStore,
+  text: string,
+  partnerId: string | undefined,
+): Promise<Omit<AttestationFilter, "limit">> {
+  const key = (await partners.apiKeys()).find(({ keyId }) => keyId === text);
+  const credential = key === undefined ? text.replaceAll(":", "").toLowerCase() : text;
+  const owner =
+    key?.partnerId ??
+    (await partners.certificates()).find(({ fingerprint }) => fingerprint === credential)?.partnerId ??
+    (/^[0-9a-f]{64}$/.test(credential) ? partnerId : undefined);
+  if (owner === undefined) {
+    const message =
+      "no API key has this id, and no client certificate this fingerprint; `tvs partners key list ID` shows the " +
+      "keys, and --partner finds what a certificate asked that was removed";
+    throw new TvsError("NOT_KNOWN", message);
+  }
+  if (partnerId !== undefined && partnerId !== owner)
+    throw new TvsError("REFUSED", `this is a credential of ${owner}, not of ${partnerId}`);
+  const until = key?.revokedAt ?? key?.expiresAt ?? null;
+  return {
+    partnerId: owner,
+    credential,
+    ...(key === undefined ? {} : { since: key.createdAt }),
+    ...(until === null ? {} : { until }),
+  };
+}
+
 function listTable(shown: readonly ReturnType<typeof summarize>[]): string {
-  const head = ["VERIFICATION", "AT", "PARTNER", "ASKED", "PURPOSE", "STATUS", "ELIGIBLE"];
+  const head = ["VERIFICATION", "AT", "PARTNER", "KEY", "ASKED", "PURPOSE", "STATUS", "ELIGIBLE"];
   const rows = shown.map((one) => [
     one.verificationId,
     one.verifiedAt,
     one.partnerId,
+    one.credential,
     one.reference,
     one.purpose,
     one.status,
@@ -167,124 +190,13 @@ function indented(value: object): string {
   return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
 }
 
-const checkCommand = command({
-  name: "check",
-  description:
-    "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
-    "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
-    "known; 2: not readable",
-  example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
-  args: {
-    file: { type: "positional", required: true, description: "A file, or - for standard input" },
-  },
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { attestations, maintenance, settings } }) => {
-      const kept = await keptLog(maintenance, settings);
-      const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
-      const results = await checkFile(args.file, check);
-      print(
-        args,
-        results.map((one) => describeCheck(one)),
-        () => checkTable(results),
-      );
-      if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-        note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
-      process.exitCode = exitCodeOf(results);
-    });
-  },
-});
-
-type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
-type Located = AttestationCheck & { readonly place: Place };
-
-const nowhere: Place = { line: null, index: null };
-
-/** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
-async function checkFile(file: string, check: Check): Promise<Located[]> {
-  const results: Located[] = [];
-  for await (const source of openSources([file], process.stdin, [])) {
-    for await (const one of checkSource(source, check)) {
-      if (results.push(one) > maxChecked)
-        throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
-    }
-  }
-  const [only] = results;
-  if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
-    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${only.problem}`);
-  }
-  return results;
-}
-
-async function* checkSource(source: Source, check: Check): AsyncGenerator<Located> {
-  const undecided = async (reason: RefusalReason) => {
-    const judged = await check({ place: nowhere, refusal: refuse(reason) });
-    return { ...judged, place: nowhere };
-  };
-  if ("reason" in source) return yield await undecided(source.reason);
-  let count = 0;
-  try {
-    for await (const block of readSource(source.chunks)) {
-      const items = "items" in block ? block.items : readLineBlock(block.bytes, { line: block.linesBefore });
-      for (const item of items) {
-        count++;
-        yield { ...(await check(item)), place: item.place };
-      }
-    }
-  } catch (error) {
-    // The file system's errors carry a code of their own; ours and the program's faults must show.
-    const isReadError =
-      !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
-    if (!isReadError) throw error;
-    return yield await undecided("FILE_UNREADABLE");
-  }
-  if (count === 0) yield await undecided("NO_ENVELOPE");
-}
-
-function describeCheck({ place, verdict, reason, verificationId, record: kept }: Located) {
-  return {
-    verificationId,
-    attested: verdict === "attested",
-    verdict,
-    reason,
-    ...(place.line === null ? {} : { line: place.line }),
-    ...(place.index === null ? {} : { index: place.index }),
-    // What was really attested under this id, if anything was.
-    record: kept === null ? null : summarize(kept),
-  };
-}
-
-function checkTable(results: readonly Located[]): string {
-  const isLong = results.length > maxTableRows;
-  const others = isLong ? results.filter(({ verdict }) => verdict !== "attested") : results;
-  const rows = others
-    .slice(0, maxTableRows)
-    .map(({ verdict, reason, verificationId, record: kept }) => [
-      verificationId,
-      verdict,
-      reason,
-      kept?.partnerId,
-      kept === null ? null : isoSeconds(kept.issuedAt),
-      kept?.status,
-    ]);
-  const attested = results.filter(({ verdict }) => verdict === "attested").length;
-  const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
-  const left = isLong ? `the first ${rows.length} that are not attested; --json prints all\n` : "";
-  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested and unaltered`;
-}
-
-function exitCodeOf(results: readonly Located[]): number {
-  const others = results.filter(({ verdict }) => verdict !== "attested");
-  if (others.length === 0) return exitCodes.done;
-  return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
-}
-
 export const attestationsCommand = group(
   "attestations",
   "Look up and check the evidence of what was answered and signed",
   {
     list: async () => listCommand,
     show: async () => showCommand,
-    check: async () => checkCommand,
+    check: () => import("./attestation-check.ts").then((file) => file.checkCommand),
     prove: () => import("./attestation-proof.ts").then((file) => file.proveCommand),
   },
 );

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../src/config.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { issuerToldName, listenSettings } from "../src/domain/live.ts";
+import { initSettings, issuerToldName } from "../src/domain/live.ts";
 import { issuerFlaw } from "../src/domain/networks.ts";
 import { keepForever, retentionSetting } from "../src/domain/retention.ts";
 import { shellWord } from "../src/domain/shell-word.ts";
@@ -32,6 +32,11 @@ const questions: readonly Omit<Question, "check">[] = [
     name: "keep-attestations",
     words: "How long what was attested is kept: forever, or a time such as 7y",
     usual: keepForever,
+  },
+  {
+    name: "access-log",
+    words: "Keep for 14 days who called what and why it was refused, never what was asked (on or off)",
+    usual: "on",
   },
 ];
 
@@ -73,6 +78,11 @@ export const initCommand = command({
       type: "string",
       valueHint: "TIME",
       description: "Delete attestations that are older, such as 7y, at least 90d (default forever)",
+    },
+    "access-log": {
+      type: "string",
+      valueHint: "on|off",
+      description: "Keep each call's time, route, status, partner and key for 14 days (default on)",
     },
     ...byArg,
   },
@@ -184,8 +194,9 @@ async function make(config: Config, answers: Answers): Promise<void> {
     [issuerToldName]: "true",
     time_zone: answers["time-zone"] ?? "",
     site: storedSite(siteOf(answers)),
-    [listenSettings.host]: answers.host ?? "",
-    [listenSettings.port]: answers.port ?? "",
+    ...Object.fromEntries(
+      Object.entries(initSettings).map(([name, setting]) => [setting, answers[name] ?? ""]),
+    ),
     [retentionSetting]: answers["keep-attestations"] ?? keepForever,
   };
   const isNew = await withOperator(config, async (operator) => operator.isNew, {

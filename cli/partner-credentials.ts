@@ -1,5 +1,6 @@
 /** What a partner authenticates with: its API keys and its client certificates. */
 
+import type { CredentialUses } from "../src/domain/attestations.ts";
 import { parseFingerprint, readClientCertificate } from "../src/domain/certificates.ts";
 import { isoTime } from "../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../src/domain/credentials.ts";
@@ -10,7 +11,7 @@ import { readSmallFile } from "./input-file.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
-import { hint, note, parseDuration, print, record, table } from "./terminal/output.ts";
+import { hint, note, parseDuration, print, readable, record, table } from "./terminal/output.ts";
 
 async function partnerIds({ stores: { partners } }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
@@ -86,9 +87,25 @@ const issueKeyCommand = command({
   },
 });
 
+/** Attestations of a partner that are looked at for what a key was answered: some seconds. */
+const maxLooked = 500_000;
+
+function describeUses({ count, firstAt, isAll }: CredentialUses) {
+  return { count, isAll, firstAt: firstAt === null ? null : isoTime(firstAt) };
+}
+
+function usesText({ count, isAll, firstAt }: ReturnType<typeof describeUses>, keyId: string): string {
+  const listed = `tvs attestations list --key ${keyId} --limit 100000`;
+  if (count === 0 && isAll) return "no answer that is kept was given to it";
+  if (firstAt === null) return `whether answers were given to it: ${listed}`;
+  return readable(
+    `it was given ${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"} since ${firstAt}: ${listed}`,
+  );
+}
+
 const revokeKeyCommand = command({
   name: "revoke",
-  description: "Revoke an API key immediately",
+  description: "Revoke an API key immediately, and say how many answers it got and since when",
   example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
   args: {
     ...yesArg,
@@ -101,14 +118,19 @@ const revokeKeyCommand = command({
     ...byArg,
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
+    await withOperator(configOf(args), async ({ stores: { partners, attestations }, clock }) => {
       const now = clock.now();
       await confirm(
         args,
         `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
       );
       const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
-      print(args, describeApiKey(key, now), () => `${key.keyId} of ${key.partnerId} is revoked`);
+      const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
+      const given = { partnerId, credential, since, until: revokedAt ?? now };
+      const answers = describeUses(await attestations.usesOf(given, maxLooked));
+      print(args, { ...describeApiKey(key, now), answers }, () =>
+        [`${credential} of ${partnerId} is revoked`, usesText(answers, credential)].join("\n"),
+      );
       if (isLast)
         note(
           `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,

@@ -21,7 +21,7 @@ export const serveArgs = {
   "access-log": {
     type: "boolean",
     description:
-      "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: only in a sandbox)",
+      "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: what init was told, and on in a sandbox)",
   },
   "public-per-minute": {
     type: "string",

@@ -8,7 +8,7 @@ import {
   variableOf,
 } from "../src/config.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import { listenSettings, type Settings } from "../src/domain/live.ts";
+import { initSettings, type Settings } from "../src/domain/live.ts";
 import { isLoopbackHost } from "../src/domain/networks.ts";
 import { openNodeMemory } from "../src/domain/node-memory.ts";
 import { configureLog, log } from "../src/log.ts";
@@ -42,20 +42,20 @@ export const serveCommand = command({
   },
 });
 
-/** What `serve` was told; where it was not told where to listen, what `tvs init` was. */
+/** What `serve` was told; of what `tvs init` asks for it too, what that was told. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
   const told = serveConfigOf(flags, environment);
-  if (told.sandbox || (isTold("host") && isTold("port"))) return told;
+  const open = (Object.keys(initSettings) as (keyof typeof initSettings)[]).filter((name) => !isTold(name));
+  if (told.sandbox || open.length === 0) return told;
   const stored = await settingsOfRegister(told);
   return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });
 
-  function isTold(name: "host" | "port"): boolean {
+  function isTold(name: string): boolean {
     return Boolean(flags[name] ?? environment[variableOf(name)]);
   }
 
   function remembered(stored: ReadonlyMap<string, string>): Environment {
-    const names = (["host", "port"] as const).filter((name) => !isTold(name));
-    return Object.fromEntries(names.map((name) => [variableOf(name), stored.get(listenSettings[name])]));
+    return Object.fromEntries(open.map((name) => [variableOf(name), stored.get(initSettings[name])]));
   }
 }
 

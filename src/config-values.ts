@@ -24,8 +24,8 @@ export const flag = v.union(
   [
     v.boolean(),
     v.pipe(
-      v.picklist(["1", "0", "true", "false", "yes", "no"]),
-      v.transform((word) => ["1", "true", "yes"].includes(word)),
+      v.picklist(["1", "0", "true", "false", "yes", "no", "on", "off"]),
+      v.transform((word) => ["1", "true", "yes", "on"].includes(word)),
     ),
   ],
   "must be true or false",

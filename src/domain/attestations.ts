@@ -52,11 +52,24 @@ export type AnsweredCall = {
 /** Which attestations are wanted; what is absent does not matter. */
 export type AttestationFilter = {
   readonly partnerId?: string;
+  /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
+  readonly credential?: string;
   /** The record's id in the register. */
   readonly teacherId?: number;
   /** Milliseconds since the epoch. */
   readonly since?: number;
+  /** Nothing that is looked for is younger; some that are may be listed. Milliseconds since the epoch. */
+  readonly until?: number;
   readonly limit: number;
+};
+
+/** What was answered to one credential. */
+export type CredentialUses = {
+  readonly count: number;
+  /** When the first was, in milliseconds since the epoch; null for none. */
+  readonly firstAt: number | null;
+  /** False when there may be more, newer than those that were looked at. */
+  readonly isAll: boolean;
 };
 
 export type AttestationStore = {
@@ -70,6 +83,11 @@ export type AttestationStore = {
   ofRequest(requestId: string): Promise<Attestation[]>;
   /** Newest first. */
   list(filter: AttestationFilter): Promise<Attestation[]>;
+  /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
+  usesOf(
+    credential: Required<Pick<AttestationFilter, "partnerId" | "credential" | "since" | "until">>,
+    maxLooked: number,
+  ): Promise<CredentialUses>;
   /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
   ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
   /** How many there are of a teacher. */

@@ -196,8 +196,12 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
   };
 }
 
-/** The settings of where to listen, which `tvs init` was told, for a `serve` that is not. */
-export const listenSettings = { host: "listen_host", port: "listen_port" } as const;
+/** What `tvs init` was told for every `serve` that is not: its options, and the settings that remember them. */
+export const initSettings = {
+  host: "listen_host",
+  port: "listen_port",
+  "access-log": "access_log",
+} as const;
 
 /** The setting that tells whether somebody chose the issuer. */
 export const issuerToldName = "issuer_told";

@@ -154,27 +154,30 @@ type Segment = { readonly first: number; readonly last: number };
 /**
  * The segments of the log that may speak of someone: those whose filter does not exclude it, and what is too
  * new to have a filter. In the order of the log, or against it.
+ * @param range only segments with ids behind `after`, and up to `upTo`
  */
 export async function* segmentsOf(
   driver: Driver,
   key: SoughtBy,
-  { newestFirst }: { newestFirst: boolean },
+  { newestFirst, after = 0, upTo = maxId }: { newestFirst: boolean; after?: number; upTo?: number },
 ): AsyncGenerator<Segment> {
   const bits = bitsOf(nameOf(key), filterBytes);
   const [end] = await driver.query("SELECT coalesce(max(last_id), 0) AS id FROM attestation_stretches");
   const filtered = end === undefined ? 0 : integer(end, "id");
   const unfiltered = { first: filtered + 1, last: maxId };
-  if (newestFirst) yield unfiltered;
-  let from = newestFirst ? filtered + 1 : 0;
+  if (newestFirst && upTo > filtered) yield unfiltered;
+  let from = newestFirst ? Math.min(filtered, upTo + segmentRows) + 1 : after;
   for (;;) {
     const rows = await driver.query(page(newestFirst), [from, filtered, filtersAtOnce]);
     for (const row of rows) {
       from = integer(row, "last_id");
-      if (mayHold(bytes(row, "filter"), bits)) yield { first: integer(row, "first_id"), last: from };
+      const first = integer(row, "first_id");
+      if (newestFirst ? from <= after : first > upTo) return;
+      if (first <= upTo && mayHold(bytes(row, "filter"), bits)) yield { first, last: from };
     }
     if (rows.length < filtersAtOnce) break;
   }
-  if (!newestFirst) yield unfiltered;
+  if (!newestFirst && upTo > filtered) yield unfiltered;
 }
 
 function page(newestFirst: boolean): string {

@@ -1,4 +1,9 @@
-import type { Attestation, AttestationStore, AttestedOperation } from "../domain/attestations.ts";
+import type {
+  Attestation,
+  AttestationFilter,
+  AttestationStore,
+  AttestedOperation,
+} from "../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../domain/clock.ts";
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import { answeredCalls, attestationColumns } from "./answered-calls.ts";
@@ -62,8 +67,10 @@ type EvidenceReader = {
   /** Some that a key finds, newest first, and none from before `from` (seconds). */
   newestOf(
     key: SoughtBy,
-    page: { partnerId?: string | undefined; from: number; limit: number },
+    page: Pick<AttestationFilter, "partnerId" | "credential" | "until"> & { from: number; limit: number },
   ): Promise<Attestation[]>;
+  /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
+  between(since: number, until: number): Promise<{ after: number; upTo: number }>;
 };
 
 function createEvidenceReader(driver: Driver): EvidenceReader {
@@ -89,35 +96,37 @@ function createEvidenceReader(driver: Driver): EvidenceReader {
     return found;
   }
 
-  const newestOf: EvidenceReader["newestOf"] = async (key, { partnerId = null, from, limit }) => {
-    const [oldest] = await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [from - disorderSeconds]);
-    const after = oldest === undefined ? 0 : integer(oldest, "id");
+  const between: EvidenceReader["between"] = async (since, until) => {
+    const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
+    const seconds = [Math.floor(since / 1000) - disorderSeconds, Math.ceil(until / 1000) + disorderSeconds];
+    const [row = {}] = await driver.query(sql, seconds);
+    return { after: integer(row, "after"), upTo: integer(row, "up_to") };
+  };
+
+  const newestOf: EvidenceReader["newestOf"] = async (key, page) => {
+    const { partnerId = null, credential = null, from, until = Number.MAX_SAFE_INTEGER, limit } = page;
+    const range = await between(from * 1000, until);
     const [condition, value] = conditionOf(key);
     const where = `WHERE id >= ?1 AND id <= ?2 AND ${condition} AND issued_at >= ?4
-      AND partner_id = coalesce(?6, partner_id) ORDER BY id DESC LIMIT ?5`;
+      AND partner_id = coalesce(?6, partner_id) AND credential = coalesce(?7, credential)
+      ORDER BY id DESC LIMIT ?5`;
     const found: Attestation[] = [];
-    for await (const { first, last } of segmentsOf(driver, key, { newestFirst: true })) {
-      if (last <= after || found.length >= limit) break;
+    for await (const { first, last } of segmentsOf(driver, key, { newestFirst: true, ...range })) {
+      if (found.length >= limit) break;
+      const ids = [Math.max(first, range.after + 1), Math.min(last, range.upTo)];
       found.push(
-        ...(await select(where, [
-          Math.max(first, after + 1),
-          last,
-          value,
-          from,
-          limit - found.length,
-          partnerId,
-        ])),
+        ...(await select(where, [...ids, value, from, limit - found.length, partnerId, credential])),
       );
     }
     return found;
   };
 
-  return { select, selectAll, figures, newestOf };
+  return { select, selectAll, figures, newestOf, between };
 }
 
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
-  const { select, selectAll, figures, newestOf } = createEvidenceReader(driver);
+  const { select, selectAll, figures, newestOf, between } = createEvidenceReader(driver);
   const answers = answeredCalls[driver.kind];
 
   return {
@@ -135,13 +144,35 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
       return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
     },
-    async list({ partnerId, teacherId, since = 0, limit }) {
+    async list({ partnerId, teacherId, since = 0, limit, ...narrowed }) {
       const from = Math.floor(since / 1000);
+      const page = { ...narrowed, from, limit };
       // A teacher is asked about less often than a partner asks.
-      if (teacherId !== undefined) return newestOf({ teacherId }, { partnerId, from, limit });
-      if (partnerId !== undefined) return newestOf({ partnerId }, { from, limit });
+      if (teacherId !== undefined)
+        return newestOf({ teacherId }, partnerId === undefined ? page : { ...page, partnerId });
+      if (partnerId !== undefined) return newestOf({ partnerId }, page);
       const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ORDER BY id DESC LIMIT ?3`;
       return select(where, [from - disorderSeconds, from, limit]);
+    },
+    async usesOf({ partnerId, credential, since, until }, maxLooked) {
+      const range = await between(since, until);
+      const sql = `SELECT count(*) AS n, min(issued_at) AS first_at FROM attestations
+        WHERE id >= ?1 AND id <= ?2 AND partner_id = ?3 AND credential = ?4`;
+      let uses = { count: 0, firstAt: null as number | null };
+      let left = maxLooked;
+      for await (const segment of segmentsOf(driver, { partnerId }, { newestFirst: false, ...range })) {
+        const [first, end] = [Math.max(segment.first, range.after + 1), Math.min(segment.last, range.upTo)];
+        const last = Math.min(end, first + left - 1);
+        const [row = {}] = await driver.query(sql, [first, last, partnerId, credential]);
+        const firstAt = integerOrNull(row, "first_at");
+        uses = {
+          count: uses.count + integer(row, "n"),
+          firstAt: uses.firstAt ?? (firstAt === null ? null : firstAt * 1000),
+        };
+        if (last < end) return { ...uses, isAll: false };
+        left -= last - first + 1;
+      }
+      return { ...uses, isAll: true };
     },
     async ofSubject({ teacherId, ninIndex }) {
       const byTeacher = teacherId === null ? [] : await selectAll({ teacherId });

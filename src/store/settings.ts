@@ -1,6 +1,6 @@
 import { type Acting, service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
-import { listenSettings, type SettingsStore } from "../domain/live.ts";
+import { initSettings, type SettingsStore } from "../domain/live.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver, Statement } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
@@ -19,7 +19,7 @@ const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
 /** Settings whose value may be told to whoever asks who set it: short, and neither sealed nor about people. */
 const toldSettings = [
   ...["issuer", "time_zone", "allow_private_webhooks", "keep_attestations", "hold_webhooks"],
-  ...Object.values(listenSettings),
+  ...Object.values(initSettings),
 ];
 
 /**

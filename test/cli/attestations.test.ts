@@ -88,6 +88,42 @@ describe("tvs attestations list and show", () => {
     expect((await runTvs(["attestations", "list", "--teacher", "X/Y/Z"], { dataDir })).code).toBe(2);
   });
 
+  test("lists what a key asked, and shows the key; revoking it says how much that was, and how to list it", async () => {
+    const folder = join(dataDir, "leaked");
+    await attest(folder);
+    const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
+    const list = async (flags: string) => JSON.parse((await run(`attestations list --json ${flags}`)).stdout);
+    const asked = await list("--key k1");
+    expect(asked).toHaveLength(4);
+    expect(asked[3]).toMatchObject({ credential: "k1", partnerId: "agency", reference: "regNo:A/B/C/1" });
+    expect(await list("--key k1 --teacher 7")).toHaveLength(2);
+    expect((await run("attestations list --key k1")).stdout).toMatch(/ KEY .*\n.* agency +k1 /);
+    const revoked = await run("partners key revoke k1");
+    const line = "tvs attestations list --key k1 --limit 100000";
+    expect(revoked.stdout).toBe(
+      `k1 of agency is revoked\nit was given 4 answers since ${asked[3].verifiedAt.replace("Z", ".000Z")}: ${line}\n`,
+    );
+    expect(await list("--key k1 --limit 100000")).toEqual(asked);
+    const again = JSON.parse((await run("partners key revoke k1 --json")).stdout);
+    expect(again.answers).toMatchObject({ count: 4, isAll: true });
+    const { keyId } = JSON.parse((await run("partners key issue agency --json")).stdout);
+    expect(await list(`--key ${keyId}`)).toEqual([]);
+    expect((await run(`partners key revoke ${keyId}`)).stdout).toContain(
+      "no answer that is kept was given to it\n",
+    );
+  });
+
+  test("what a certificate asked is found by its fingerprint, and after its removal by its partner too", async () => {
+    const fingerprint = "ab".repeat(32);
+    const list = (flags: string) => runTvs(`attestations list ${flags}`.split(" "), { dataDir });
+    const unknown = await list(`--key ${fingerprint}`);
+    expect(unknown).toMatchObject({ code: 1, stdout: "" });
+    expect(unknown.stderr).toContain("--partner finds what a certificate asked that was removed");
+    expect(await list(`--key ${fingerprint.toUpperCase()} --partner agency`)).toMatchObject({ code: 0 });
+    expect(await list("--key k1 --partner nobody")).toMatchObject({ code: 1 });
+    expect(await list("--key nothing --partner agency")).toMatchObject({ code: 1 });
+  });
+
   test("refuses an unknown partner and wrong flags", async () => {
     expect((await runTvs(["attestations", "list", "--partner", "nobody"], { dataDir })).code).toBe(1);
     for (const flags of [

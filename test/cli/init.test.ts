@@ -51,8 +51,23 @@ describe.concurrent("tvs init", () => {
         const health = await fetch(`${service.url}/v1/inter-agency/health`);
         expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
         expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
+        // Who called is kept, unless init or the service is told otherwise.
+        expect(existsSync(join(dataDir, "tvs-calls.db"))).toBe(true);
       } finally {
         await service.stop();
+      }
+    }));
+
+  test("keeps no access log where it was told so, or where serve is told otherwise", () =>
+    withTempDir(async (dataDir) => {
+      for (const [name, args, env] of [
+        ["off", ["--access-log", "off"], {}],
+        ["on", [], { TVS_ACCESS_LOG: "false" }],
+      ] as const) {
+        const folder = join(dataDir, name);
+        await runJson(["init", ...told, ...args], { dataDir: folder });
+        await (await startService({ dataDir: folder, env })).stop();
+        expect(existsSync(join(folder, "tvs-calls.db"))).toBe(false);
       }
     }));
 
@@ -94,6 +109,8 @@ describe.concurrent("tvs init", () => {
         ["IP address", "\r"],
         ["Port [8080]", "8443\r"],
         ["How long", "\r"],
+        ["on or off", "maybe\r"],
+        ["must be true or false", "\r"],
       ] as const;
       const { code, text } = await onTerminal(["init"], { dataDir, typed });
       expect(code).toBe(0);
@@ -102,6 +119,7 @@ describe.concurrent("tvs init", () => {
         issuer: "https://verify.example.gov",
         listen_host: "127.0.0.1",
         listen_port: "8443",
+        access_log: "on",
         keep_attestations: "forever",
       });
     }));

@@ -19,12 +19,23 @@ const nin = new Uint8Array(16).fill(5);
 const logRows = segmentRows * 2 + 700;
 const rareRows = [3, segmentRows + 5, logRows - 2];
 
+/** Rows of the common partner that asked with a key of its own, in each segment and behind them. */
+const leakedRows = [4, segmentRows - 1, segmentRows + 7, logRows - 1];
+/** While that key could be used, with rows around it that could not have been. */
+const leaked = {
+  partnerId: "agency",
+  credential: "leaked",
+  since: 1_700_000_000_000,
+  until: (1_700_000_000 + logRows) * 1000,
+};
+
 function rowOf(n: number) {
   const rare = rareRows.includes(n);
   return anAttestation(n, {
     teacherId: rare ? rareTeacher : n % 500,
     partnerId: rare ? "rare" : "agency",
     ninIndex: rare ? nin : null,
+    credential: leakedRows.includes(n) ? "leaked" : "key",
   });
 }
 
@@ -63,6 +74,11 @@ for (const kind of driverKinds) {
         common: await store.countOfTeacher(7),
         told: await store.toldValid(rareTeacher, rowOf(4).issuedAt * 1000),
         newest: await ids(store.list({ partnerId: "rare", limit: 2 })),
+        leaked: await ids(store.list({ ...leaked, limit: 9 })),
+        leakedEarly: await ids(store.list({ ...leaked, until: rowOf(500).issuedAt * 1000, limit: 9 })),
+        uses: await store.usesOf(leaked, 1_000_000),
+        usesLooked: await store.usesOf(leaked, segmentRows + 1),
+        usesLate: await store.usesOf({ ...leaked, since: rowOf(segmentRows).issuedAt * 1000 }, 1_000_000),
         since: await ids(store.list({ partnerId: "rare", since: rowOf(4).issuedAt * 1000, limit: 9 })),
       };
     }
@@ -72,6 +88,18 @@ for (const kind of driverKinds) {
     async function answersFromWhatWasBuilt(): Promise<void> {
       const before = await answers();
       expect(before).toMatchObject({ teacher: rare, nin: rare, nobody: [], newest: rare.slice(1).reverse() });
+      const idsOf = (rows: number[]) => rows.map((n) => rowOf(n).verificationId);
+      expect(before.leaked).toEqual(idsOf(leakedRows.toReversed()));
+      expect(before.leakedEarly).toEqual(idsOf([4]));
+      const first = rowOf(4).issuedAt * 1000;
+      expect(before.uses).toEqual({ count: 4, firstAt: first, isAll: true });
+      expect(before.usesLooked).toEqual({ count: 2, firstAt: first, isAll: false });
+      // Two minutes before that time are looked at too, because clocks of nodes differ.
+      expect(before.usesLate).toEqual({
+        count: 3,
+        firstAt: rowOf(segmentRows - 1).issuedAt * 1000,
+        isAll: true,
+      });
       expect(before.told).toEqual([
         { partnerId: "rare", times: 2, lastAt: rowOf(rareRows[2] as number).issuedAt * 1000 },
       ]);

@@ -159,6 +159,7 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
     columns: [
       { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
       { head: "Partner", text: ({ partnerId }) => partnerId },
+      { head: "Key", text: ({ credential }) => credential, cell: ({ credential }) => idCell(credential) },
       { head: "Asked for", text: ({ reference }) => reference },
       { head: "Purpose", text: ({ purpose }) => purpose },
       { head: "Licence", text: ({ status }) => status, cell: ({ status }) => statusBadge(status) },
