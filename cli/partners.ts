@@ -114,10 +114,11 @@ const addCommand = command({
       });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
-    const add = async ({ stores: { partners }, secrets, keyKind, clock, settingsInForce }: Operator) => {
+    const add = async (operator: Operator) => {
+      const { stores, secrets, keyKind, clock } = operator;
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
-      await partners.add(added, key.record);
+      await stores.partners.add(added, key.record);
       const { partnerId, ...rest } = describePartner(added);
       const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
       print(
@@ -126,14 +127,18 @@ const addCommand = command({
         () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
       );
       note("the API key is shown only once; hand it over securely");
-      hint(
-        args,
-        `the partner's first page is ${settingsInForce.issuer}/v1/inter-agency/getting-started; tvs partners webhook set ${partnerId} URL sends it status changes`,
-      );
+      hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
     };
     await withOperator(configOf(args), add, { whenMade: note });
   },
 });
+
+/** Where the partner begins. An issuer that nobody has told is a guess, and may be the address of another service. */
+function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): string {
+  const path = "/v1/inter-agency/getting-started";
+  if (issuerTold) return `the partner's first page is ${issuer}${path}`;
+  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;
+}
 
 const listCommand = command({
   name: "list",

@@ -81,6 +81,7 @@ const firstEnvelope: Expectations = {
   },
   "./tvs teachers import ": ({ stdout }) => expect(stdout).toMatch(/^inserted +3011$/m),
   "./tvs partners add ": ({ stdout }) => expect(stdout).toMatch(/^apiKey +tvs_live_\w+$/m),
+  "for i in ": ({ stdout }) => expect(stdout).toMatch(/^listening on http:\S+\n$/),
   "KEY=": async () => expect(await variable("KEY")).toMatch(/^tvs_live_\w+$/),
   "curl ": async () => expect(JSON.parse(await shell.fileText("envelope.json")).result.status).toBe("VALID"),
   "./tvs keys history ": () => {},
@@ -90,6 +91,7 @@ const firstEnvelope: Expectations = {
 const day: Expectations = {
   "mkdir ../day ": () => {},
   "export PATH=": () => {},
+  "tvs init ": ({ stdout }) => expect(stdout).toMatch(/^issuer +https:\/\/verify.example.org$/m),
   "tvs partners add ": () => {},
   "tvs partners webhook set ": ({ stdout }) => expect(stdout).toMatch(/^secret +whsec_\S+$/m),
   "tvs partners webhook test ": async () => {
@@ -141,6 +143,11 @@ const day: Expectations = {
   "tvs attestations show ": ({ stdout }) => expect(stdout).toMatch(/^partnerId +exam-board$/m),
   "tvs attestations list --teacher ": async ({ stdout }) =>
     expect(stdout).toContain(await variable("VERIFICATION_ID")),
+  "tvs teachers history ": ({ stdout }) => expect(stdout).toMatch(/ revoke .* cli:ada .*Decision 2026\/14/),
+  "tvs changes --by ada": ({ stdout }) => {
+    expect(stdout).toMatch(/ cli:ada +teacher:TR\/2019\/LA\/000001 +revoke /);
+    expect(stdout).toMatch(/ cli:ada +partner:exam-board +webhook set /);
+  },
   "echo 99900000001 ": () => {},
   "tvs teachers export-subject ": async () => {
     const subject = JSON.parse(await shell.fileText("subject.json"));

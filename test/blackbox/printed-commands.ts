@@ -88,6 +88,8 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     const args = isTold ? paths : [...paths, "--issuer", "https://verify.example.org"];
     const service = await startService({ dataDir: join(here, name), args });
     services.push(service);
+    const log = / > (\S+) 2>&1 &$/.exec(line)?.[1];
+    if (log !== undefined) await writeFile(join(here, log), service.stdout());
     return service;
   }
 

@@ -8,6 +8,7 @@ import { sharedFolder } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { aPartner } from "../harness/samples.ts";
 import { withTestOperator } from "../harness/service.ts";
+import { onTerminal } from "./terminal/terminal.ts";
 
 const dataDir = sharedFolder();
 
@@ -71,6 +72,21 @@ describe("tvs partners add", () => {
       for (const form of [[], ["--json"]])
         expect((await run(...args, ...form)).stdout).not.toContain(added.apiKey);
     }
+  });
+
+  test("sends the partner to no address that nobody has told", async () => {
+    const add = async (id: string) =>
+      (await onTerminal(["partners", "add", id, ...terms], { dataDir: told })).text;
+    const told = join(dataDir, "told");
+    const unknown = (await add("early")).replace(/\s+/g, " ");
+    expect(unknown).toContain("whose issuer is not known yet");
+    expect(unknown).not.toContain("http://");
+    await withTestOperator(told, ({ stores }) =>
+      stores.settings.write({ issuer: "https://verify.example.org", issuer_told: "true" }),
+    );
+    expect((await add("late")).replace(/\s+/g, "")).toContain(
+      "https://verify.example.org/v1/inter-agency/getting-started",
+    );
   });
 
   test("refuses an id that is taken, and leaves the partner as it was", async () => {
