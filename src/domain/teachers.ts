@@ -6,6 +6,7 @@ import type {
   Profile,
   Source,
 } from "../partner/contract.ts";
+import { foldRegNo } from "../partner/reg-no.ts";
 import type { CalendarDate } from "./clock.ts";
 import { daysBetween } from "./clock.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
@@ -138,8 +139,7 @@ export type TeacherReader = {
  * @returns null when the text is no registration number
  */
 export function canonicalRegNo(text: string): string | null {
-  // Some letters fall apart when they are made upper case, and are put together again.
-  const folded = text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
+  const folded = foldRegNo(text);
   // A number is no spelling: not even the joiners that names may hold belong to it.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
   const segments = folded.split("/");

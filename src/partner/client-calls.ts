@@ -24,6 +24,8 @@ export type Call = {
   readonly isPublic?: boolean;
   readonly body?: object;
   readonly idempotencyKey?: string | null;
+  /** The caller's own: the call may have been answered before. */
+  readonly isKeyGiven?: boolean;
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -51,7 +53,16 @@ export type CallInfo = {
   readonly quota: Quota | null;
 };
 
-export type Received = { readonly text: string; readonly info: CallInfo };
+export type Received = {
+  readonly text: string;
+  readonly info: CallInfo;
+  /** The one that the answer's header names: null where it names none. */
+  readonly verificationId: string | null;
+  readonly isKeyGiven: boolean;
+  /** When the first attempt was made, and when the last was answered. */
+  readonly begunAtMs: number;
+  readonly endedAtMs: number;
+};
 
 /** What may go well the next time; the service runs a call with an idempotency key once, however often it comes. */
 const worthAnother: ReadonlySet<ClientErrorCode> = new Set([
@@ -150,7 +161,8 @@ async function attempt(
  * @throws ClientError when it failed for good; the reason of the caller's signal when that aborts
  */
 export async function send(connection: Connection, call: Call): Promise<Received> {
-  const { idempotencyKey = null, signal } = call;
+  const { idempotencyKey = null, isKeyGiven = false, signal } = call;
+  const begunAtMs = Date.now();
   for (let attempts = 1; ; attempts++) {
     const outcome = await attempt(connection, call);
     if (!(outcome instanceof ClientError)) {
@@ -158,7 +170,8 @@ export async function send(connection: Connection, call: Call): Promise<Received
       const isReplay = headers.get("idempotent-replayed") === "true";
       const requestId = headers.get("x-request-id");
       const info = { requestId, attempts, isReplay, idempotencyKey, quota: quotaOf(headers) };
-      return { text: outcome.text, info };
+      const verificationId = headers.get("x-verification-id");
+      return { text: outcome.text, info, verificationId, isKeyGiven, begunAtMs, endedAtMs: Date.now() };
     }
     const milliseconds = waitBefore(outcome, attempts, connection);
     if (milliseconds === null) throw Object.assign(outcome, { attempts, idempotencyKey });

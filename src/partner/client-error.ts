@@ -18,6 +18,7 @@ export const clientErrorCodes = {
   UNREACHABLE: "The service could not be reached, each time it was tried.",
   ANSWER_UNEXPECTED: "What answered is not the service, or not the service that this client knows.",
   ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on.",
+  ANSWER_MISMATCH: "The answer is not one to what was asked: it must not be relied on.",
 } as const;
 export type ClientErrorCode = keyof typeof clientErrorCodes;
 

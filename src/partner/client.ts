@@ -1,9 +1,10 @@
 /** The client of the partner API: calls, retries, and answers that are verified before they are given out. */
 
-import type { EligibilityCheckRequest, Health, PublicLookup } from "./api-types.ts";
+import type { EligibilityCheckRequest, Health, Identifier, PublicLookup } from "./api-types.ts";
 import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
-import { ClientError } from "./client-error.ts";
+import { ClientError, type ClientErrorCode } from "./client-error.ts";
 import { type Answer, type ClientVerification, createJudge } from "./client-keys.ts";
+import { findMismatch } from "./client-match.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
@@ -115,9 +116,14 @@ function newIdempotencyKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function unexpected(message: string, { info }: Received): ClientError {
-  const error = new ClientError("ANSWER_UNEXPECTED", message, { status: 200, requestId: info.requestId });
+/** An answer that came, and is not to be relied on. */
+function unusable(code: ClientErrorCode, message: string, { info }: Received): ClientError {
+  const error = new ClientError(code, message, { status: 200, requestId: info.requestId });
   return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
+}
+
+function unexpected(message: string, received: Received): ClientError {
+  return unusable("ANSWER_UNEXPECTED", message, received);
 }
 
 /** @throws ClientError for what is no JSON object, such as a page of a proxy's */
@@ -135,28 +141,43 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 /** The calls under a partner's key, each over `send`. */
 function partnerCalls(connection: Connection, verify: ClientVerification | undefined) {
   const judge = createJudge(connection, verify);
-  const judged = async (envelopes: readonly JsonValue[], received: Received, call: Call) => {
+  /** The answers to what was asked, in its order. */
+  const judged = async (
+    envelopes: readonly JsonValue[],
+    received: Received,
+    { call, asked }: { call: Call; asked: readonly Identifier[] },
+  ) => {
     const { requestId, attempts, idempotencyKey } = received.info;
-    return judge(envelopes, call.signal).catch((error: unknown) => {
+    const answers = await judge(envelopes, call.signal).catch((error: unknown) => {
       throw error instanceof ClientError && error.code === "ENVELOPE_REFUSED"
         ? Object.assign(error, { requestId, attempts, idempotencyKey })
         : error;
     });
+    const mismatch = findMismatch(answers, asked, received);
+    if (mismatch === null) return answers;
+    const message = `the answer is not one to what was asked, do not rely on it: ${mismatch}`;
+    throw unusable("ANSWER_MISMATCH", message, received);
   };
-  async function one(call: Call): Promise<CheckAnswer> {
+  async function one(call: Call, asked: Identifier): Promise<CheckAnswer> {
     const received = await send(connection, call);
     const envelope = readObject(received);
     if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
-    const [answer] = await judged([envelope], received, call);
+    const [answer] = await judged([envelope], received, { call, asked: [asked] });
     if (answer === undefined) throw unexpected("the answer has no envelope", received);
+    if (received.verificationId !== answer.envelope.verificationId)
+      throw unusable(
+        "ANSWER_MISMATCH",
+        "the answer's X-Verification-Id is not that of its envelope",
+        received,
+      );
     return { ...answer, text: received.text, call: received.info };
   }
-  async function many(call: Call, count: number): Promise<BatchAnswer> {
+  async function many(call: Call, asked: readonly Identifier[]): Promise<BatchAnswer> {
     const received = await send(connection, call);
     const { results } = readObject(received);
-    if (!Array.isArray(results) || results.length !== count || !results.every(isEnvelope))
-      throw unexpected(`the answer has not one envelope for each of ${count} items`, received);
-    const answers = await judged(results, received, call);
+    if (!Array.isArray(results) || results.length !== asked.length || !results.every(isEnvelope))
+      throw unexpected(`the answer has not one envelope for each of ${asked.length} items`, received);
+    const answers = await judged(results, received, { call, asked });
     return { answers, text: received.text, call: received.info };
   }
   return { one, many };
@@ -164,7 +185,8 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
 
 /**
  * Makes a client of the partner API (contract C14). Calls that fail for a moment are made again, as the contract says,
- * always with the same idempotency key; answers are verified before they are given out, when `verify` says by what.
+ * always with the same idempotency key; answers are verified before they are given out, when `verify` says by what, and
+ * must be about what was asked.
  *
  * @param options the address, the key, and by what to verify
  * @throws TypeError for an address, a key or a limit that cannot be meant
@@ -177,7 +199,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
  *   verify: { issuer: "https://verify.example.org", audience: "exam-board" },
  * });
  * const { result, text } = await client.checkEligibility({
- *   identifier: { regNo: "LA/2019/PRI/04417" },
+ *   identifier: { regNo: "TR/2019/LA/000001" },
  *   purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
  * });
  * ```
@@ -189,17 +211,28 @@ export function createClient(options: ClientOptions): Client {
     const call = { method: "GET", path, isPublic: true, signal } as const;
     return readObject(await send({ ...connection, maxRetries }, call)) as unknown;
   };
-  const get = (path: string, { signal }: CallOptions) =>
-    one({ method: "GET", path: `${api}${path}`, signal });
+  const get = (path: string, asked: Identifier, { signal }: CallOptions) =>
+    one({ method: "GET", path: `${api}${path}`, signal }, asked);
+  const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): Call => ({
+    method: "POST",
+    path: `${api}${path}`,
+    body,
+    idempotencyKey: idempotencyKey ?? newIdempotencyKey(),
+    isKeyGiven: idempotencyKey !== undefined,
+    signal,
+  });
   return {
-    checkEligibility: (body, { signal, idempotencyKey = newIdempotencyKey() } = {}) =>
-      one({ method: "POST", path: `${api}/eligibility-check`, body, idempotencyKey, signal }),
-    checkBatch: (items, { signal, idempotencyKey = newIdempotencyKey() } = {}) =>
-      many({ method: "POST", path: `${api}/batch`, body: { items }, idempotencyKey, signal }, items.length),
-    lookUpByRegNo: (regNo, call = {}) => get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, call),
-    lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, call),
+    checkEligibility: (body, call = {}) => one(post("/eligibility-check", body, call), body.identifier),
+    checkBatch: (items, call = {}) =>
+      many(
+        post("/batch", { items }, call),
+        items.map(({ identifier }) => identifier),
+      ),
+    lookUpByRegNo: (regNo, call = {}) =>
+      get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, { regNo }, call),
+    lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, { tId }, call),
     lookUpByNin: (nin, { signal } = {}) =>
-      one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }),
+      one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }, { nin }),
     verifyLicense: async (term, call = {}) =>
       (await ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`, call)) as PublicLookup,
     getHealth: async (call = {}) => (await ask(`${api}/health`, call, 0)) as Health,

@@ -6,8 +6,10 @@
 // Saves the answer and the keys that prove it: envelope.json, jwks.json, key-history.jose. Verify before you rely on it.
 using System;
 using System.IO;
+using System.Linq;
 using System.Net.Http;
 using System.Text;
+using System.Text.RegularExpressions;
 using System.Threading.Tasks;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
@@ -19,7 +21,7 @@ public static class Ask
         { Timeout = TimeSpan.FromSeconds(15) };
 
     /// Asks again up to three times what the service could not answer; throws what it refused.
-    static async Task<string> Call(Func<HttpRequestMessage> request)
+    static async Task<HttpResponseMessage> Call(Func<HttpRequestMessage> request)
     {
         for (var attempt = 0; ; attempt++)
         {
@@ -30,17 +32,29 @@ public static class Ask
                 var answer = await Client.SendAsync(request());
                 body = await answer.Content.ReadAsStringAsync();
                 status = (int)answer.StatusCode;
+                if (status == 200) return answer;
             }
             catch (Exception error) when (error is HttpRequestException || error is TaskCanceledException)
             {
                 body = error.Message;
             }
-            if (status == 200) return body;
             var waitSeconds = status == 429 ? (int)JObject.Parse(body)["retryAfterSeconds"] : 1 << attempt;
             var mayHelp = status == 0 || status == 429 || status >= 500;
             if (!mayHelp || attempt == 3 || waitSeconds > 60) throw new Exception(status + ": " + body);
             await Task.Delay(TimeSpan.FromSeconds(waitSeconds));
         }
+    }
+
+    /// Whether this is the answer to the question: somebody on the way may have kept a genuine one to another.
+    static bool IsMine(JObject envelope, HttpResponseMessage answer, string regNo, DateTime begunAt)
+    {
+        var result = envelope["result"];
+        var asked = Regex.Replace(regNo, @"\s", "").ToUpperInvariant();
+        var signedAt = ((DateTime)envelope["verifiedAt"]).ToUniversalTime();
+        return (!(bool)result["found"] || (string)result.SelectToken("certificate.regNo") == asked)
+            && answer.Headers.TryGetValues("X-Verification-Id", out var named)
+            && named.Single() == (string)envelope["verificationId"]
+            && signedAt > begunAt.AddMinutes(-1) && signedAt < DateTime.UtcNow.AddMinutes(1);
     }
 
     static async Task Run(string issuer, string purpose, string regNo)
@@ -49,7 +63,8 @@ public static class Ask
         var identifier = new JObject(new JProperty("regNo", regNo));
         var question = new JObject(new JProperty("identifier", identifier), new JProperty("purpose", purpose));
         var idempotencyKey = Guid.NewGuid().ToString(); // the same for each retry of one question
-        var envelope = await Call(() =>
+        var begunAt = DateTime.UtcNow;
+        var answer = await Call(() =>
         {
             var request = new HttpRequestMessage(HttpMethod.Post, api + "/eligibility-check");
             request.Headers.Add("Authorization", "Bearer " + Environment.GetEnvironmentVariable("API_KEY"));
@@ -57,16 +72,19 @@ public static class Ask
             request.Content = new StringContent(question.ToString(), Encoding.UTF8, "application/json");
             return request;
         });
-        File.WriteAllText("envelope.json", envelope);
+        var text = await answer.Content.ReadAsStringAsync();
+        var envelope = JObject.Parse(text);
+        if (!IsMine(envelope, answer, regNo, begunAt)) throw new Exception("this answers another question");
+        File.WriteAllText("envelope.json", text);
         foreach (var file in new[] { "jwks.json", "key-history" })
         {
-            var content = await Call(() => new HttpRequestMessage(HttpMethod.Get, api + "/.well-known/" + file));
-            File.WriteAllText(file == "key-history" ? "key-history.jose" : file, content);
+            var keys = await Call(() => new HttpRequestMessage(HttpMethod.Get, api + "/.well-known/" + file));
+            var name = file == "key-history" ? "key-history.jose" : file;
+            File.WriteAllText(name, await keys.Content.ReadAsStringAsync());
         }
-        var result = JObject.Parse(envelope)["result"];
         foreach (var name in new[] { "found", "status", "eligible", "reasons" })
         {
-            Console.WriteLine(name + ": " + result[name].ToString(Formatting.None));
+            Console.WriteLine(name + ": " + envelope["result"][name].ToString(Formatting.None));
         }
     }
 

@@ -14,6 +14,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -24,16 +25,16 @@ var client = http.Client{
 }
 
 // call asks again up to three times what the service could not answer, and ends with what it refused.
-func call(method, url string, body []byte, headers map[string]string) []byte {
+func call(method, url string, body []byte, headers map[string]string) ([]byte, http.Header) {
 	for attempt := 0; ; attempt++ {
 		request, err := http.NewRequest(method, url, bytes.NewReader(body))
 		stopIf(err)
 		for name, value := range headers {
 			request.Header.Set(name, value)
 		}
-		status, answer := send(request)
+		status, answer, head := send(request)
 		if status == http.StatusOK {
-			return answer
+			return answer, head
 		}
 		waitSeconds, mayHelp := 1<<attempt, status == 0 || status >= 500
 		if status == http.StatusTooManyRequests {
@@ -49,17 +50,36 @@ func call(method, url string, body []byte, headers map[string]string) []byte {
 }
 
 // send gives 0 with the failure when nothing came back.
-func send(request *http.Request) (int, []byte) {
+func send(request *http.Request) (int, []byte, http.Header) {
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, []byte(err.Error())
+		return 0, []byte(err.Error()), nil
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, []byte(err.Error())
+		return 0, []byte(err.Error()), nil
 	}
-	return response.StatusCode, answer
+	return response.StatusCode, answer, response.Header
+}
+
+type answer struct {
+	VerificationId string
+	VerifiedAt     time.Time
+	Result         json.RawMessage
+}
+
+// isMine tells whether this is the answer to the question: somebody on the way may have kept a genuine one to another.
+func (a answer) isMine(head http.Header, regNo string, begunAt time.Time) bool {
+	var about struct {
+		Found       bool
+		Certificate struct{ RegNo string }
+	}
+	stopIf(json.Unmarshal(a.Result, &about))
+	asked := strings.ToUpper(strings.Join(strings.Fields(regNo), ""))
+	return (!about.Found || about.Certificate.RegNo == asked) &&
+		a.VerificationId == head.Get("X-Verification-Id") &&
+		a.VerifiedAt.After(begunAt.Add(-time.Minute)) && a.VerifiedAt.Before(time.Now().Add(time.Minute))
 }
 
 func stopIf(err error) {
@@ -76,16 +96,22 @@ func main() {
 	stopIf(err)
 	question, err := json.Marshal(map[string]any{"identifier": map[string]string{"regNo": regNo}, "purpose": purpose})
 	stopIf(err)
-	envelope := call("POST", api+"/eligibility-check", question, map[string]string{
+	begunAt := time.Now()
+	envelope, head := call("POST", api+"/eligibility-check", question, map[string]string{
 		"Authorization":   "Bearer " + os.Getenv("API_KEY"),
 		"Content-Type":    "application/json",
 		"Idempotency-Key": fmt.Sprintf("%x", idempotencyKey),
 	})
-	stopIf(os.WriteFile("envelope.json", envelope, 0o600))
-	stopIf(os.WriteFile("jwks.json", call("GET", api+"/.well-known/jwks.json", nil, nil), 0o600))
-	stopIf(os.WriteFile("key-history.jose", call("GET", api+"/.well-known/key-history", nil, nil), 0o600))
-	var answer struct{ Result json.RawMessage }
+	var answer answer
 	stopIf(json.Unmarshal(envelope, &answer))
+	if !answer.isMine(head, regNo, begunAt) {
+		log.Fatal("this answers another question")
+	}
+	jwks, _ := call("GET", api+"/.well-known/jwks.json", nil, nil)
+	keyHistory, _ := call("GET", api+"/.well-known/key-history", nil, nil)
+	stopIf(os.WriteFile("envelope.json", envelope, 0o600))
+	stopIf(os.WriteFile("jwks.json", jwks, 0o600))
+	stopIf(os.WriteFile("key-history.jose", keyHistory, 0o600))
 	var result struct {
 		Found    bool     `json:"found"`
 		Status   string   `json:"status"`

@@ -12,6 +12,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -21,7 +22,7 @@ public class Ask {
     static final HttpClient CLIENT = HttpClient.newHttpClient();
 
     /** Asks again up to three times what the service could not answer; ends with what it refused. */
-    static byte[] call(HttpRequest request) throws InterruptedException, IOException {
+    static HttpResponse<byte[]> call(HttpRequest request) throws InterruptedException, IOException {
         for (int attempt = 0; ; attempt++) {
             int status = 0;
             String message = "no answer";
@@ -29,7 +30,7 @@ public class Ask {
             try {
                 HttpResponse<byte[]> answer = CLIENT.send(request, HttpResponse.BodyHandlers.ofByteArray());
                 status = answer.statusCode();
-                if (status == 200) return answer.body();
+                if (status == 200) return answer;
                 message = new String(answer.body(), "UTF-8");
                 if (status == 429) waitSeconds = JSON.readTree(answer.body()).path("retryAfterSeconds").asLong(1);
             } catch (IOException error) {
@@ -48,19 +49,36 @@ public class Ask {
         return HttpRequest.newBuilder(URI.create(url)).timeout(Duration.ofSeconds(15));
     }
 
+    /** Whether this is the answer to the question: somebody on the way may have kept a genuine one to another. */
+    static boolean isMine(JsonNode envelope, HttpResponse<byte[]> answer, String regNo, Instant begunAt) {
+        JsonNode result = envelope.get("result");
+        String asked = regNo.replaceAll("\\s", "").toUpperCase();
+        Instant signedAt = Instant.parse(envelope.get("verifiedAt").asText());
+        String named = answer.headers().firstValue("X-Verification-Id").orElse("");
+        return (!result.get("found").asBoolean() || result.at("/certificate/regNo").asText().equals(asked))
+            && envelope.get("verificationId").asText().equals(named)
+            && signedAt.isAfter(begunAt.minusSeconds(60)) && signedAt.isBefore(Instant.now().plusSeconds(60));
+    }
+
     public static void main(String[] args) throws Exception {
+        Instant begunAt = Instant.now();
         String api = args[0] + "/v1/inter-agency";
         Map<String, Object> question = Map.of("identifier", Map.of("regNo", args[2]), "purpose", args[1]);
-        byte[] envelope = call(to(api + "/eligibility-check")
+        HttpResponse<byte[]> answer = call(to(api + "/eligibility-check")
             .header("Authorization", "Bearer " + System.getenv("API_KEY"))
             .header("Content-Type", "application/json")
             .header("Idempotency-Key", UUID.randomUUID().toString()) // the same for each retry of one question
             .POST(HttpRequest.BodyPublishers.ofByteArray(JSON.writeValueAsBytes(question)))
             .build());
-        Files.write(Path.of("envelope.json"), envelope);
-        Files.write(Path.of("jwks.json"), call(to(api + "/.well-known/jwks.json").build()));
-        Files.write(Path.of("key-history.jose"), call(to(api + "/.well-known/key-history").build()));
-        JsonNode result = JSON.readTree(envelope).get("result");
+        JsonNode envelope = JSON.readTree(answer.body());
+        if (!isMine(envelope, answer, args[2], begunAt)) {
+            System.err.println("this answers another question");
+            System.exit(1);
+        }
+        Files.write(Path.of("envelope.json"), answer.body());
+        Files.write(Path.of("jwks.json"), call(to(api + "/.well-known/jwks.json").build()).body());
+        Files.write(Path.of("key-history.jose"), call(to(api + "/.well-known/key-history").build()).body());
+        JsonNode result = envelope.get("result");
         for (String name : List.of("found", "status", "eligible", "reasons")) {
             System.out.println(name + ": " + result.get(name));
         }

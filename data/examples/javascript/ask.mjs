@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const [issuer, purpose, regNo] = argv.slice(2);
 const service = `${issuer}/v1/inter-agency`;
 const idempotencyKey = crypto.randomUUID(); // the same for each retry of one question
+const begunAt = Date.now();
 
 /** Asks again up to three times what the service could not answer; throws what it refused, a redirect too. */
 async function call(path, options, attempt = 0) {
@@ -15,7 +16,7 @@ async function call(path, options, attempt = 0) {
   const answer = await fetch(service + path, { ...options, signal, redirect: "manual" }).catch((error) => {
     if (attempt === 3) throw error;
   });
-  if (answer?.ok) return answer.text();
+  if (answer?.ok) return answer;
   const body = answer ? await answer.json().catch(() => ({})) : {};
   const waitSeconds = answer?.status === 429 ? (body.retryAfterSeconds ?? 1) : 2 ** attempt;
   const mayHelp = (!answer || answer.status === 429 || answer.status >= 500) && waitSeconds <= 60;
@@ -24,8 +25,20 @@ async function call(path, options, attempt = 0) {
   return call(path, options, attempt + 1);
 }
 
+/** Whether this is the answer to the question: somebody on the way may have kept a genuine one to another. */
+function isMine({ verificationId, verifiedAt, result }, headers) {
+  const regNoAsked = regNo.replace(/\s/g, "").toUpperCase();
+  const signedAt = Date.parse(verifiedAt);
+  return (
+    (!result.found || result.certificate.regNo === regNoAsked) &&
+    verificationId === headers.get("X-Verification-Id") &&
+    signedAt >= begunAt - 60_000 &&
+    signedAt <= Date.now() + 60_000
+  );
+}
+
 try {
-  const envelope = await call("/eligibility-check", {
+  const answer = await call("/eligibility-check", {
     method: "POST",
     headers: {
       Authorization: `Bearer ${env.API_KEY}`,
@@ -34,9 +47,11 @@ try {
     },
     body: JSON.stringify({ identifier: { regNo }, purpose }),
   });
+  const envelope = await answer.text();
+  if (!isMine(JSON.parse(envelope), answer.headers)) throw new Error("this answers another question");
   writeFileSync("envelope.json", envelope);
-  writeFileSync("jwks.json", await call("/.well-known/jwks.json"));
-  writeFileSync("key-history.jose", await call("/.well-known/key-history"));
+  writeFileSync("jwks.json", await (await call("/.well-known/jwks.json")).text());
+  writeFileSync("key-history.jose", await (await call("/.well-known/key-history")).text());
   const { found, status, eligible, reasons } = JSON.parse(envelope).result;
   console.log(JSON.stringify({ found, status, eligible, reasons }));
 } catch ({ message }) {

@@ -28,7 +28,8 @@ function countMembers(mixed $value): int {
 function readObject(string $text, string $reason): object {
     $value = json_decode($text);
     ensure(is_object($value), $reason);
-    preg_match_all('/"(?:[^"\\\\]++|\\\\.)*+"(\s*:)?/s', $text, $matches);
+    $count = preg_match_all('/"(?:[^"\\\\]++|\\\\.)*+"(\s*:)?/s', $text, $matches);
+    ensure($count !== false, $reason); // too long a text for a PCRE without JIT
     ensure(count(array_filter($matches[1])) === countMembers($value), 'JSON_DUPLICATE_MEMBER');
     return $value;
 }

@@ -1,6 +1,7 @@
 # Asks about one teacher. Python 3.9 or later, nothing to install (tested with Python 3.11).
 #   API_KEY='tvs_test_...' python3 ask.py ISSUER PURPOSE REGISTRATION_NUMBER
 # Saves the answer and the keys that prove it: envelope.json, jwks.json, key-history.jose. Verify before you rely on it.
+import calendar
 import json
 import os
 import sys
@@ -20,6 +21,7 @@ class NoRedirect(HTTPRedirectHandler):
 
 opener = build_opener(NoRedirect)
 idempotency_key = str(uuid.uuid4())  # the same for each retry of one question
+begun_at = time.time()
 
 
 def call(path, body=None, headers={}):
@@ -29,7 +31,7 @@ def call(path, body=None, headers={}):
         try:
             request = Request(issuer + "/v1/inter-agency" + path, body, headers)
             with opener.open(request, timeout=15) as answer:
-                return answer.read()
+                return answer.read(), answer.headers
         except HTTPError as error:
             message = error.read().decode("utf-8", "replace")
             may_help = error.code == 429 or error.code >= 500
@@ -42,19 +44,32 @@ def call(path, body=None, headers={}):
         time.sleep(wait_seconds)
 
 
+def is_mine(envelope, headers):
+    """Whether this is the answer to the question: somebody on the way may have kept a genuine one to another."""
+    result = envelope["result"]
+    signed_at = calendar.timegm(time.strptime(envelope["verifiedAt"][:19], "%Y-%m-%dT%H:%M:%S"))
+    return (
+        (not result["found"] or result["certificate"]["regNo"] == "".join(reg_no.split()).upper())
+        and envelope["verificationId"] == headers["X-Verification-Id"]
+        and begun_at - 60 <= signed_at <= time.time() + 60
+    )
+
+
 def save(name, data):
     with open(name, "wb") as file:
         file.write(data)
 
 
 question = json.dumps({"identifier": {"regNo": reg_no}, "purpose": purpose}).encode()
-envelope = call("/eligibility-check", question, {
+envelope, headers = call("/eligibility-check", question, {
     "Authorization": "Bearer " + os.environ["API_KEY"],
     "Content-Type": "application/json",
     "Idempotency-Key": idempotency_key,
 })
+if not is_mine(json.loads(envelope), headers):
+    sys.exit("this answers another question")
 save("envelope.json", envelope)
-save("jwks.json", call("/.well-known/jwks.json"))
-save("key-history.jose", call("/.well-known/key-history"))
+save("jwks.json", call("/.well-known/jwks.json")[0])
+save("key-history.jose", call("/.well-known/key-history")[0])
 result = json.loads(envelope)["result"]
 print(json.dumps({name: result[name] for name in ("found", "status", "eligible", "reasons")}))

@@ -449,7 +449,8 @@ var clientErrorCodes = {
   TIMED_OUT: "No answer came in time, each time it was asked.",
   UNREACHABLE: "The service could not be reached, each time it was tried.",
   ANSWER_UNEXPECTED: "What answered is not the service, or not the service that this client knows.",
-  ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on."
+  ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on.",
+  ANSWER_MISMATCH: "The answer is not one to what was asked: it must not be relied on."
 };
 
 class ClientError extends Error {
@@ -585,7 +586,8 @@ async function attempt(connection, call) {
   }
 }
 async function send(connection, call) {
-  const { idempotencyKey = null, signal } = call;
+  const { idempotencyKey = null, isKeyGiven = false, signal } = call;
+  const begunAtMs = Date.now();
   for (let attempts = 1;; attempts++) {
     const outcome = await attempt(connection, call);
     if (!(outcome instanceof ClientError)) {
@@ -593,7 +595,8 @@ async function send(connection, call) {
       const isReplay = headers.get("idempotent-replayed") === "true";
       const requestId = headers.get("x-request-id");
       const info = { requestId, attempts, isReplay, idempotencyKey, quota: quotaOf(headers) };
-      return { text: outcome.text, info };
+      const verificationId = headers.get("x-verification-id");
+      return { text: outcome.text, info, verificationId, isKeyGiven, begunAtMs, endedAtMs: Date.now() };
     }
     const milliseconds = waitBefore(outcome, attempts, connection);
     if (milliseconds === null)
@@ -2158,6 +2161,38 @@ function createJudge(connection, options) {
   };
 }
 
+// src/partner/reg-no.ts
+function foldRegNo(text) {
+  return text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
+}
+
+// src/partner/client-match.ts
+var clockSlackMs = 60000;
+var keepReplayMs = 72 * 3600000;
+function isAbout({ result }, asked) {
+  if (!result.found)
+    return true;
+  if (asked.tId !== undefined)
+    return result.teacher?.tId === Number(asked.tId);
+  return asked.regNo === undefined || result.certificate?.regNo === foldRegNo(asked.regNo);
+}
+function isOfThisCall({ envelope }, { info, isKeyGiven, begunAtMs, endedAtMs }) {
+  const at = Date.parse(envelope.verifiedAt);
+  const earliest = info.isReplay && isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
+  return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
+}
+function findMismatch(answers, asked, received) {
+  const ids = answers.map(({ envelope }) => envelope.verificationId);
+  if (new Set(ids).size < ids.length)
+    return "it has one envelope twice";
+  const other = answers.findIndex((answer, place) => !isAbout(answer, asked[place]));
+  if (other >= 0)
+    return `it is about another teacher${answers.length > 1 ? ` (item ${other})` : ""}`;
+  if (answers.every((answer) => isOfThisCall(answer, received)))
+    return null;
+  return "it was signed at another time than that of the call: is this machine's clock right?";
+}
+
 // src/partner/client.ts
 var api = "/v1/inter-agency";
 var defaults = { timeoutMs: 15000, maxRetries: 3, maxWaitSeconds: 60 };
@@ -2202,9 +2237,12 @@ function newIdempotencyKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-function unexpected(message, { info }) {
-  const error = new ClientError("ANSWER_UNEXPECTED", message, { status: 200, requestId: info.requestId });
+function unusable(code, message, { info }) {
+  const error = new ClientError(code, message, { status: 200, requestId: info.requestId });
   return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
+}
+function unexpected(message, received) {
+  return unusable("ANSWER_UNEXPECTED", message, received);
 }
 function readObject(received) {
   const value = readStrictJson(received.text);
@@ -2217,28 +2255,35 @@ function isEnvelope(value) {
 }
 function partnerCalls(connection, verify) {
   const judge = createJudge(connection, verify);
-  const judged = async (envelopes, received, call) => {
+  const judged = async (envelopes, received, { call, asked }) => {
     const { requestId, attempts, idempotencyKey } = received.info;
-    return judge(envelopes, call.signal).catch((error) => {
+    const answers = await judge(envelopes, call.signal).catch((error) => {
       throw error instanceof ClientError && error.code === "ENVELOPE_REFUSED" ? Object.assign(error, { requestId, attempts, idempotencyKey }) : error;
     });
+    const mismatch = findMismatch(answers, asked, received);
+    if (mismatch === null)
+      return answers;
+    const message = `the answer is not one to what was asked, do not rely on it: ${mismatch}`;
+    throw unusable("ANSWER_MISMATCH", message, received);
   };
-  async function one(call) {
+  async function one(call, asked) {
     const received = await send(connection, call);
     const envelope = readObject(received);
     if (!isEnvelope(envelope))
       throw unexpected("the answer is no envelope", received);
-    const [answer] = await judged([envelope], received, call);
+    const [answer] = await judged([envelope], received, { call, asked: [asked] });
     if (answer === undefined)
       throw unexpected("the answer has no envelope", received);
+    if (received.verificationId !== answer.envelope.verificationId)
+      throw unusable("ANSWER_MISMATCH", "the answer's X-Verification-Id is not that of its envelope", received);
     return { ...answer, text: received.text, call: received.info };
   }
-  async function many(call, count) {
+  async function many(call, asked) {
     const received = await send(connection, call);
     const { results } = readObject(received);
-    if (!Array.isArray(results) || results.length !== count || !results.every(isEnvelope))
-      throw unexpected(`the answer has not one envelope for each of ${count} items`, received);
-    const answers = await judged(results, received, call);
+    if (!Array.isArray(results) || results.length !== asked.length || !results.every(isEnvelope))
+      throw unexpected(`the answer has not one envelope for each of ${asked.length} items`, received);
+    const answers = await judged(results, received, { call, asked });
     return { answers, text: received.text, call: received.info };
   }
   return { one, many };
@@ -2250,13 +2295,21 @@ function createClient(options) {
     const call = { method: "GET", path, isPublic: true, signal };
     return readObject(await send({ ...connection, maxRetries }, call));
   };
-  const get = (path, { signal }) => one({ method: "GET", path: `${api}${path}`, signal });
+  const get = (path, asked, { signal }) => one({ method: "GET", path: `${api}${path}`, signal }, asked);
+  const post = (path, body, { signal, idempotencyKey }) => ({
+    method: "POST",
+    path: `${api}${path}`,
+    body,
+    idempotencyKey: idempotencyKey ?? newIdempotencyKey(),
+    isKeyGiven: idempotencyKey !== undefined,
+    signal
+  });
   return {
-    checkEligibility: (body, { signal, idempotencyKey = newIdempotencyKey() } = {}) => one({ method: "POST", path: `${api}/eligibility-check`, body, idempotencyKey, signal }),
-    checkBatch: (items, { signal, idempotencyKey = newIdempotencyKey() } = {}) => many({ method: "POST", path: `${api}/batch`, body: { items }, idempotencyKey, signal }, items.length),
-    lookUpByRegNo: (regNo, call = {}) => get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, call),
-    lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, call),
-    lookUpByNin: (nin, { signal } = {}) => one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }),
+    checkEligibility: (body, call = {}) => one(post("/eligibility-check", body, call), body.identifier),
+    checkBatch: (items, call = {}) => many(post("/batch", { items }, call), items.map(({ identifier }) => identifier)),
+    lookUpByRegNo: (regNo, call = {}) => get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, { regNo }, call),
+    lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, { tId }, call),
+    lookUpByNin: (nin, { signal } = {}) => one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }, { nin }),
     verifyLicense: async (term, call = {}) => await ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`, call),
     getHealth: async (call = {}) => await ask(`${api}/health`, call, 0)
   };

@@ -221,7 +221,6 @@ test("what its README prints does what it says", async () => {
   const [ask = "", verify = "", receive = ""] = printedScripts({
     "https://verify.example.org": sandbox.url,
     "exam-board": partnerId,
-    '{ regNo: "LA/2019/PRI/04417" }': "{ tId: 1001 }",
     "process.env.TVS_API_KEY": JSON.stringify(apiKey),
     "process.env.TVS_WEBHOOK_SECRET": JSON.stringify(genuine?.secret),
   });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder } from "../../harness/folder.ts";
 import { type Service, startService } from "../../harness/program.ts";
 import { environment, type Language, languages } from "./languages.ts";
 
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
-const regNo = "TR/2019/LA/000001";
+/** As nobody answers it: upper case, without spaces. */
+const regNo = "tr/2019/la/ 000001";
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
@@ -35,18 +36,100 @@ async function run(language: Language, words: readonly string[], key = apiKey) {
   return { code: await child.exited, said, error };
 }
 
+type Answer = { verificationId: string; verifiedAt: string; result: { certificate: { regNo: string } } };
+
+/** What makes a genuine answer another one. Nothing is signed anew: to verify is another program's work. */
+const changes = [
+  {
+    name: "another teacher",
+    of: (answer: Answer) => {
+      answer.result.certificate.regNo = "TR/2019/LA/000002";
+    },
+  },
+  {
+    name: "another verification",
+    of: (answer: Answer) => {
+      answer.verificationId = "019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44";
+    },
+  },
+  {
+    name: "another time",
+    of: (answer: Answer) => {
+      answer.verifiedAt = new Date(Date.now() - 90_000).toISOString().replace(/\.\d+/, "");
+    },
+  },
+];
+
+/** The service as somebody between passes it on. */
+function between(pass: (path: string, answer: Response) => Response | Promise<Response>) {
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const body = request.method === "POST" ? { body: await request.text() } : {};
+      const { method, headers } = request;
+      return pass(pathname, await fetch(service.url + pathname, { method, headers, ...body }));
+    },
+  });
+}
+
+function changing({ of }: (typeof changes)[number]) {
+  return between(async (path, answer) => {
+    if (!path.endsWith("/eligibility-check")) return answer;
+    const envelope = (await answer.json()) as Answer;
+    of(envelope);
+    const id = answer.headers.get("X-Verification-Id") ?? "";
+    return Response.json(envelope, { headers: { "X-Verification-Id": id } });
+  });
+}
+
+/** What is asked for the first time is not answered. */
+function grudging() {
+  const asked = new Set<string>();
+  return between((path, answer) => {
+    if (asked.has(path)) return answer;
+    asked.add(path);
+    return Response.json({ statusCode: 503, message: "not now" }, { status: 503 });
+  });
+}
+
 describe.each([...languages])("$name's ask", (language) => {
   test.skipIf(!language.isHere)(
-    `asks a sandbox, and what it saves is what verify takes, in ${language.name}`,
+    `asks a sandbox until it answers, and what it saves is what verify takes, in ${language.name}`,
     async () => {
       const ask = await language.prepare("ask", folder.path);
-      const asked = await run(language, [...ask, service.url, purpose, regNo]);
-      expect(asked).toMatchObject({ code: 0, error: "" });
+      const somebody = grudging();
+      const asked = await run(language, [...ask, somebody.url.origin, purpose, regNo]);
+      await somebody.stop(true);
+      expect(asked.code).toBe(0);
       expect(asked.said).toMatch(/"?status"?: ?"VALID"/);
       const verify = await language.prepare("verify", folder.path);
       const files = ["envelope.json", "jwks.json", "key-history.jose"];
       const verified = await run(language, [...verify, ...files, service.url, "demo"]);
       expect(verified).toEqual({ code: 0, said: "valid\n", error: "" });
+    },
+    120_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `takes no genuine answer to another question, in ${language.name}`,
+    async () => {
+      const ask = await language.prepare("ask", folder.path);
+      const kept = join(folder.path, `as-${language.name}`, "envelope.json");
+      for (const change of changes) {
+        await rm(kept, { force: true });
+        const somebody = changing(change);
+        const asked = await run(language, [...ask, somebody.url.origin, purpose, regNo]);
+        await somebody.stop(true);
+        expect([change.name, asked.said, asked.error.trim()]).toEqual([
+          change.name,
+          "",
+          "this answers another question",
+        ]);
+        expect(asked.code).not.toBe(0);
+        expect(await Bun.file(kept).exists()).toBe(false);
+      }
     },
     120_000,
   );

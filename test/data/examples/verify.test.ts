@@ -118,6 +118,26 @@ describe.each([...languages])("$name's verify", (language) => {
   );
 
   test.skipIf(!language.isHere)(
+    `finds a member twice however much stands between the two, in ${language.name}`,
+    async () => {
+      const [first = "", ...start] = await language.prepare("verify", folder.path);
+      const words = wordsOf(join(folder.path, "long.json"), null, null);
+      const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
+      // As many members before the long text as a reader that keeps the last of two finds in all.
+      const result = genuine.result as { eligible: boolean };
+      const forged = JSON.stringify({ ...genuine, result: { ...result, eligible: !result.eligible } });
+      const ignored = `"ignored":"${"\\n".repeat(1_200_000)}"`;
+      const second = `"result":${JSON.stringify(result)}}`;
+      await writeFile(words[0] ?? "", `${forged.slice(0, -1)},${ignored},${second}`);
+      // PHP finds strings by PCRE, which gives up earlier where it has no JIT.
+      const slow = language.name === "php" ? ["-d", "pcre.jit=0"] : [];
+      const said = await judge([first, ...slow, ...start], { name: "", words, expected: "" }, folder.path);
+      expect(["refused", "undecidable"]).toContain(said);
+    },
+    60_000,
+  );
+
+  test.skipIf(!language.isHere)(
     `cannot decide about a file that is not there, in ${language.name}`,
     async () => {
       const start = await language.prepare("verify", folder.path);

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ClientError, createClient } from "tvs/partner";
+import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+
+const issuer = "https://teachers.example";
+const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+const hourMs = 3_600_000;
+
+/** By how many hours the services' clocks are behind this machine's. */
+const ages = [0, 1, 73] as const;
+let services: ReadonlyMap<number, TestService>;
+
+beforeAll(async () => {
+  const open = async (age: number) =>
+    [age, await openTestService({ clock: { now: () => Date.now() - age * hourMs } })] as const;
+  services = new Map(await Promise.all(ages.map(open)));
+});
+afterAll(async () => {
+  for (const service of services?.values() ?? []) await service.close();
+});
+
+/** A client whose calls somebody answers who keeps genuine answers: `answer` may give another one, or change it. */
+function aClient(
+  answer: (
+    asked: Request,
+    ask: (path: string, body?: object) => Promise<Response>,
+  ) => Promise<Response> | null,
+  age: (typeof ages)[number] = 0,
+) {
+  const service = services.get(age) as TestService;
+  const headersOf = (headers: Headers) => Object.fromEntries(headers);
+  return createClient({
+    baseUrl: issuer,
+    apiKey: service.keyOf("full") ?? "",
+    verify: { issuer, audience: "full" },
+    async fetch(url, init) {
+      const request = new Request(url, init);
+      const { pathname } = new URL(url);
+      const own = pathname.includes("well-known")
+        ? null
+        : answer(request.clone(), async (path, body) =>
+            service.call(`/v1/inter-agency${path}`, { as: "full", ...(body && { body }) }),
+          );
+      if (own !== null) return own;
+      const body = request.method === "POST" ? { body: await request.text() } : {};
+      return service.call(pathname, { method: request.method, headers: headersOf(request.headers), ...body });
+    },
+  });
+}
+
+async function codeOf(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => "answered",
+    (reason: unknown) => reason,
+  );
+  return error instanceof ClientError ? `${error.code}: ${error.message}` : String(error);
+}
+
+const asIs = () => null;
+const about = (tId: number) => ({ identifier: { tId }, purpose }) as const;
+
+describe("a genuine answer to another question is refused", () => {
+  test("when it is about another teacher than the one that was asked for", async () => {
+    const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacy.tId}`));
+    for (const call of [
+      client().lookUpByTId(known.tId),
+      client().lookUpByRegNo(known.regNo),
+      client().checkEligibility(about(known.tId)),
+      client().checkEligibility({ identifier: { regNo: known.regNo }, purpose }),
+    ])
+      expect(await codeOf(call)).toMatch(/^ANSWER_MISMATCH: .*another teacher$/);
+    expect(await codeOf(client().lookUpByTId(legacy.tId))).toBe("answered");
+    expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
+  });
+
+  test("and a number is the same however it is spelt", async () => {
+    const client = aClient(asIs);
+    const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
+    expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
+    expect(await codeOf(client.lookUpByRegNo(identifier.regNo))).toBe("answered");
+    expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
+  });
+
+  test("when a batch is in another order, or has one envelope twice", async () => {
+    const items = [about(known.tId), about(legacy.tId)];
+    const changed = (change: (results: unknown[]) => unknown[]) =>
+      aClient(async (_, ask) => {
+        const { results } = (await (await ask("/batch", { items })).json()) as { results: unknown[] };
+        return Response.json({ count: 2, results: change(results) });
+      });
+    expect(await codeOf(changed((results) => results).checkBatch(items))).toBe("answered");
+    const turned = codeOf(changed((results) => results.toReversed()).checkBatch(items));
+    expect(await turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
+    const twice = changed(([first]) => [first, first]).checkBatch([about(known.tId), about(known.tId)]);
+    expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
+  });
+
+  test("when the header names another verification, or none", async () => {
+    for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
+      const client = aClient(async (_, ask) => {
+        const answer = await ask(`/lookup/by-tid/${known.tId}`);
+        const headers = new Headers(answer.headers);
+        headers.delete("X-Verification-Id");
+        if (name !== null) headers.set("X-Verification-Id", name);
+        return new Response(await answer.text(), { headers });
+      });
+      expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH: .*X-Verification-Id/);
+    }
+  });
+
+  test("when it was signed before the call", async () => {
+    const client = aClient(asIs, 1);
+    for (const call of [
+      client.lookUpByTId(known.tId),
+      client.checkBatch([about(known.tId)]),
+      client.checkEligibility(about(known.tId), { idempotencyKey: "own" }),
+    ])
+      expect(await codeOf(call)).toMatch(/^ANSWER_MISMATCH: .*another time/);
+  });
+});
+
+describe("a replay", () => {
+  test("may be as old as the service keeps answers, and not older", async () => {
+    for (const [age, expected] of [
+      [1, /^answered$/],
+      [73, /^ANSWER_MISMATCH: .*another time/],
+    ] as const) {
+      const client = aClient(asIs, age);
+      const ask = () => codeOf(client.checkEligibility(about(known.tId), { idempotencyKey: "kept" }));
+      expect(await ask()).toMatch(/^ANSWER_MISMATCH/);
+      expect(await ask()).toMatch(expected);
+    }
+  });
+
+  test("is none under a key that was made for the call, whatever the answer says", async () => {
+    const client = aClient(async (_, ask) => {
+      const answer = await ask("/eligibility-check", about(known.tId));
+      const headers = new Headers(answer.headers);
+      headers.set("Idempotent-Replayed", "true");
+      return new Response(await answer.text(), { headers });
+    }, 1);
+    expect(await codeOf(client.checkEligibility(about(known.tId)))).toMatch(/^ANSWER_MISMATCH/);
+    expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH/);
+    const idempotencyKey = "own";
+    expect(await codeOf(client.checkEligibility(about(known.tId), { idempotencyKey }))).toBe("answered");
+  });
+});
