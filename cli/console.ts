@@ -15,6 +15,7 @@ import { createCommandLine } from "../src/server/admin/console-state.ts";
 import { listen } from "../src/server/http/listen.ts";
 import { createImportHistory } from "../src/store/imports.ts";
 import { createLogFigures } from "../src/store/log-figures.ts";
+import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf, version } from "./command.ts";
 import { createRegisterReader } from "./console-register.ts";
 import { withOperator } from "./open.ts";
@@ -120,6 +121,7 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
   const { partners, webhooks, quotaStore } = operator.stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(operator.driver);
+  const status = createStatusStore(operator.driver);
   const logFigures = createLogFigures(operator.driver, operator.stores.log);
   const shared = {
     ...metrics,
@@ -130,7 +132,10 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
       clockAheadMs: open.node.clockAheadMs(),
       keepsHouse: open.node.keepsHouse(),
     }),
-    readings: createReadings({ quotaStore, partners, webhooks, imports, log: logFigures, clock, onError }),
+    readings: createReadings({
+      ...{ quotaStore, partners, webhooks, imports, status, clock, onError },
+      ...{ log: logFigures, calendar: operator.calendar },
+    }),
     clock,
     startedAt: clock.now(),
     signingEngine: () => open.signingEngine.description,

@@ -4,7 +4,7 @@ import { type CodeCount, describeCode, firstRejected } from "../src/domain/impor
 import { maxLostPercent } from "../src/domain/import/import.ts";
 import type { ImportIssue, ImportResult, Loss } from "../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../src/domain/import/template.ts";
-import { note, print, record, table, terminalWidth } from "./terminal/output.ts";
+import { hint, note, print, record, table, terminalWidth } from "./terminal/output.ts";
 
 /** What an import says to people: beside --json, the report and the console. */
 
@@ -16,10 +16,10 @@ const holdings: Readonly<Record<Loss["kind"], string>> = {
   revocations: "revocations",
 };
 
-/** Says on stderr what is to be known beside the figures, and what to do about it. */
+/** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
 export function tellRemarks(
+  args: { json?: boolean | undefined; report?: string | undefined },
   { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
-  isReported: boolean,
 ): void {
   if (abandoned !== undefined) {
     note(
@@ -35,10 +35,10 @@ export function tellRemarks(
     const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
     note(`nothing was changed: ${reasons.join("; ")}. If that is intended, import again with --allow-change`);
   }
-  if (isReported) return;
-  if (rejected > 0) note("--report FILE lists the rejected rows, and why");
+  if (args.report !== undefined) return;
+  if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
   // Among them may be a revocation that an empty cell takes back, or one that was kept.
-  else if (warnings > 0) note("--report FILE lists the rows that were applied with a warning, and why");
+  else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
 }
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { describeLog, readFigures, readWebhookFigures } from "../src/domain/status.ts";
+import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../src/domain/status.ts";
 import { createLogFigures } from "../src/store/log-figures.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
@@ -99,6 +99,7 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
     policy: status.policyVersion,
     teachers: teachers.total,
     licenses: `${VALID} VALID, ${EXPIRED} EXPIRED, ${REVOKED} REVOKED, ${NOT_FOUND} NOT_FOUND${about}`,
+    licensed: describeLicensed(teachers),
     partners: `${partners.total}${partners.disabled === 0 ? "" : `, ${partners.disabled} of them disabled`}`,
     attestations: `${attestations.total}, ${attestations.today} today, ${attestations.lastHour} in the last hour`,
     "newest attestation": attestations.newestAt,

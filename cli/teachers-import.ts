@@ -119,7 +119,7 @@ export const importCommand = command({
       await operator.driver.close();
       stopping.end();
     }
-    tellRemarks(result, report !== undefined);
+    tellRemarks(args, result);
     const { codes: _codes, ...counts } = result;
     print(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");

@@ -4,17 +4,18 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import { publishAheadMs } from "../../src/domain/rotation.ts";
+import { countTeachers } from "../../src/domain/status.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
+import { createImportHistory } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore, masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -136,7 +137,10 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const nodes = createNodeStore(driver);
   const pendingKid = keys.find(({ state }) => state === "pending")?.kid;
   const stored = await createSettingsStore(driver).read();
-  const isEmpty = await createTeacherStore(driver).isEmpty();
+  // A licence that is held counts on any day; the day only tells which of them begin later.
+  const today = isoTime(options.now).slice(0, "YYYY-MM-DD".length);
+  const teachers = await countTeachers(status, today);
+  const appliedAt = (await createImportHistory(driver).lastApplied())?.finishedAt ?? null;
   const certificates = await createPartnerStore(driver).certificates();
   const endpoints = (await createWebhookStore(driver).endpoints()).filter(
     (one) => one.disabledReason === null,
@@ -153,7 +157,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       // An older schema does not have them.
       ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...(schema.result === "ok" ? await checkLog(driver, logOf(stored, options)) : []),
-      ...checkSettings({ stored, isEmpty }, options.config),
+      ...checkSettings({ stored, teachers, appliedAt }, options.config),
       await checkReceivers(endpoints),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,

@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
+import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
@@ -13,6 +14,7 @@ import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { isSandbox } from "../../src/domain/sandbox-state.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { rememberedSite } from "../../src/domain/site.ts";
+import { describeLicensed, type TeacherCounts } from "../../src/domain/status.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -27,12 +29,17 @@ const inFlight = 64;
 /** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
 const slowPerSecond = 100;
 
-type Remembered = { readonly stored: ReadonlyMap<string, string>; readonly isEmpty: boolean };
+type Remembered = {
+  readonly stored: ReadonlyMap<string, string>;
+  readonly teachers: TeacherCounts;
+  /** When the last extract was applied; null when none was. */
+  readonly appliedAt: number | null;
+};
 
-export function checkSettings({ stored, isEmpty }: Remembered, config: Config): Check[] {
+export function checkSettings({ stored, teachers, appliedAt }: Remembered, config: Config): Check[] {
   const isLive = !isSandbox(stored);
   return [
-    checkRegister(isEmpty),
+    checkRegister(teachers, appliedAt),
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
     isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
     checkHeld(stored),
@@ -42,9 +49,19 @@ export function checkSettings({ stored, isEmpty }: Remembered, config: Config): 
   ];
 }
 
-function checkRegister(isEmpty: boolean): Check {
+function checkRegister(teachers: TeacherCounts, appliedAt: number | null): Check {
   const name = "register";
-  if (!isEmpty) return ok(name, "it has teachers");
+  const applied = appliedAt === null ? "no extract was applied" : `no extract since ${isoTime(appliedAt)}`;
+  const licensed = `${describeLicensed(teachers)}; ${applied}`;
+  if (teachers.licensed > 0) return ok(name, licensed);
+  if (teachers.active > 0)
+    return warn(
+      name,
+      licensed,
+      "everybody is answered as not licensed; look with tvs teachers import FILE --dry-run whether the extract has " +
+        "the licences' columns",
+    );
+  if (teachers.total > 0) return ok(name, licensed);
   return warn(
     name,
     "it is empty: every teacher would be answered as not found",

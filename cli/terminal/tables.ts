@@ -90,7 +90,14 @@ export function member(options: { name: string; pad: number; value: string; widt
   return `${name}${" ".repeat(pad + columnGap)}${wrapped(value, room, `\n${" ".repeat(indent)}`)}`;
 }
 
-/** Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. */
+/**
+ * Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. A number stays with
+ * what it counts: `0` at the end of one line and `REVOKED` on the next would be read apart.
+ */
 export function wrapped(text: string, width: number, lineBreak = "\n"): string {
-  return wrapAnsi(text, width).replaceAll("\n", lineBreak);
+  const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
+  return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
+
+/** A character of no meaning anywhere, which is a part of a word to whoever breaks lines. */
+const noBreak = "\ue000";

@@ -1,9 +1,10 @@
-import type { Clock } from "./clock.ts";
+import type { Calendar, Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { LogFigures, LogFiguresStore } from "./log/figures.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
+import { countTeachers, type StatusStore, type TeacherCounts } from "./status.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
 
 /** A partner's use of its quotas, in the windows that are open now. */
@@ -28,6 +29,9 @@ export type Readings = {
   readonly backlog: readonly PartnerBacklog[];
   readonly endpoints: readonly EndpointReading[];
   readonly imports: readonly ImportRecord[];
+  /** When the last import that was applied ended; null before the first. */
+  readonly appliedAt: number | null;
+  readonly teachers: TeacherCounts;
   /** Null before the evidence log was opened. */
   readonly log: LogFigures | null;
 };
@@ -40,13 +44,17 @@ type ReadingsDependencies = {
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
+  readonly status: Pick<StatusStore, "teachers" | "licenses">;
   readonly log: LogFiguresStore;
+  readonly calendar: Calendar;
   readonly clock: Clock;
   /** Told when readings could not be renewed, once until they can be again. */
   readonly onError?: (error: unknown) => void;
 };
 
 const shownImports = 12;
+/** Of more teachers a sample is counted: it takes some ten milliseconds of the thread that answers callers. */
+const countedTeachers = 20_000;
 /** Readings are renewed at most so often, and take at most one part in so many of the service's time. */
 const leastAgeMs = 1_500;
 const shareOfTime = 50;
@@ -83,14 +91,16 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 }
 
 async function read(dependencies: ReadingsDependencies): Promise<Readings> {
-  const { quotaStore, partners, webhooks, imports, log, clock } = dependencies;
+  const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
   const now = clock.now();
-  const [windows, known, endpoints, backlog, latest, logFigures] = await Promise.all([
+  const [windows, known, endpoints, backlog, latest, applied, teachers, logFigures] = await Promise.all([
     quotaStore.windows(openWindows(now)),
     partners.partners(),
     webhooks.endpoints(),
     webhooks.backlog(now),
     imports.latest(shownImports),
+    imports.lastApplied(),
+    countTeachers(status, calendar.dateAt(now), countedTeachers),
     log.read(),
   ]);
   return {
@@ -105,6 +115,8 @@ async function read(dependencies: ReadingsDependencies): Promise<Readings> {
       lastError,
     })),
     imports: latest,
+    appliedAt: applied?.finishedAt ?? null,
+    teachers,
     log: logFigures,
   };
 }

@@ -13,8 +13,8 @@ export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 export type StatusStore = {
   /** Records of teachers; none is ever deleted. */
   teachers(): Promise<number>;
-  /** Licence statuses on a date of every `step`-th record. */
-  licenses(today: string, step: number): Promise<LicenseCounts>;
+  /** Licence statuses on a date of every `step`-th record, and how many of those records are not active. */
+  licenses(today: string, step: number): Promise<LicenseCounts & { readonly inactive: number }>;
   partners(): Promise<{ total: number; disabled: number }>;
   /** Attestations in all, and since each of the times (milliseconds since the epoch). */
   attestations(
@@ -33,10 +33,20 @@ const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
 
-/** Teachers by licence status today; `approximate` when the split was estimated from a sample. */
-export async function countTeachers(store: StatusStore, today: string) {
+export type TeacherCounts = Awaited<ReturnType<typeof countTeachers>>;
+
+/**
+ * Teachers by licence status today, those who are active, and how many of these have a licence, valid or not;
+ * `approximate` when the split was estimated from a sample.
+ * @param limit the most teachers that are all counted
+ */
+export async function countTeachers(
+  store: Pick<StatusStore, "teachers" | "licenses">,
+  today: string,
+  limit = maxCounted,
+) {
   const total = await store.teachers();
-  const step = total <= maxCounted ? 1 : Math.floor(total / sampleSize);
+  const step = total <= limit ? 1 : Math.floor(total / sampleSize);
   const counted = await store.licenses(today, step);
   const sampled = licenseStatuses.reduce((sum, status) => sum + counted[status], 0);
   const scale = (count: number) => (sampled === 0 ? 0 : Math.round((count * total) / sampled));
@@ -46,7 +56,15 @@ export async function countTeachers(store: StatusStore, today: string) {
     NOT_FOUND: scale(counted.NOT_FOUND),
     REVOKED: scale(counted.REVOKED),
   };
-  return { total, byLicenseStatus, approximate: step > 1 };
+  const active = total - scale(counted.inactive);
+  const licensed = byLicenseStatus.VALID + byLicenseStatus.EXPIRED + byLicenseStatus.REVOKED;
+  return { total, active, licensed, byLicenseStatus, approximate: step > 1 };
+}
+
+/** Such as `57 of 60 active teachers have a licence`. */
+export function describeLicensed({ active, licensed, approximate }: TeacherCounts): string {
+  const [some, all] = [licensed, active].map((count) => count.toLocaleString("en"));
+  return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;
 }
 
 /** All figures of the running data, as `tvs status` shows them; times in ISO 8601. */

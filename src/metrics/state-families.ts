@@ -4,6 +4,7 @@ import type { KeyRing } from "../domain/keys.ts";
 import type { Node } from "../domain/nodes.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
+import { licenseStatuses } from "../partner/contract.ts";
 import type { Family, Sample } from "./families.ts";
 import { logFamilies } from "./log-families.ts";
 
@@ -96,10 +97,16 @@ export const stateFamilies: readonly Family<StateSources>[] = [
   },
   ...logFamilies,
   {
+    name: "tvs_teachers",
+    type: "gauge",
+    help: "Active teachers by licence status today; of more than 20,000 an estimate",
+    read: ({ readings }) => teacherSamples(readings),
+  },
+  {
     name: "tvs_import_last_finished_timestamp_seconds",
     type: "gauge",
-    help: "When the newest finished import of the register ended",
-    read: ({ readings }) => lastImportSamples(readings, (one) => (one.finishedAt ?? 0) / 1000),
+    help: "When the last import that was applied ended: one that was refused, or of which no row stood, is none",
+    read: ({ readings }) => known(readings?.appliedAt == null ? null : readings.appliedAt / 1000),
   },
   {
     name: "tvs_import_last_rejected_rows",
@@ -231,6 +238,14 @@ function keySamples({ active, pending }: KeyRing, now: number): Sample[] {
     { value: seconds(active.activatedAt ?? active.createdAt), labels: { state: "active" } },
     { value: seconds(pending.publishedAt), labels: { state: "pending" } },
   ];
+}
+
+function teacherSamples(readings: Readings | null): Sample[] {
+  if (readings === null) return [];
+  const { total, active, byLicenseStatus } = readings.teachers;
+  // Who is not active has no licence, and is not missed.
+  const counts = { ...byLicenseStatus, NOT_FOUND: byLicenseStatus.NOT_FOUND - (total - active) };
+  return licenseStatuses.map((status) => ({ value: counts[status], labels: { status: status } }));
 }
 
 function lastImportSamples(

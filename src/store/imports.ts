@@ -49,7 +49,7 @@ export function createImportHistory(driver: Driver): ImportHistory {
 
 /** All columns are asked for: `doctor` looks at registers of earlier releases too, which have no `fields`. */
 const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
-  AND inserted + updated + unchanged > 0 AND options ->> 'sample' IS NULL ORDER BY id DESC LIMIT 1`;
+  AND inserted + updated + unchanged > 0 AND options NOT LIKE '%"sample"%' ORDER BY id DESC LIMIT 1`;
 
 async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
   const [row] = await driver.query(lastAppliedImport);

@@ -1,15 +1,17 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { LicenseCounts, StatusStore } from "../domain/status.ts";
+import type { StatusStore } from "../domain/status.ts";
+import type { LicenseStatus } from "../partner/contract.ts";
 import { lastIdBefore } from "./attestations.ts";
 import type { Driver, Value } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
+import { flag, integer, text } from "./driver/rows.ts";
 import { createImportHistory } from "./imports.ts";
 import { licenseStatusOn } from "./teacher-columns.ts";
 
 const sampledStatuses = `WITH RECURSIVE sample (id) AS (
     SELECT 1 WHERE EXISTS (SELECT 1 FROM teachers)
     UNION ALL SELECT id + ?2 FROM sample WHERE id + ?2 <= (SELECT max(id) FROM teachers))
-  SELECT ${licenseStatusOn("?1")} AS status, count(*) AS n FROM sample CROSS JOIN teachers USING (id) GROUP BY 1`;
+  SELECT ${licenseStatusOn("?1")} AS status, active, count(*) AS n
+  FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
 /**
  * Figures of the running data. Rows of teachers and events are never deleted, so their highest id is their number;
@@ -25,9 +27,13 @@ export function createStatusStore(driver: Driver): StatusStore {
     teachers: () => figure("SELECT max(id) FROM teachers"),
     async licenses(today, step) {
       const rows = await driver.query(sampledStatuses, [today, step]);
-      const counts: Record<string, number> = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0 };
-      for (const row of rows) counts[text(row, "status")] = integer(row, "n");
-      return counts as LicenseCounts;
+      const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
+      for (const row of rows) {
+        const n = integer(row, "n");
+        counts[text(row, "status") as LicenseStatus] += n;
+        if (!flag(row, "active")) counts.inactive += n;
+      }
+      return counts;
     },
     async partners() {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");

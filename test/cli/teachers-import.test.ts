@@ -81,8 +81,8 @@ describe.concurrent("tvs teachers import", () => {
       const wrong = Array.from({ length: 7 }, (_, n) => row(n, { license_expiry_date: "someday" }));
       wrong[0] = row(0, { license_expiry_date: "someday", nin: "123" });
       const extract = await file("extract.csv", [...wrong, row(9, { phone: "x" })]);
-      const { code, stdout } = await run(extract);
-      expect(code).toBe(1);
+      const { code, stdout, stderr } = await run(extract);
+      expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
       expect(stdout).toMatch(/^ROWS +WERE +CODE +BECAUSE$/m);
       expect(stdout).toMatch(/^7 +rejected +DATE_INVALID +a date is written/m);
       expect(stdout).toMatch(/^1 +rejected +NIN_INVALID /m);
@@ -137,8 +137,9 @@ describe.concurrent("tvs teachers import", () => {
     withFolder(async ({ file, run }) => {
       const known = [row(1, { lga: "Ikeja", "Remarks (old)": "x" })];
       const people = await run(await file("known.csv", known));
-      expect([people.code, people.stdout]).toEqual([
+      expect([people.code, people.stderr, people.stdout]).toEqual([
         0,
+        "",
         expect.stringMatching(/^not known +lga, Remarks \(old\)$/m),
       ]);
       const json = JSON.parse((await run(await file("again.csv", known), "--json")).stdout);

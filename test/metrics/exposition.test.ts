@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { families } from "../../src/metrics/exposition.ts";
 import { routes } from "../../src/server/routes.ts";
+import { createImportStore } from "../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { aPartner } from "../harness/samples.ts";
+import { aPartner, aTeacherWrite } from "../harness/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -30,6 +31,18 @@ beforeAll(async () => {
     secret: new Uint8Array(8),
     at: 1,
   });
+  await operator.stores.teachers.apply([
+    aTeacherWrite("V/A/L/1"),
+    aTeacherWrite("N/O/N/1", { licenseExpiryDate: null }),
+    aTeacherWrite("D/E/A/1", { active: false }),
+  ]);
+  const imports = createImportStore(operator.driver, world.folder);
+  const run = await imports.begin({ file: "a.csv", sha256: "", options: "{}", at: 1 });
+  await imports.commit(run, [], { ...run, applied: 3, unchanged: 3 });
+  const end = { rejected: 1, warnings: 0, codes: [], fields: [] };
+  await imports.finish({ ...run, applied: 3 }, { ...end, at: Date.parse("2026-03-01T09:00:00Z") });
+  const refused = await imports.begin({ file: "b.csv", sha256: "", options: "{}", at: 1 });
+  await imports.finish(refused, { ...end, at: operator.clock.now() });
   for (const path of [
     "/teacher/verify-license?searchTerm=1",
     "/teacher/verify-license",
@@ -94,6 +107,13 @@ describe("/metrics", () => {
     expect(figureOf("process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);
     expect(figureOf("process_start_time_seconds")).toBe(Date.parse("2026-03-01T09:30:00Z") / 1000);
+  });
+
+  test("says how many active teachers have a licence, and when an extract was applied", () => {
+    const samples = samplesOf("tvs_teachers").map(({ labels, value }) => [labels.status, value]);
+    expect(Object.fromEntries(samples)).toEqual({ VALID: 1, EXPIRED: 0, NOT_FOUND: 1, REVOKED: 0 });
+    const appliedAt = figureOf("tvs_import_last_finished_timestamp_seconds");
+    expect(appliedAt).toBe(Date.parse("2026-03-01T09:00:00Z") / 1000);
   });
 
   test("has no label whose values are without bound", () => {

@@ -85,6 +85,8 @@ for (const kind of driverKinds) {
       const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
       expect(figures.teachers).toEqual({
         total: 10,
+        active: 9,
+        licensed: 7,
         byLicenseStatus: { VALID: 5, EXPIRED: 1, NOT_FOUND: 3, REVOKED: 1 },
         approximate: false,
       });
@@ -103,7 +105,7 @@ for (const kind of driverKinds) {
     test("a sample reads every so many records and no more", async () => {
       const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
       // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
-      expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0 });
+      expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
     });
 
     test("idempotency records are counted by their ends", async () => {

@@ -5,6 +5,7 @@ import { clockBoundsMs, describeClock } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
 import { shellWord } from "../../domain/shell-word.ts";
+import { describeLicensed } from "../../domain/status.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { count, moment, percent, span } from "./markup.ts";
 
@@ -36,6 +37,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     found.push(...readings.endpoints.flatMap((one) => endpointConcerns(one, state)));
     found.push(...backlogConcerns(readings, state));
     found.push(...readings.quotas.flatMap((one) => quotaConcerns(one, state)));
+    found.push(...licenseConcerns(readings, state));
     found.push(...importConcerns(readings, state));
     if (readings.log !== null) found.push(...logConcerns(readings.log, state));
   }
@@ -161,6 +163,12 @@ function quotaConcerns({ partner, use }: QuotaReading, { commandLine }: ConsoleS
   const text = `${partner.partnerId} has used ${percent(used / limit)} of today's quota (UTC).`;
   const command = commandLine(`partners set ${partner.partnerId} --per-day ${limit * 2}`);
   return [{ level: used >= limit ? "bad" : "warn", text, command }];
+}
+
+function licenseConcerns({ teachers }: Readings, { commandLine }: ConsoleState): Concern[] {
+  if (teachers.active === 0 || teachers.licensed > 0) return [];
+  const text = `${describeLicensed(teachers)}: everybody is answered as not licensed. Look whether the extract has the licences' columns.`;
+  return [{ level: "bad", text, command: commandLine("teachers import FILE --dry-run") }];
 }
 
 function importConcerns(readings: Readings, { commandLine, now }: ConsoleState): Concern[] {

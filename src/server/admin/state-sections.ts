@@ -7,6 +7,7 @@ import type { SigningKey } from "../../domain/keys.ts";
 import { clockBoundsMs, type Node } from "../../domain/nodes.ts";
 import type { EndpointReading, QuotaReading } from "../../domain/readings.ts";
 import { rotationOf } from "../../domain/rotation.ts";
+import { describeLicensed } from "../../domain/status.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
 import {
@@ -182,11 +183,15 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
 
 export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
   if (readings === null) return none(unread);
+  const { teachers, appliedAt } = readings;
+  const age = appliedAt === null ? null : span(now - appliedAt);
+  const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
+  const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
   if (readings.imports.length === 0) {
-    return html`${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+    return html`${summary}${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
   }
   const { timeZone } = snapshot.settings;
-  return tableOf("Imports of the register", {
+  return html`${summary}${tableOf("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: readings.imports.map((one) => [
@@ -195,7 +200,7 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
       importBadge(one, now),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
     ]),
-  });
+  })}`;
 }
 
 function importBadge({ startedAt, finishedAt, abandonedAt, rejected }: ImportRecord, now: number): Markup {

@@ -34,3 +34,12 @@ test("a word that is longer than the line stays whole", () => {
   const id = "019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d";
   expect(wrapped(`one ${id} two`, 10, "\n  ")).toBe(`one\n  ${id}\n  two`);
 });
+
+test("a number stays with what it counts", () => {
+  const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
+  expect(
+    member({ name: "licenses", pad: 9, value, width: 40 })
+      .split("\n")
+      .map((line) => line.trim()),
+  ).toEqual(["licenses           57 VALID, 2 EXPIRED,", "0 REVOKED, 1 NOT_FOUND"]);
+});

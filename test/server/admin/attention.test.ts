@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AccessLogFigures } from "../../../src/domain/calls.ts";
 import type { Node } from "../../../src/domain/nodes.ts";
+import type { TeacherCounts } from "../../../src/domain/status.ts";
 import type { ThreadFigures } from "../../../src/metrics/state-families.ts";
 import { concernsOf } from "../../../src/server/admin/attention.ts";
 import { type ConsoleState, createCommandLine } from "../../../src/server/admin/console-state.ts";
@@ -59,7 +60,11 @@ function stateWith(change: Change) {
     readings:
       readings === null
         ? null
-        : { readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], log: null, ...readings },
+        : {
+            ...{ readAt: now, quotas: [], backlog: [], endpoints: [], imports: [], log: null },
+            teachers: { active: 60, licensed: 57, approximate: false },
+            ...readings,
+          },
     snapshot: { keys: { active: key, pending: key }, settings: { timeZone: "Africa/Lagos" } },
     history: { points: () => [{ failedRate }] },
     accessLog: () => accessLog,
@@ -133,6 +138,14 @@ describe("what needs attention", () => {
     ],
   ])("is not %s", (_, change) => {
     expect(concernsOf(stateWith({ readings: { log: { ...aLog, ...change } } }))).toEqual([]);
+  });
+
+  test("is a register in which no active teacher has a licence, and not an empty one", () => {
+    const none = { total: 61, active: 60, licensed: 0, approximate: false } as TeacherCounts;
+    expect(concernsOf(stateWith({ readings: { teachers: none } }))).toMatchObject([
+      { level: "bad", text: expect.stringMatching(/^0 of 60 active teachers have a licence: everybody is/) },
+    ]);
+    expect(concernsOf(stateWith({ readings: { teachers: { ...none, active: 0 } } }))).toEqual([]);
   });
 
   test("is an anchor of the epoch before, and the only place there is, however old", () => {

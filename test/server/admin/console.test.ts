@@ -46,6 +46,7 @@ describe("the console", () => {
     expect(page).toContain(pending.kid);
     expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
     const { issuer } = world.service.live.current().settings;
+    expect(page).toContain("0 of 0 active teachers have a licence. No extract was applied yet.");
     expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
   });
 
