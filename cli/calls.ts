@@ -1,38 +1,35 @@
 import type { Config } from "../src/config.ts";
-import { type Call, type CallFilter, meaningOfError, parseStatuses } from "../src/domain/calls.ts";
-import { isoTime, timeOfUuid } from "../src/domain/clock.ts";
+import { type CallFilter, describeCall, meaningOfError, parseStatuses } from "../src/domain/calls.ts";
+import { timeOfUuid } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
-import { type CallReader, openCallReader } from "../src/store/call-log-file.ts";
+import { type CallReader, openCallReader } from "../src/store/call-reader.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
+import { hasDatabase, noRegister } from "./register.ts";
 import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "./terminal/output.ts";
 
 const defaultLimit = 50;
 
-/** Opens the access log for one reading, and nothing else, so that it can be read while the database cannot. */
-export async function withCalls<T>(config: Config, act: (calls: CallReader) => T): Promise<T> {
-  const calls = await openCallReader(config.callsFile);
-  try {
-    return act(calls);
-  } finally {
-    calls.close();
-  }
+/**
+ * Opens the access log, and nothing else, so that it can be read while the database cannot.
+ * @throws TvsError REGISTER_MISSING, INPUT_UNREADABLE
+ */
+function openCalls(config: Config): CallReader {
+  if (!hasDatabase(config)) throw noRegister(config);
+  return openCallReader(config.callsFolder);
 }
 
-/** A call as it is printed: its time first, which is in its id. */
-function describe(call: Call) {
-  const { requestId, route, method, status, partnerId, keyId, ms, error, replayed } = call;
-  const time = isoTime(timeOfUuid(requestId) ?? 0);
-  return { time, route, method, status, partnerId, keyId, requestId, ms, error, replayed };
+async function findCall(config: Config, requestId: string) {
+  return openCalls(config).find(requestId);
 }
 
 const listCommand = command({
   name: "calls",
   description:
     "List the calls that the service has answered, newest first. The access log keeps them for 14 days, up to " +
-    "1 GiB, where `serve --access-log` is on; it does not say who was looked up",
+    "1 GiB in all, where `serve --access-log` is on; it does not say who was looked up",
   example:
     "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
   args: {
@@ -53,18 +50,15 @@ const listCommand = command({
       ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
       ...(args.since === undefined ? {} : { since: parseSince("--since", args.since) }),
     };
-    const { found, dropped } = await withCalls(config, (calls) => {
-      const newest = calls.list(filter);
-      // Where the list ends before it has reached `--since`, what is missing further back is not its business.
-      const isWhole = newest.length < filter.limit;
-      const from = isWhole ? (filter.since ?? 0) : (timeOfUuid(newest.at(-1)?.requestId ?? "") ?? 0);
-      return { found: newest.map(describe), dropped: calls.dropped(from) };
-    });
-    if (found.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
-    print(args, found, () => (found.length === 0 ? "no calls" : callTable(found)));
+    const { calls, dropped } = await openCalls(config).list(filter);
+    if (calls.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
+    const found = calls.map(describeCall);
+    print(args, found, () => (found.length === 0 ? `no calls; ${soonThere}` : callTable(found)));
     if (dropped > 0) note(missing(dropped));
   },
 });
+
+const soonThere = "one that was just answered is there within a second";
 
 function missing(dropped: number): string {
   return `${dropped} more calls were answered in this time and are missing: the access log could not be written`;
@@ -75,7 +69,7 @@ async function requireKnown(config: Config, partnerId: string): Promise<void> {
   await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
 }
 
-function callTable(calls: readonly ReturnType<typeof describe>[]): string {
+function callTable(calls: readonly ReturnType<typeof describeCall>[]): string {
   const head = ["TIME", "STATUS", "ERROR", "PARTNER", "KEY", "METHOD", "ROUTE", "MS", "REQUEST"];
   const rows = calls.map((one) => [
     one.time,
@@ -100,18 +94,14 @@ const showCommand = command({
   },
   async run({ args }) {
     const id = args.requestid.trim().toLowerCase();
-    const at = timeOfUuid(id);
-    if (at === null)
+    if (timeOfUuid(id) === null)
       throw new TvsError(
         "USAGE",
         "REQUESTID must be a whole request id, such as 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
       );
-    const { call, dropped } = await withCalls(configOf(args), (calls) => ({
-      call: calls.find(id),
-      dropped: calls.dropped(at - droppedMs),
-    }));
+    const { calls: call, dropped } = await findCall(configOf(args), id);
     if (call === null) throw notFound(dropped);
-    const shown = describe(call);
+    const shown = describeCall(call);
     print(args, shown, () =>
       record({ ...shown, replayed: call.replayed ? "yes" : "no", means: meaningOfError(call.error) }),
     );
@@ -122,14 +112,11 @@ const showCommand = command({
   },
 });
 
-/** How exactly a drop is dated: by the minute in which the file was next written. */
-const droppedMs = 60_000;
-
 function notFound(dropped: number): TvsError {
   const message =
     dropped > 0
       ? `the access log has no call with this id; ${dropped} calls from then on are missing from it`
-      : "the access log has no call with this id; it keeps 14 days, up to 1 GiB, while the service runs with --access-log";
+      : `the access log has no call with this id: ${soonThere}, and kept for 14 days, up to 1 GiB in all`;
   return new TvsError("NOT_KNOWN", message);
 }
 
@@ -141,7 +128,10 @@ export const callsCommand = withSubCommands(listCommand, { show: async () => sho
  */
 export async function whyNotAttested(config: Config, requestId: string): Promise<string | null> {
   // The access log is a help here, not what was asked for: one that cannot be read says nothing.
-  const call = await withCalls(config, (calls) => calls.find(requestId)).catch(() => null);
+  const call = await findCall(config, requestId).then(
+    (found) => found.calls,
+    () => null,
+  );
   if (call === null) return null;
   if (call.replayed)
     return "this call got an earlier answer again (Idempotency-Key) and has no attestation of its own";

@@ -1,16 +1,17 @@
+import { existsSync } from "node:fs";
 import type { Config } from "../src/config.ts";
 import type { Live } from "../src/domain/live.ts";
 import { requireTeacher, teacherHistory, teacherKeyOf } from "../src/domain/teacher-changes.ts";
 import { findTeachers, listTeachers } from "../src/domain/teacher-list.ts";
 import type { RegisterReader } from "../src/server/admin/register-reader.ts";
-import { openCallReader } from "../src/store/call-log-file.ts";
+import { openCallReader } from "../src/store/call-reader.ts";
 import { createImportHistory } from "../src/store/imports.ts";
 import type { Operator } from "./open.ts";
 
 /** What the console reads of the register, over the main thread's connection. */
 export function createRegisterReader(
   { stores, driver, blindIndex, clock }: Operator,
-  { live, config }: { live: Pick<Live, "current">; config: Pick<Config, "callsFile"> },
+  { live, config }: { live: Pick<Live, "current">; config: Pick<Config, "callsFolder"> },
 ): RegisterReader {
   const { teachers, attestations, webhooks } = stores;
   const imports = createImportHistory(driver);
@@ -30,13 +31,8 @@ export function createRegisterReader(
     attestations: (query) => attestations.list(query),
     deliveries: (filter) => webhooks.deliveries(filter),
     async calls(filter) {
-      const reader = await openCallReader(config.callsFile).catch(() => null);
-      if (reader === null) return null;
-      try {
-        return reader.list(filter);
-      } finally {
-        reader.close();
-      }
+      if (!existsSync(config.callsFolder)) return null;
+      return (await openCallReader(config.callsFolder).list(filter)).calls;
     },
     changes: (filter) => stores.changes.list(filter),
     imports: (limit) => imports.latest(limit),

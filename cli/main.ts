@@ -10,8 +10,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   server: async (data) => (await import("./serving-thread.ts")).runServingThread(data as ServingThreadData),
   "store-writer": async (data) =>
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
-  "call-writer": async (data) =>
-    (await import("../src/store/call-log-writer.ts")).runCallWriter(data as { file: string }),
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   "audit-reader": async (data) => (await import("./audit-reader.ts")).runAuditReader(data as AuditReaderData),

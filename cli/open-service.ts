@@ -1,6 +1,6 @@
-import { Worker } from "node:worker_threads";
+import { existsSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };
-import type { Config, ServeConfig } from "../src/config.ts";
+import { type Config, formerCallsFile, type ServeConfig } from "../src/config.ts";
 import { createExchange } from "../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
@@ -16,8 +16,8 @@ import type { RequestCounters } from "../src/metrics/requests.ts";
 import { countedOutbox, createWorkCounters, type WorkCounters } from "../src/metrics/work.ts";
 import type { Service } from "../src/server/service.ts";
 import type { ChosenSigner } from "../src/signing/signer.ts";
+import { openCallFiles } from "../src/store/call-files.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
-import { createCallWriter, writeCallsInThread } from "../src/store/call-log-writer.ts";
 import { openCommitLock } from "../src/store/driver/commit-lock.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { openLog } from "./evidence-log.ts";
@@ -96,7 +96,7 @@ export async function openService(
     await admitNode(operator, nodeId);
     await rememberSettings(operator, config);
     await openLog(operator);
-    calls = config.accessLog === true ? openCallLog(config.callsFile, options.workerEntry) : undefined;
+    calls = config.accessLog === true ? openAccessLog(config) : undefined;
     const refusals = createRefusals(operator.clock);
     const onCall = (call: Call) => {
       refusals.observe(call);
@@ -147,10 +147,14 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
   if (keepAttestations !== undefined) await settings.write({ [retentionSetting]: keepAttestations });
 }
 
-/** Opens the access log; a service that has no entry to start a thread from writes it in place. */
-function openCallLog(file: string, entry: URL | undefined): CallLog {
-  if (entry === undefined) return createCallLog({ write: createCallWriter(file), end: async () => {} });
-  return createCallLog(writeCallsInThread(new Worker(entry, { workerData: { role: "call-writer", file } })));
+function openAccessLog(config: Config): CallLog {
+  const former = formerCallsFile(config);
+  if (existsSync(former))
+    log.warn("the access log is lines in a folder now, and what it was before is read no more: delete it", {
+      file: former,
+      folder: config.callsFolder,
+    });
+  return createCallLog(openCallFiles(config.callsFolder));
 }
 
 /**

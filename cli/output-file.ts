@@ -64,7 +64,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
       "USAGE",
       `${flag}: ${path} belongs to the register; write to a file outside ${config.dataDir}`,
     );
-  if (isWithin(config.dataDir, path)) throw own();
+  if (isWithin(config.dataDir, path) || isWithin(config.callsFolder, path)) throw own();
   if (
     path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
     keyNames.includes(basename(path))
@@ -72,11 +72,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
     throw own();
   if (config.database.kind !== "file") return;
   const { file } = config.database;
-  const { callsFile } = config;
-  for (const name of [file, callsFile].flatMap((one) => [
-    join(realOf(dirname(one)), basename(one)),
-    realOf(one),
-  ]))
+  for (const name of [join(realOf(dirname(file)), basename(file)), realOf(file)])
     if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
 }
 

@@ -32,8 +32,8 @@ export type Config = {
   /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
   readonly masterKey: string | undefined;
   readonly masterKeyFile: string;
-  /** The access log's own file, beside the database. */
-  readonly callsFile: string;
+  /** The access log's own folder, beside the database. */
+  readonly callsFolder: string;
   /** Settings that the database remembers, where this command was told otherwise. */
   readonly issuer: string | undefined;
   readonly timeZone: string | undefined;
@@ -124,7 +124,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     sandbox: given.sandbox,
     masterKey: given["master-key"],
     masterKeyFile: masterKeyFile(dataDir, database, given.sandbox),
-    callsFile: callsFile(dataDir, database, fileName),
+    callsFolder: callsFolder(dataDir, database, fileName),
     issuer: given.issuer?.replace(/\/+$/, ""),
     timeZone: given["time-zone"],
     policyFile: given.policy,
@@ -247,10 +247,16 @@ export function logHeadFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): s
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-/** The access log's file, named after its database: several may lie in one folder, a live one and a sandbox's. */
-function callsFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
+/** The access log's folder, named after its database: several may lie in one folder, a live one and a sandbox's. */
+function callsFolder(dataDir: string, database: DatabaseAddress, fileName: string): string {
   const beside = database.kind === "file" ? database.file : join(dataDir, fileName);
-  return `${beside.replace(/\.db$/, "")}-calls.db`;
+  const name = basename(beside).replace(/\.db$/, "");
+  return join(dirname(beside), name === "tvs" ? "calls" : `${name}-calls`);
+}
+
+/** The database that was the access log before it was lines: nothing reads it or deletes from it any more. */
+export function formerCallsFile({ callsFolder }: Pick<Config, "callsFolder">): string {
+  return `${callsFolder.replace(/(^|[\\/])calls$/, "$1tvs-calls")}.db`;
 }
 
 function tlsOptions(given: {

@@ -18,10 +18,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Config, Environment, ServeConfig } from "../../src/config.ts";
+import { type Config, type Environment, formerCallsFile, type ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { withCalls } from "../calls.ts";
+import { openCallReader } from "../../src/store/call-reader.ts";
 import { accessAdvice, isWindows } from "../windows.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
@@ -159,15 +159,21 @@ export function checkDisk(config: Config): Check {
 
 /** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
 export async function checkAccessLog(config: Config, now: number): Promise<Check> {
-  const { callsFile } = config;
+  const { callsFolder } = config;
   const name = "access-log";
-  if (!existsSync(callsFile)) return ok(name, "none is kept");
+  const former = formerCallsFile(config);
+  if (existsSync(former))
+    return warn(
+      name,
+      `${former} is of an earlier version, and read no more`,
+      "delete it, with its -wal and -shm",
+    );
+  if (!existsSync(callsFolder)) return ok(name, "none is kept");
   try {
-    const dropped = await withCalls(config, (calls) => calls.dropped(now - dayMs));
-    const found = `${Math.ceil(statSync(callsFile).size / mebibyte)} MiB at ${callsFile}`;
-    if (dropped === 0) return ok(name, found);
-    const advice = "the service's log says why: free some space, or move a damaged file away";
-    return warn(name, `${found}; ${dropped} calls of the last day are missing`, advice);
+    const dropped = await openCallReader(callsFolder).droppedSince(now - dayMs);
+    if (dropped === 0) return ok(name, callsFolder);
+    const advice = "the service's log says why: free some space, or mend the folder";
+    return warn(name, `${callsFolder}; ${dropped} calls of the last day are missing`, advice);
   } catch (error) {
     return warn(name, (error as Error).message, "move it away; the service starts a new one");
   }

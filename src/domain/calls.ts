@@ -1,3 +1,4 @@
+import { isoTime, timeOfUuid } from "./clock.ts";
 import { type ErrorCode, TvsError } from "./errors.ts";
 
 /** One call that was answered, as the access log keeps it: nothing of what was asked, nor from which address. */
@@ -19,6 +20,29 @@ export type Call = {
   /** Whether an earlier answer was sent again: then this call has no attestation of its own. */
   readonly replayed: boolean;
 };
+
+/** A call as its line has it, and as `tvs calls --json` shows it: its time first, which is in its id. */
+export function describeCall({ requestId, ...call }: Call) {
+  const { route, method, status, partnerId, keyId, error, replayed } = call;
+  const ms = Math.round(call.ms * 10) / 10;
+  const time = isoTime(timeOfUuid(requestId) ?? 0);
+  return { time, route, method, status, partnerId, keyId, requestId, ms, error, replayed };
+}
+
+/**
+ * Calls of partners, and those of callers that are none. Each has files and room of its own wherever calls are kept: who
+ * has no credential calls as often as he likes, and pushes no partner's call out (decision D11.1).
+ */
+export const callKinds = ["partners", "strangers"] as const;
+export type CallKind = (typeof callKinds)[number];
+export type CallsOfKinds = Readonly<Record<CallKind, number>>;
+
+export function kindOf({ partnerId }: Pick<Call, "partnerId">): CallKind {
+  return partnerId === null ? "strangers" : "partners";
+}
+
+/** Calls of a kind that may wait to be written; further ones are dropped and counted. */
+export const maxWaiting: CallsOfKinds = { partners: 15_000, strangers: 5_000 };
 
 /** Told of each call once, when it is answered. It must neither throw nor wait. */
 export type CallObserver = (call: Call) => void;

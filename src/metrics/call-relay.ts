@@ -1,8 +1,8 @@
-import type { Call, CallObserver } from "../domain/calls.ts";
+import { type Call, type CallObserver, type CallsOfKinds, kindOf, maxWaiting } from "../domain/calls.ts";
 import { isRefusal } from "./refusals.ts";
 
 /** Calls that a thread has answered, and how many it could not keep until they were taken. */
-export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: number };
+export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: CallsOfKinds };
 
 export type CallRelay = {
   /** Takes a call. One that nobody wants to hear of costs two comparisons. */
@@ -15,8 +15,6 @@ export type CallRelay = {
 
 /** How long calls are gathered: as long as the access log itself gathers them. */
 const gatherMs = 200;
-/** Calls that wait to be sent; further ones are dropped and counted. */
-const maxWaiting = 20_000;
 /** Calls of one message: more would keep the main thread from answering for too long. */
 const maxCalls = 2_000;
 
@@ -33,17 +31,26 @@ export function createCallRelay({
   wantsAll: boolean;
 }): CallRelay {
   let waiting: Call[] = [];
-  let dropped = 0;
+  const held = { partners: 0, strangers: 0 };
+  const dropped = { partners: 0, strangers: 0 };
   let isUnderWay = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
+  const isEmpty = () => waiting.length === 0 && dropped.partners + dropped.strangers === 0;
+
+  function sendFirst(most: number): void {
+    const calls = waiting.slice(0, most);
+    waiting = waiting.slice(most);
+    for (const call of calls) held[kindOf(call)]--;
+    send({ calls, dropped: { ...dropped } });
+    Object.assign(dropped, { partners: 0, strangers: 0 });
+  }
+
   function flush(): void {
     timer = undefined;
-    if (isUnderWay || (waiting.length === 0 && dropped === 0)) return;
+    if (isUnderWay || isEmpty()) return;
     isUnderWay = true;
-    send({ calls: waiting.slice(0, maxCalls), dropped });
-    waiting = waiting.slice(maxCalls);
-    dropped = 0;
+    sendFirst(maxCalls);
   }
 
   function schedule(): void {
@@ -55,20 +62,20 @@ export function createCallRelay({
   return {
     observe(call) {
       if (!wantsAll && !isRefusal(call)) return;
-      if (waiting.length < maxWaiting) waiting.push(call);
-      else dropped++;
+      const kind = kindOf(call);
+      const counts = held[kind] < maxWaiting[kind] ? held : dropped;
+      counts[kind]++;
+      if (counts === held) waiting.push(call);
       schedule();
     },
     taken() {
       isUnderWay = false;
       if (waiting.length >= maxCalls) flush();
-      else if (waiting.length > 0 || dropped > 0) schedule();
+      else if (!isEmpty()) schedule();
     },
     end() {
       clearTimeout(timer);
-      if (waiting.length > 0 || dropped > 0) send({ calls: waiting, dropped });
-      waiting = [];
-      dropped = 0;
+      if (!isEmpty()) sendFirst(waiting.length);
     },
   };
 }

@@ -1,152 +1,133 @@
-import type { AccessLogFigures, Call, CallObserver } from "../domain/calls.ts";
+import {
+  type AccessLogFigures,
+  type CallKind,
+  type CallObserver,
+  type CallsOfKinds,
+  callKinds,
+  describeCall,
+  kindOf,
+  maxWaiting,
+} from "../domain/calls.ts";
+import { isoTime } from "../domain/clock.ts";
 import { log } from "../log.ts";
-import { type CallRow, callRow } from "./call-log-file.ts";
-import type { CallBatch, WriteCalls } from "./call-log-writer.ts";
+import type { CallFiles } from "./call-files.ts";
 
 /** The access log as the service sees it. */
 export type CallLog = {
   /** Takes a call to be written. It costs the caller a place in a list. */
   readonly observe: CallObserver;
   /** Counts calls that were lost before they could be taken. */
-  miss(calls: number): void;
+  miss(calls: CallsOfKinds): void;
   figures(): AccessLogFigures;
   /** Writes what was taken, and ends. It does not wait for long: a service that is told to stop has to. */
   close(): Promise<void>;
 };
 
-/** Calls that wait to be written; further ones are dropped and counted. */
-const maxWaiting = 20_000;
-/** Calls in one commit. */
-const batchRows = 2_000;
-/** How long calls are gathered before they are written: more commits a second would cost the answers their caches. */
+/** How long calls are gathered before they are written. */
 const gatherMs = 200;
-/** How often old calls are looked for while nobody calls. */
+/** How often old files are looked for. */
 const maintenanceMs = 60_000;
 /** How often a lasting loss is told of. */
 const tellMs = 60_000;
-/** How long the end of the service waits for the file. */
+/** How long the end of the service waits for the disk. */
 const closeMs = 2_000;
 
+/** Lines of one kind that wait, and dropped calls of it that its file does not know of. */
+type Queue = { lines: string[]; unwritten: number };
+
 /**
- * Keeps the access log: calls are gathered and handed to who writes them, one batch at a time. Whatever becomes of the
- * file, a call is only ever taken or dropped.
- * @param write hands a batch to the thread, and tells what became of it
- * @param end ends the thread
+ * Keeps the access log: calls are gathered, and appended in the background. Whatever becomes of the disk, a call is only
+ * ever taken or dropped.
  */
-export function createCallLog({ write, end }: { write: WriteCalls; end(): Promise<unknown> }): CallLog {
-  const queue = createCallQueue(write);
+export function createCallLog(files: CallFiles): CallLog {
+  const queues: Record<CallKind, Queue> = {
+    partners: { lines: [], unwritten: 0 },
+    strangers: { lines: [], unwritten: 0 },
+  };
+  const counts = { written: 0, dropped: 0 };
+  const reporter = createReporter();
   let underWay: Promise<void> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isClosing = false;
 
-  function observe(call: Call): void {
-    queue.add(call);
-    if (queue.length() === batchRows) flush();
-    else schedule();
+  function drop(kind: CallKind, calls: number): void {
+    counts.dropped += calls;
+    queues[kind].unwritten += calls;
+    schedule();
   }
 
   function schedule(): void {
-    if (timer !== undefined || underWay !== undefined || isClosing) return;
-    timer = setTimeout(flush, queue.length() < batchRows ? gatherMs : 0);
+    if (timer !== undefined || underWay !== undefined) return;
+    timer = setTimeout(flush, gatherMs);
     timer.unref?.();
   }
 
-  function flush(): void {
+  async function write(kind: CallKind): Promise<void> {
+    const queue = queues[kind];
+    const { lines, unwritten } = queue;
+    if (lines.length === 0 && unwritten === 0) return;
+    queue.lines = [];
+    const gap = unwritten === 0 ? [] : [JSON.stringify({ time: isoTime(Date.now()), dropped: unwritten })];
+    try {
+      await files.append(kind, `${[...gap, ...lines].join("\n")}\n`);
+      counts.written += lines.length;
+      queue.unwritten -= unwritten;
+      reporter.tell(null, counts.dropped);
+    } catch (error) {
+      counts.dropped += lines.length;
+      queue.unwritten += lines.length;
+      reporter.tell(String(error), counts.dropped);
+    }
+  }
+
+  function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    // What comes while it is closed is written by the end of it.
-    if (isClosing) return;
-    underWay ??= queue.send().finally(() => {
+    underWay ??= writeAll().finally(() => {
       underWay = undefined;
-      if (queue.length() > 0 || queue.isMoreToDelete()) schedule();
+      if (callKinds.some((kind) => queues[kind].lines.length > 0)) schedule();
     });
+    return underWay;
   }
 
-  async function writeRest(): Promise<void> {
-    await underWay;
-    while (queue.length() > batchRows) await queue.send();
-    await queue.send({ close: true });
+  async function writeAll(): Promise<void> {
+    for (const kind of callKinds) await write(kind);
   }
 
-  const maintenance = setInterval(flush, maintenanceMs);
+  function maintain(): void {
+    void files
+      .prune()
+      .catch((error) => reporter.tell(String(error), counts.dropped))
+      .then(flush);
+  }
+
+  const maintenance = setInterval(maintain, maintenanceMs);
   maintenance.unref?.();
-  // The file is there from the start on, and what is wrong with it is known then.
-  flush();
+  // The folder is there from the start on, and what is wrong with it is known then.
+  maintain();
 
   return {
-    observe,
-    miss(calls) {
-      if (calls === 0) return;
-      queue.drop(calls);
+    observe(call) {
+      const kind = kindOf(call);
+      const { lines } = queues[kind];
+      if (lines.length >= maxWaiting[kind]) return drop(kind, 1);
+      lines.push(JSON.stringify(describeCall(call)));
       schedule();
     },
-    figures: queue.figures,
+    miss(calls) {
+      for (const kind of callKinds) if (calls[kind] > 0) drop(kind, calls[kind]);
+    },
+    figures: () => ({ ...counts, failure: reporter.failure() }),
     async close() {
-      isClosing = true;
       clearInterval(maintenance);
-      clearTimeout(timer);
       let timeUp: ReturnType<typeof setTimeout> | undefined;
       const patience = new Promise<void>((resolve) => {
         timeUp = setTimeout(resolve, closeMs);
       });
-      await Promise.race([writeRest(), patience]);
+      // What waits behind an act that is under way is written by the next one.
+      await Promise.race([Promise.resolve(underWay).then(flush), patience]);
       clearTimeout(timeUp);
-      queue.giveUp();
-      await end();
-    },
-  };
-}
-
-/** Calls that wait to be written, and the count of what became of the others. */
-type CallQueue = {
-  length(): number;
-  /** Whether old calls are left to be deleted. */
-  isMoreToDelete(): boolean;
-  figures(): ReturnType<CallLog["figures"]>;
-  add(call: Call): void;
-  drop(calls: number): void;
-  /** Hands the next batch over; it may be an empty one. */
-  send(last?: Pick<CallBatch, "close">): Promise<void>;
-  /** Drops what still waits, and says so. */
-  giveUp(): void;
-};
-
-function createCallQueue(write: WriteCalls): CallQueue {
-  let waiting: CallRow[] = [];
-  const counts = { written: 0, dropped: 0 };
-  /** Dropped calls that the file does not know of. */
-  let unwritten = 0;
-  let isMore = false;
-  const reporter = createReporter();
-
-  function drop(calls: number): void {
-    counts.dropped += calls;
-    unwritten += calls;
-  }
-
-  return {
-    length: () => waiting.length,
-    isMoreToDelete: () => isMore,
-    figures: () => ({ ...counts, failure: reporter.failure() }),
-    add(call) {
-      if (waiting.length >= maxWaiting) drop(1);
-      else waiting.push(callRow(call));
-    },
-    drop,
-    async send(last = {}) {
-      const rows = waiting.slice(0, batchRows);
-      waiting = waiting.slice(batchRows);
-      const dropped = unwritten;
-      const { more, failure } = await write({ rows: JSON.stringify(rows), dropped, ...last });
-      if (failure === null) {
-        counts.written += rows.length;
-        unwritten -= dropped;
-      } else drop(rows.length);
-      reporter.tell(failure, counts.dropped);
-      isMore = more;
-    },
-    giveUp() {
-      drop(waiting.length);
+      clearTimeout(timer);
+      for (const kind of callKinds) counts.dropped += queues[kind].lines.length;
       reporter.tellLast(counts.dropped);
     },
   };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
@@ -18,11 +18,11 @@ type Call = {
 
 let world: World;
 let partner: Partner;
-let file: string;
+let folder: string;
 beforeAll(async () => {
   world = await createWorld({ args: ["--access-log"] });
   partner = await world.partner();
-  file = join(world.dataDir, "tvs-calls.db");
+  folder = join(world.dataDir, "calls");
 });
 afterAll(() => world.end());
 
@@ -49,7 +49,8 @@ describe("the access log of a running service", () => {
       status: 200,
     });
     expect(await world.tvsJson("attestations", "show", answered)).toMatchObject([{ requestId: answered }]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   });
 
   test("is written to its end when the service is told to stop", async () => {
@@ -59,13 +60,9 @@ describe("the access log of a running service", () => {
     expect(answers.filter((answer) => !kept.has(idOf(answer)))).toEqual([]);
   });
 
-  test("takes neither answers nor health along when its file is damaged, and goes on in a new one", async () => {
-    writeFileSync(`${file}.other`, "no database".repeat(10_000));
-    chmodSync(`${file}.other`, 0o600);
-    for (const end of ["-wal", "-shm"])
-      if (existsSync(file + end)) renameSync(file + end, `${file}.old${end}`);
-    renameSync(file, `${file}.old`);
-    renameSync(`${file}.other`, file);
+  test("takes neither answers nor health along while it cannot be written, and goes on when it can", async () => {
+    renameSync(folder, `${folder}.old`);
+    writeFileSync(folder, "no folder");
     expect((await partner.check(question)).status).toBe(200);
     expect(await soon(async () => world.service().stderr().includes("cannot be written"))).toBe(true);
     for (let n = 0; n < 5; n++) expect((await partner.check(question)).status).toBe(200);
@@ -78,7 +75,7 @@ describe("the access log of a running service", () => {
         .stderr()
         .match(/cannot be written/g),
     ).toHaveLength(1);
-    renameSync(file, `${file}.damaged`);
+    rmSync(folder);
     const asked = new Set<string>();
     const isWritten = async () => {
       asked.add(idOf(await partner.check(question)));
@@ -87,6 +84,15 @@ describe("the access log of a running service", () => {
     expect(await soon(() => isWritten().catch(() => false))).toBe(true);
     const { stderr } = await world.tvs("calls");
     expect(stderr).toMatch(/\d+ more calls were answered in this time and are missing/);
+  });
+
+  test("keeps what was written when the service is killed, and goes on behind it", async () => {
+    const before = idOf(await partner.check(question));
+    await soon(async () => (await find(before)) !== undefined);
+    await world.restart({ kill: true });
+    const after = idOf(await partner.check(question));
+    await soon(async () => (await find(after)) !== undefined);
+    expect([(await find(before))?.status, (await find(after))?.status]).toEqual([200, 200]);
   });
 });
 
@@ -97,7 +103,7 @@ test("a service that was not told to keeps no access log, and a sandbox does", a
   ]);
   try {
     await quiet.get("/v1/inter-agency/health");
-    expect(existsSync(join(quiet.dataDir, "tvs-calls.db"))).toBe(false);
+    expect(existsSync(join(quiet.dataDir, "calls"))).toBe(false);
     expect((await quiet.tvs("calls")).code).toBe(2);
     const id = idOf(await sandbox.get("/v1/inter-agency/health"));
     const isKept = async () => (await sandbox.tvs("calls", "show", id, "--sandbox")).code === 0;

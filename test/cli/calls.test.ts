@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
-import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+import {
+  known,
+  makeRegister,
+  openTestService,
+  type PartnerName,
+  type TestService,
+} from "../harness/service.ts";
 
 /** A service that goes on serving while the commands read. */
 let world: TestService;
@@ -108,18 +115,40 @@ describe("tvs calls", () => {
     expect(stderr).toContain("an earlier answer was sent again");
   });
 
-  test("says how to keep an access log where there is none, and makes none", async () => {
-    await withTempDir(async (folder) => {
-      for (const words of [["calls"], ["calls", "show", unknownId]]) {
+  test("says that there is no register, or how to keep an access log, where there is none, and makes none", () =>
+    withTempDir(async (folder) => {
+      const both = [["calls"], ["calls", "show", unknownId]];
+      for (const words of both)
+        expect(await runTvs(words, { dataDir: folder })).toMatchObject({
+          code: 2,
+          stderr: `tvs: there is no register at ${folder}; set --data or TVS_DATA to where it is\n`,
+        });
+      expect(readdirSync(folder)).toEqual([]);
+      await makeRegister(folder);
+      const made = readdirSync(folder);
+      for (const words of both) {
         const { code, stderr } = await runTvs(words, { dataDir: folder });
         expect(code).toBe(2);
         expect(stderr).toMatch(
-          /^tvs: there is no access log at .*tvs-calls\.db; `tvs serve --access-log` keeps one.*\n$/,
+          /^tvs: there is no access log at .*calls; `tvs serve --access-log` keeps one\n$/,
         );
       }
-      expect(readdirSync(folder)).toEqual([]);
-    });
-  });
+      expect(readdirSync(folder)).toEqual(made);
+    }));
+
+  test("says of a call that is not there yet that it comes within a second", () =>
+    withTempDir(async (folder) => {
+      await makeRegister(folder);
+      mkdirSync(join(folder, "calls"));
+      const listed = await runTvs(["calls"], { dataDir: folder });
+      expect([listed.code, listed.stdout]).toEqual([
+        0,
+        "no calls; one that was just answered is there within a second\n",
+      ]);
+      expect((await runTvs(["calls", "show", unknownId], { dataDir: folder })).stderr).toContain(
+        "within a second",
+      );
+    }));
 });
 
 describe("tvs attestations show REQUEST_ID", () => {

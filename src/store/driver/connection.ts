@@ -48,12 +48,6 @@ export const blockRows = 10;
 const maxBlockColumns = 10;
 
 type ConnectionOptions = {
-  /** How a new file is laid out, which has to be said before anything else. */
-  readonly autoVacuum?: "INCREMENTAL";
-  /** FULL where a commit is a promise; NORMAL where a power cut may take the newest rows along. */
-  readonly synchronous?: "FULL" | "NORMAL";
-  /** How long a writer waits for another process's transaction. */
-  readonly lockWaitMs?: number;
   /** Further settings, as they are said after `PRAGMA`. */
   readonly settings?: readonly string[];
 };
@@ -65,27 +59,26 @@ type ConnectionOptions = {
  */
 export async function openConnection(
   file: string,
-  { autoVacuum, synchronous = "FULL", lockWaitMs = defaultLockWaitMs, settings = [] }: ConnectionOptions = {},
+  { settings = [] }: ConnectionOptions = {},
 ): Promise<Connection> {
   // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
   const db = await openNative(file);
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
   const all = [
-    ...(autoVacuum === undefined ? [] : [`auto_vacuum = ${autoVacuum}`]),
     "journal_mode = WAL",
-    `synchronous = ${synchronous}`,
+    "synchronous = FULL",
     "foreign_keys = ON",
     "secure_delete = FAST",
     ...settings,
   ];
   try {
-    for (const setting of all) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), lockWaitMs);
+    for (const setting of all) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
   } catch (error) {
     // Who tries again and again would otherwise run out of descriptors.
     db.close();
     throw error;
   }
-  return createConnection(db, lockWaitMs);
+  return createConnection(db);
 }
 
 /** Statements that were prepared before, by their text: the only place from which the native driver is called. */
@@ -137,7 +130,7 @@ function createStatements(db: Libsql.Database): PreparedStatements {
   };
 }
 
-function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
+function createConnection(db: Libsql.Database): Connection {
   const { run, insertRows, release } = createStatements(db);
   let heldMs = 0;
 
@@ -191,7 +184,7 @@ function createConnection(db: Libsql.Database, lockWaitMs: number): Connection {
     ready,
     transaction(statements) {
       const batch = ready(statements);
-      untilUnlocked(begin, lockWaitMs);
+      untilUnlocked(begin, defaultLockWaitMs);
       return commit(batch);
     },
     tryTransaction(batch) {

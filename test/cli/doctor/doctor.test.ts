@@ -1,13 +1,16 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkAccessLog, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
 import { judgeSigning } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
-import { createCallWriter } from "../../../src/store/call-log-writer.ts";
+import { openCallFiles } from "../../../src/store/call-files.ts";
+import { createCallLog } from "../../../src/store/call-log.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
+import { until } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { aSigningKey } from "../../harness/samples.ts";
@@ -80,26 +83,33 @@ describe("tvs doctor", () => {
     });
   });
 
-  test("looks at the access log: what it takes, what is missing from it, whether it can be read", () =>
+  test("looks at the access log: what is missing from it, whether it can be read, and what it was before", () =>
     withTempDir(async (dataDir) => {
       const config = readConfig({ data: dataDir }, {});
-      const file = config.callsFile;
+      const folder = config.callsFolder;
       const look = () => checkAccessLog(config, Date.now());
       expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "none is kept" });
-      const write = createCallWriter(file);
-      await write({ rows: "[]", dropped: 0 });
-      expect(await look()).toMatchObject({ result: "ok", found: `1 MiB at ${file}` });
-      await write({ rows: "[]", dropped: 7, close: true });
-      const found = `1 MiB at ${file}; 7 calls of the last day are missing`;
+      const calls = createCallLog(openCallFiles(folder));
+      await until(() => existsSync(folder));
+      expect(await look()).toMatchObject({ result: "ok", found: folder });
+      calls.miss({ partners: 4, strangers: 3 });
+      await calls.close();
+      const found = `${folder}; 7 calls of the last day are missing`;
       expect(await look()).toMatchObject({ result: "warn", found });
-      for (const end of ["-wal", "-shm"]) await rm(file + end, { force: true });
-      await writeFile(file, "no database".repeat(1_000));
+      await rm(folder, { recursive: true });
+      await writeFile(folder, "no folder");
       expect(await look()).toMatchObject({
         result: "warn",
         found: expect.stringContaining("cannot be read"),
       });
+      await rm(folder);
+      const former = join(dataDir, "tvs-calls.db");
+      await writeFile(former, "");
       await healthy(dataDir);
-      expect((await doctor(dataDir)).of("access-log")).toMatchObject({ result: "warn" });
+      expect((await doctor(dataDir)).of("access-log")).toMatchObject({
+        result: "warn",
+        found: `${former} is of an earlier version, and read no more`,
+      });
     }));
 
   test("makes neither a data directory nor a database", () =>
