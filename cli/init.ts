@@ -23,7 +23,7 @@ const questions: readonly Omit<Question, "check">[] = [
     name: "issuer",
     words: "Public URL of the service, which envelopes name for ever (https://verify.example.gov)",
   },
-  { name: "name", words: "Name of the registry, as every page and certificate shows it" },
+  { name: "name", words: "Name of the registry, as every page and attestation shows it" },
   { name: "contact-email", words: "E-mail address for people's questions (Enter leaves it out)", usual: "" },
   { name: "time-zone", words: "Time zone whose midnight ends a licence", usual: "Africa/Lagos" },
   { name: "host", words: "IP address to listen on", usual: "127.0.0.1" },
@@ -56,7 +56,7 @@ export const initCommand = command({
     name: {
       type: "string",
       valueHint: "NAME",
-      description: "The registry's name, on every page and certificate",
+      description: "The registry's name, on every page and attestation",
     },
     "contact-email": {
       type: "string",

@@ -45,7 +45,7 @@ export type Judge = {
   readonly options: SyncVerifyOptions;
   /** Every envelope is held against it; there is hardly more than the one that it is of. */
   readonly proof: LogProof | null;
-  /** The certificate brings a proof, and no key was given to judge it by. */
+  /** The attestation brings a proof, and no key was given to judge it by. */
   readonly hasUnjudgedProof: boolean;
   readonly format: Format;
   /** Starts the threads at the first call; null where one thread has to do. */

@@ -44,7 +44,7 @@ export const verifyArgs = {
     description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
   },
   json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
-  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed certificate" },
+  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed attestation" },
 } as const satisfies ArgsDef;
 
 /** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
@@ -67,7 +67,7 @@ export function parseFlags(rawArgs: readonly string[]) {
 export function assertProofFlags(flags: ReturnType<typeof parseFlags>["values"], { logKeys }: Profile): void {
   const { proof, qr } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
-  // A certificate may bring its own.
+  // An attestation may bring its own.
   const isExpected = proof !== undefined || qr === true || flags["save-profile"] !== undefined;
   if (isForProof && !isExpected)
     throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");

@@ -1,4 +1,4 @@
-/** The pictures of `tvs verify --qr`: QR codes of one certificate, read in a thread that no picture can make exceed its limits. */
+/** The pictures of `tvs verify --qr`: QR codes of one attestation, read in a thread that no picture can make exceed its limits. */
 
 import process from "node:process";
 import { Worker } from "node:worker_threads";
@@ -17,7 +17,7 @@ export type PictureLimits = {
 };
 
 const mebibyte = 1024 * 1024;
-/** A slow machine reads a certificate's page in some seconds, and a photograph of 20 million pixels fits. */
+/** A slow machine reads an attestation's page in some seconds, and a photograph of 20 million pixels fits. */
 export const pictureLimits: PictureLimits = { deadlineMs: 30_000, growthBytes: 408 * mebibyte };
 const watchMs = 10;
 
@@ -87,7 +87,7 @@ function unreadable(path: string, problem: string, cause?: unknown): TvsError {
 
 async function readPicture(path: string, stdin: Bytes): Promise<Uint8Array> {
   const bytes = await readBounded(path === "-" ? stdin : path, maxFileBytes).catch((cause) => {
-    throw unreadable(path, "cannot be read; name a picture or a PDF of a certificate", cause);
+    throw unreadable(path, "cannot be read; name a picture or a PDF of an attestation", cause);
   });
   if (bytes === null) throw unreadable(path, "larger than 20 MiB; make the picture smaller");
   return bytes;
@@ -96,26 +96,26 @@ async function readPicture(path: string, stdin: Bytes): Promise<Uint8Array> {
 /** Says what is missing, and what to do about it. */
 function explain(reading: Extract<CodesReading, { problem: string }>): string {
   if (reading.problem === "NONE") {
-    return "no QR code of a certificate was found; try a sharper picture, from straight above, of one code at a time";
+    return "no QR code of an attestation was found; try a sharper picture, from straight above, of one code at a time";
   }
   const isProof = reading.of === "proof";
   switch (reading.problem) {
     case "SEVERAL": {
-      const what = isProof ? "proofs" : "certificates";
+      const what = isProof ? "proofs" : "attestations";
       return `the codes belong to ${reading.count} different ${what}; give the pictures of one at a time`;
     }
     case "DAMAGED":
       return `the codes ${isProof ? "of the proof " : ""}do not fit together: one of them was damaged or replaced`;
     case "MISSING": {
       const { missing, total } = reading;
-      const what = isProof ? "proof on the certificate" : "certificate";
+      const what = isProof ? "proof on the attestation" : "attestation";
       return `the ${what} has ${total} codes, and these were not found: ${missing.join(", ")}; give pictures of all of them`;
     }
   }
 }
 
-/** What the codes of one certificate carry. */
-export type Certificate = {
+/** What the codes of one attestation carry. */
+export type PrintedAttestation = {
   /** The signature of its envelope, under the names of the files. */
   readonly source: Source;
   /** The proof file that is printed beside it; null without one. */
@@ -123,18 +123,18 @@ export type Certificate = {
 };
 
 /**
- * Reads all pictures as those of one certificate.
+ * Reads all pictures as those of one attestation.
  *
  * @param paths PNG, JPEG and PDF files, or `-` for standard input
  * @param stdin standard input
  * @param thread decodes and scans; ended in any case
  * @throws TvsError INPUT_UNREADABLE when the pictures give no envelope, with what to do about it
  */
-export async function readCertificate(
+export async function readAttestation(
   paths: readonly string[],
   stdin: Bytes,
   thread: PictureThread,
-): Promise<Certificate> {
+): Promise<PrintedAttestation> {
   try {
     let texts: readonly string[] = [];
     for (const path of paths) {

@@ -39,7 +39,7 @@ export async function settledLogKey(value: string): Promise<string> {
 type ProofSource = {
   /** The proof's file. */
   readonly path: string | undefined;
-  /** What the codes of a certificate carry; it is left alone while no key of a log is known. */
+  /** What the codes of an attestation carry; it is left alone while no key of a log is known. */
   readonly printed: string | null;
 };
 

@@ -120,15 +120,15 @@ function exitCode(tally: Tally): number {
 }
 
 async function openPictures(paths: readonly string[], stdin: Bytes, io: VerifyIo) {
-  const { pictureLimits, readCertificate, startPictureThread } = await import("./pictures.ts");
+  const { pictureLimits, readAttestation, startPictureThread } = await import("./pictures.ts");
   const entry = io.workerEntry ?? new URL("../main.ts", import.meta.url);
-  return readCertificate(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
+  return readAttestation(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
 }
 
-/** A proof that came with the certificate and was not asked about must not look as if it had been judged. */
+/** A proof that came with the attestation and was not asked about must not look as if it had been judged. */
 function proofNote({ hasUnjudgedProof }: Judge): string {
   if (!hasUnjudgedProof) return "";
-  return "the certificate carries a proof of the evidence log: --log-key KEY has it judged as well\n";
+  return "the attestation carries a proof of the evidence log: --log-key KEY has it judged as well\n";
 }
 
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
@@ -142,8 +142,8 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const { paths, profile, settings } = command;
   const progress = command.qr ? null : await createProgress(paths);
   const stdin = io.stdin ?? process.stdin;
-  const certificate = command.qr ? await openPictures(paths, stdin, io) : null;
-  const printed = certificate?.proof ?? null;
+  const sheet = command.qr ? await openPictures(paths, stdin, io) : null;
+  const printed = sheet?.proof ?? null;
   const { judge, close } = await createJudge(command, printed, io);
   const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
   const { jwks, keyHistory, logKeys, logState } = profile;
@@ -151,7 +151,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
     (path) => path !== undefined,
   );
   try {
-    const sources = certificate === null ? openSources(paths, stdin, keyFiles) : [certificate.source];
+    const sources = sheet === null ? openSources(paths, stdin, keyFiles) : [sheet.source];
     for await (const source of sources) {
       await judgeSource(source, judge, printer);
     }
@@ -212,7 +212,7 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
 const example =
   "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
   "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a\n" +
-  "  tvs verify --qr certificate.pdf --profile exam-body-a";
+  "  tvs verify --qr attestation.pdf --profile exam-body-a";
 
 /**
  * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision
@@ -230,7 +230,7 @@ export function verifyCommand(program: string): OurCommand {
       process.stdout.once("error", stopOnClosedPipe);
       process.exitCode = await runVerify(rawArgs, processIo(program));
       // Elsewhere the program ends by itself: on Bun a write is called done before a slow reader has all of it, and what
-      // was left would be lost. A thread that a picture keeps busy must not keep it; of one certificate little is printed.
+      // was left would be lost. A thread that a picture keeps busy must not keep it; of one attestation little is printed.
       if (rawArgs.includes("--qr")) process.exit();
     },
   });

@@ -1,4 +1,4 @@
-/** Whose service this is (decision D8.4): what stands on every page, on the certificate and in the OpenAPI document. */
+/** Whose service this is (decision D8.4): what stands on every page, on attestations and in the OpenAPI document. */
 
 /** A picture that was checked: it can neither run a script nor load anything. */
 export type Logo = {

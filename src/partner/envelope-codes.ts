@@ -7,7 +7,7 @@
  *     TVP1:<number>/<total>:<tag>:<part>    of the base64url of the proof file
  *
  * where the parts, put together in the order of their numbers from 1, are the whole, and the tag is the beginning of
- * its SHA-256 in base64url. The tag keeps the codes of two certificates apart; it proves nothing, the signature does.
+ * its SHA-256 in base64url. The tag keeps the codes of two attestations apart; it proves nothing, the signature does.
  * A reader that does not know the proof's codes leaves them alone, and still finds the envelope.
  *
  * The line may be the fragment of a link, `https://…/verify-envelope#TVS1:…`, which a phone's camera opens and no

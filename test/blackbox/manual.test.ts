@@ -22,7 +22,7 @@ const notRun: Readonly<Record<string, string>> = {
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
   "tvs listen --forward": "goes on until it is stopped, and needs a receiver; cli/listen.test.ts has both",
   "tvs trigger forged": "needs a receiver; cli/listen.test.ts has one",
-  "tvs verify --qr certificate.pdf": "a browser prints the certificate; cli/verify/qr.test.ts reads some",
+  "tvs verify --qr attestation.pdf": "a browser prints the attestation; cli/verify/qr.test.ts reads some",
 };
 
 /** What only one node on a machine can do without more words. */

@@ -128,7 +128,7 @@ export async function checksOf(page: Page, word: string): Promise<string[]> {
 
 export async function certificateFor(page: Page, text: string): Promise<void> {
   await verify(page, text);
-  await page.click("text=Make a certificate to print");
+  await page.click("text=Make an attestation to print");
   await page.waitForSelector("#certificate img");
 }
 

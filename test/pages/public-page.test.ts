@@ -77,6 +77,13 @@ describe("without JavaScript", () => {
     await tab.page.close();
   });
 
+  test("there is no button that would do nothing", async () => {
+    const tab = await ask(noScript, "TR/2019/LA/000001");
+    expect(await tab.page.getByRole("button", { name: lookup.print }).count()).toBe(0);
+    expect(await tab.page.getByText(lookup.keepHow).isVisible()).toBe(true);
+    await tab.page.close();
+  });
+
   test("on paper stands the answer and no form", async () => {
     const tab = await ask(noScript, "TR/2019/LA/000001");
     await tab.page.emulateMedia({ media: "print" });
@@ -148,4 +155,15 @@ describe("no answer", () => {
     expect(await axeFindings(page)).toEqual([]);
     await Promise.all([browser.close(), limited.close()]);
   });
+});
+
+test("with JavaScript, an answer has a button that prints it", async () => {
+  const browser = await startBrowser({ viewport: { width: 390, height: 844 } });
+  const tab = await ask(browser, "TR/2019/LA/000001");
+  await tab.page.evaluate("window.print = () => { document.title = 'printed'; }");
+  await tab.page.getByRole("button", { name: lookup.print }).click();
+  expect(await tab.page.title()).toBe("printed");
+  expect(tab.complaints).toEqual([]);
+  expect(await axeFindings(tab.page)).toEqual([]);
+  await browser.close();
 });

@@ -62,7 +62,7 @@ describe("a certificate of verification", () => {
   }
 
   function titleFor(text: string): string {
-    return `Certificate of verification ${known}, ${JSON.parse(text).verifiedAt.slice(0, 10)}`;
+    return `Attestation ${known}, ${JSON.parse(text).verifiedAt.slice(0, 10)}`;
   }
 
   test("is printed as PDF, and the page and the command read it back", async () => {
@@ -210,7 +210,7 @@ describe("a certificate with a proof of the evidence log", () => {
     await within(openProving(), async ({ page }) => {
       await page.setInputFiles("#files", file);
       await untilOutcomeSays(page, "Evidence log: recorded by");
-      expect(await shownIn(page, "#proof-name")).toBe("Proof: from the codes of the certificate");
+      expect(await shownIn(page, "#proof-name")).toBe("Proof: from the codes of the attestation");
       expect(await shownIn(page, "#outcome")).toContain("of 16,777,216 at that time");
     });
     const { code, stdout } = await readBackOffline(file, ["--log-key", keyFile]);
@@ -222,7 +222,7 @@ describe("a certificate with a proof of the evidence log", () => {
     within(openProving(), async ({ page }) => {
       const pictures = [4, 0, 3, 1, 2].map((index) => join(temp, `proven-${index}.jpg`));
       await page.setInputFiles("#files", pictures);
-      await untilOutcomeSays(page, "The proof on the certificate has 4 codes, and these were not found: 4.");
+      await untilOutcomeSays(page, "The proof on the attestation has 4 codes, and these were not found: 4.");
       await page.setInputFiles("#files", [...pictures, join(temp, "proven-5.jpg")]);
       await untilOutcomeSays(page, "Evidence log: recorded by");
     }));

@@ -79,7 +79,7 @@ describe("a proof beside an envelope", () => {
       await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
       const { verdict, text } = await outcomeOf(page);
       expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("This answer was in the register's evidence log by 20");
+      expect(text).toContain("This answer was in the register's evidence log by ");
       expect(text).toContain("It is entry number 4, counted from 0, of 5 at that time.");
       expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
       const sizes = await page
@@ -110,7 +110,7 @@ describe("a proof beside an envelope", () => {
       await page.setInputFiles("#files", proofFile());
       await untilOutcomeSays(page, "Evidence log: recorded by");
       await page.setInputFiles("#files", fileOf("next.json", await askAbout("TR/2019/LA/000003")));
-      await untilOutcomeSays(page, "Answer: REVOKED");
+      await untilOutcomeSays(page, ": REVOKED");
       expect(await page.locator(".evidence").count()).toBe(0);
       expect(await shownIn(page, "#proof-name")).toBe("");
     }));
@@ -239,7 +239,7 @@ describe("a wrong proof", () => {
       await untilOutcomeSays(page, "given as the evidence log's key is not one");
       await page.fill("#log-key", fixtureLog.key);
       await submit(page);
-      await untilOutcomeSays(page, "Evidence log: recorded by 2026-01-15 08:00:00 UTC");
+      await untilOutcomeSays(page, "Evidence log: recorded by 15 January 2026, 08:00:00 UTC");
       expect(sent(requested).slice(before)).toEqual([]);
     }));
 });
@@ -262,7 +262,7 @@ describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
     within(openProvingPasted(), async ({ page }) => {
       const { verdict, text } = await judged(page, "valid-before-compromise.json", null);
       expect(verdict).toBe("Signature: genuine, but perhaps backdated");
-      expect(text).toContain("was compromised on 2025-09-01 12:00:00 UTC");
+      expect(text).toContain("was compromised on 1 September 2025, 12:00:00 UTC");
       expect((await tonesIn(page, "#outcome"))[0]).toBe("warn");
       expect(await axeFindings(page)).toEqual([]);
     }));
@@ -332,7 +332,7 @@ describe("on every screen", () => {
       await page.setInputFiles("#files", envelopeFile());
       await untilOutcomeSays(page, "Evidence log: recorded by");
       await check("proven");
-      await page.click("text=Make a certificate to print");
+      await page.click("text=Make an attestation to print");
       await page.waitForSelector("#certificate img");
       await check("certificate");
       await page.setInputFiles("#files", [envelopeFile(), proofFile(await log.prove("other", new Date()))]);

@@ -115,9 +115,9 @@ export const verifyWithTvs = {
   --issuer ${issuer} --audience "$PARTNER_ID"`,
 } satisfies Commands;
 
-/** Reads a certificate, which only the page for people makes. */
-export const verifyCertificate = ({ issuer }: Surroundings) =>
-  `tvs verify --qr certificate.pdf --jwks jwks.json --key-history key-history.jose \\
+/** Reads an attestation, which only the page for people makes. */
+export const verifyAttestation = ({ issuer }: Surroundings) =>
+  `tvs verify --qr attestation.pdf --jwks jwks.json --key-history key-history.jose \\
   --issuer ${issuer} --audience "$PARTNER_ID"`;
 
 /** The verifier as the service hands it out, for who writes JavaScript. */

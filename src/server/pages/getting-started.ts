@@ -237,7 +237,7 @@ function keepSection(shown: Guide): Markup {
 ${texts.keep}
 ${run(steps.keep, shown)}
 ${texts.keepRules(at)}
-${listing(texts.readingBack, { caption: texts.shell, text: steps.verifyCertificate(at) })}
+${listing(texts.readingBack, { caption: texts.shell, text: steps.verifyAttestation(at) })}
 ${texts.codesFormat}`;
 }
 

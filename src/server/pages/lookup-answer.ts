@@ -1,9 +1,11 @@
 /** The answer of the public lookup in words. */
 
+import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
 import { type TermKind, termKind } from "../../domain/search-term.ts";
 import type { Site } from "../../domain/site.ts";
+import { dayInWords } from "../../partner/date-time.ts";
 import { type FormState, linkTo, lookupForm } from "./lookup-form.ts";
 import type { Markup } from "./shell.ts";
 import type { Texts } from "./texts/en.ts";
@@ -37,7 +39,7 @@ export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
   }
   const { name, license } = answer;
-  const words = (date: string | null) => (date === null ? texts.unknown : dateInWords(date, locale));
+  const words = (date: string | null) => (date === null ? texts.unknown : dayInWords(date, locale));
   if (license.status === "VALID") {
     const summary = texts.licensedSummary(name, words(license.expiryDate));
     return { word: texts.licensed, mood: "good", summary, means: texts.licensedMeans };
@@ -68,6 +70,13 @@ function sign(mood: Mood): Markup {
   );
 }
 
+/** The button is there only where it does something: without a script the page prints by the browser's own. */
+const printScript =
+  'const button = document.getElementById("print"); button.hidden = false; button.addEventListener("click", () => print());';
+
+/** It stands in the page, which saves a slow phone a round trip; its hash lets it. */
+export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
+
 /** The page after an answer. */
 export function lookupAnswer(answered: Answered): Markup {
   const { answer, texts, form } = answered;
@@ -91,10 +100,12 @@ ${list(answer.found ? lookup.foundMeansNot : lookup.nobodyMeansNot)}
 ${answer.found ? wrongRecord(answered) : ""}
 <h2>${lookup.keep}</h2>
 <p>${lookup.keepHow}</p>
+<p><button type="button" id="print" hidden>${lookup.print}</button></p>
 ${sharing(answered)}
 <h2>${lookup.again}</h2>
 ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
-</div>`;
+</div>
+<script type="module">${raw(printScript)}</script>`;
 }
 
 function list(sentences: readonly string[]): Markup {
@@ -125,7 +136,7 @@ ${how}`;
 
 function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
   const { name, tId, state, teacher, certificate, license } = answer;
-  const date = (iso: string | null) => (iso === null ? lookup.unknown : dateInWords(iso, locale));
+  const date = (iso: string | null) => (iso === null ? lookup.unknown : dayInWords(iso, locale));
   return [
     fact(lookup.name, name),
     fact(lookup.regNo, certificate.regNo ?? lookup.unknown),
@@ -154,11 +165,17 @@ function licenseFacts(
   date: (iso: string | null) => string,
 ): Markup[] {
   if (issueDate === null && expiryDate === null) return [fact(lookup.license, lookup.noLicense)];
-  const left = status === "VALID" && daysRemaining !== null ? ` (${lookup.daysLeft(daysRemaining)})` : "";
+  const left = status === "VALID" && daysRemaining !== null ? ` (${timeLeft(daysRemaining, lookup)})` : "";
   return [
     fact(lookup.licenseIssued, date(issueDate)),
     fact(lookup.licenseExpires, `${date(expiryDate)}${left}`),
   ];
+}
+
+/** Nobody can picture thousands of days. */
+function timeLeft(days: number, { daysLeft, yearsLeft }: Lookup): string {
+  const years = Math.floor(days / 366);
+  return years < 2 ? daysLeft(days) : yearsLeft(years);
 }
 
 function wordOf(status: string, words: Lookup["certificates"]): string | undefined {
@@ -209,13 +226,6 @@ function formatOf(locale: string, options: Intl.DateTimeFormatOptions): Intl.Dat
     formats.set(key, format);
   }
   return format;
-}
-
-/** A calendar date in words: `2092-02-29` is "29 February 2092". */
-function dateInWords(date: string, locale: string): string {
-  // The date is a day and no moment: it is read and written in one zone, so that it stays the same day.
-  const options = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" } as const;
-  return formatOf(locale, options).format(Date.parse(`${date}T00:00:00Z`));
 }
 
 /**

@@ -15,9 +15,9 @@ import {
 import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { PublicLimit } from "../public-api.ts";
 import type { Service } from "../service.ts";
-import { lookupAnswer, verdictOf } from "./lookup-answer.ts";
+import { lookupAnswer, printScriptHash, verdictOf } from "./lookup-answer.ts";
 import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
-import { languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
+import { type Allowances, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
 import type { Texts } from "./texts/en.ts";
 
 /** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
@@ -66,9 +66,13 @@ function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
   const sandbox = keyKind === "test";
 
   /** Sends a page that nobody keeps a copy of. */
-  function send(c: PageContext, status: ContentfulStatusCode, part: (texts: Texts) => [string, Markup]) {
+  function send(
+    c: PageContext,
+    { status, allowances = {} }: { status: ContentfulStatusCode; allowances?: Allowances },
+    part: (texts: Texts) => [string, Markup],
+  ) {
     const language = languageOf(c, sandbox);
-    protectPage(c);
+    protectPage(c, allowances);
     c.header("Cache-Control", "no-store");
     const [title, main] = part(language.texts);
     const { site } = live.current().settings;
@@ -83,7 +87,7 @@ function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
     problemIn?: (texts: Texts["lookup"]) => string,
     term = "",
   ) {
-    return send(c, status, ({ lookup, shell }) => {
+    return send(c, { status }, ({ lookup, shell }) => {
       const error = problemIn?.(lookup);
       const title = error === undefined ? lookup.title : `${shell.errorPrefix} ${lookup.title}`;
       return [
@@ -99,7 +103,7 @@ function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
     status: ContentfulStatusCode,
     sentences: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
   ) {
-    return send(c, status, ({ lookup, shell }) => {
+    return send(c, { status }, ({ lookup, shell }) => {
       const { title, text, note } = sentences(lookup);
       const main = html`<h1>${title}</h1>
 <div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
@@ -153,7 +157,7 @@ function createPage(service: Service, limit: PublicLimit) {
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
     const { settings } = service.live.current();
-    return send(c, 200, (texts) => [
+    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => [
       verdictOf(found, texts).word,
       lookupAnswer({
         answer: found,

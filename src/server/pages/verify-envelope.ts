@@ -8,8 +8,8 @@ import { compressedDocument, once, type PublicDocument, sendDocument } from "../
 import type { Service } from "../service.ts";
 import type { Language } from "./language.ts";
 import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
+import { type FormTexts, formTexts } from "./verify-envelope/form-texts.ts";
 import { envelopeStyle } from "./verify-envelope/style.ts";
-import { type EnvelopeTexts, envelopeTexts } from "./verify-envelope/texts.ts";
 
 const path = "/verify-envelope";
 
@@ -56,12 +56,12 @@ async function loadAssets(): Promise<Assets> {
 
 /** What the page is served with: its texts, its addresses, and which of its two forms it has. */
 type EnvelopeForm = {
-  readonly texts: EnvelopeTexts;
+  readonly texts: FormTexts;
   /** The form in which the keys are pasted and the browser refuses every connection. */
   readonly pasted: boolean;
   /** The service's own, to begin with. */
   readonly issuer: string;
-  /** Whose service it is, for the certificate; null where nobody said so. */
+  /** Whose service it is, for the attestation; null where nobody said so. */
   readonly registry: string | null;
   /** Addresses relative to the page. */
   readonly scripts: { readonly app: string; readonly scanner: string; readonly pdf: string };
@@ -70,7 +70,7 @@ type EnvelopeForm = {
 };
 
 const offline =
-  "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU\ntvs verify --qr certificate.pdf --key-history key-history.jose --issuer URL --audience YOU";
+  "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU\ntvs verify --qr attestation.pdf --key-history key-history.jose --issuer URL --audience YOU";
 
 /**
  * The page's own part. Everything that needs the script is hidden until the script shows it; the outcome stands before
@@ -108,7 +108,7 @@ ${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: tru
 ${area({ id: "envelope", label: words.paste, hint: null, rows: 4 })}
 ${pasted ? pastedKeys(texts) : ""}
 <div class="present"><p id="proof-name" role="status"></p>
-<button type="button" class="quiet" id="proof-remove" hidden>${texts.log.remove}</button></div>
+<button type="button" class="quiet" id="proof-remove" hidden>${texts.proof.remove}</button></div>
 <details class="field" id="settings"><summary>${words.settings}</summary>
 ${line({ id: "issuer", label: words.issuer, hint: words.issuerHint, value: issuer })}
 ${line({ id: "audience", label: words.audience, hint: words.audienceHint })}
@@ -119,7 +119,7 @@ ${pasted ? "" : fetchedKeys(texts)}
 </form>`;
 }
 
-function fetchedKeys({ modes }: EnvelopeTexts): Markup {
+function fetchedKeys({ modes }: FormTexts): Markup {
   return html`<section id="keys" aria-labelledby="keys-title">
 <h2 id="keys-title">${modes.title}</h2>
 <p>${modes.fetched} <a href="?keys=pasted">${modes.toPasted}</a>.</p>
@@ -127,25 +127,25 @@ function fetchedKeys({ modes }: EnvelopeTexts): Markup {
 }
 
 /** In sight, because without them nothing can be checked. */
-function pastedKeys({ modes, log }: EnvelopeTexts): Markup {
+function pastedKeys({ modes, proof }: FormTexts): Markup {
   return html`<section id="keys" aria-labelledby="keys-title">
 <h2 id="keys-title">${modes.title}</h2>
 <p>${modes.pasted} <a href="verify-envelope">${modes.toFetched}</a>.</p>
 ${area({ id: "key-history", label: modes.history, hint: modes.historyHint, rows: 3 })}
 ${area({ id: "jwks", label: modes.jwks, hint: modes.jwksHint, rows: 3 })}
-${area({ id: "log-key", label: log.keyLabel, hint: log.keyHint, rows: 2 })}
+${area({ id: "log-key", label: proof.keyLabel, hint: proof.keyHint, rows: 2 })}
 </section>`;
 }
 
 /** Folded up, because most people have no proof; what was dropped is named beside it. */
-function proofPart({ log }: EnvelopeTexts): Markup {
-  return html`<details class="field" id="proof-part"><summary>${log.add}</summary>
-${area({ id: "proof", label: log.paste, hint: log.addHint, rows: 4 })}
+function proofPart({ proof }: FormTexts): Markup {
+  return html`<details class="field" id="proof-part"><summary>${proof.add}</summary>
+${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
 </details>`;
 }
 
-/** Folded up: it is for the engineers of partners, and everybody else has a certificate or an envelope. */
-function webhookPart({ webhook: words, kinds }: EnvelopeTexts): Markup {
+/** Folded up: it is for the engineers of partners, and everybody else has an attestation or an envelope. */
+function webhookPart({ webhook: words, kinds }: FormTexts): Markup {
   return html`<details id="webhook-part"><summary>${kinds.webhook}</summary>
 <form id="webhook-form" aria-label="${kinds.webhook}">
 ${fileDrop({ id: "body-file", label: words.open, hint: words.openHint, multiple: false })}
@@ -187,7 +187,7 @@ type Variant = { language: Language; pasted: boolean; issuer: string; sandbox: b
 
 async function makePage(variant: Variant, { app, scanner, style }: Assets): Promise<PublicDocument> {
   const { language, pasted, issuer, sandbox, site } = variant;
-  const texts = envelopeTexts(language.tag);
+  const texts = formTexts(language.tag);
   const at = (name: string) => `verify-envelope/${name}`;
   const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
   const main = envelopeMain({

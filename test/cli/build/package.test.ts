@@ -145,7 +145,7 @@ async function commandLines(): Promise<string[][]> {
   };
   const png = place("certificate.png", pngOf(sheetOf(codes)));
   const pictures = codes.map((code) => sheetOf([code])).map((one) => ({ ...one, ...storedBits(one) }));
-  const pdf = place("certificate.pdf", pdfOf(pictures));
+  const pdf = place("attestation.pdf", pdfOf(pictures));
   const line = `${JSON.stringify(JSON.parse(readFileSync(input("valid.json"), "utf8")))}\n`;
   const large = place("large.ndjson", `{}\n${line.repeat(Math.ceil(9e6 / line.length))}`);
   return [

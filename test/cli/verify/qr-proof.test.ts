@@ -74,7 +74,7 @@ describe("tvs verify --qr of a certificate with a proof of the evidence log", ()
     const { code, stdout } = await run([...settings, await certificateWith(early)]);
     expect(stdout).toContain("COULD_BE_BACKDATED");
     expect(stdout).toContain(
-      "the certificate carries a proof of the evidence log: --log-key KEY has it judged",
+      "the attestation carries a proof of the evidence log: --log-key KEY has it judged",
     );
     expect(code).toBe(0);
     const { objects } = await run([...settings, "--json", await certificateWith(early)]);
@@ -101,7 +101,7 @@ describe("tvs verify --qr of a certificate with a proof of the evidence log", ()
     const part = await save("part.png", pngOf(sheetOf([second, ...(await codesOf("genuine"))])));
     const missing = await run([...settings, ...logKey, part]);
     expect(missing.stderr).toContain(
-      "the proof on the certificate has 2 codes, and these were not found: 1;",
+      "the proof on the attestation has 2 codes, and these were not found: 1;",
     );
     const alone = await run([
       ...settings,

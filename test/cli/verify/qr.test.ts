@@ -155,11 +155,11 @@ describe("tvs verify --qr says plainly, with exit code 2,", () => {
 
   test("that there is no code", async () => {
     const blank = { width: 300, height: 300, data: new Uint8ClampedArray(300 * 300 * 4).fill(255) };
-    await expectProblem([await save("blank.png", pngOf(blank))], "no QR code of a certificate was found");
+    await expectProblem([await save("blank.png", pngOf(blank))], "no QR code of an attestation was found");
     const other = sheetOf(["https://www.example.org/menu"]);
-    await expectProblem([await save("menu.jpg", jpegOf(other))], "no QR code of a certificate was found");
+    await expectProblem([await save("menu.jpg", jpegOf(other))], "no QR code of an attestation was found");
     const pdf = pdfOf([{ ...blank, ...storedBits(blank) }]);
-    await expectProblem([await save("blank.pdf", pdf)], "no QR code of a certificate was found");
+    await expectProblem([await save("blank.pdf", pdf)], "no QR code of an attestation was found");
   });
 
   test("which parts are missing", async () => {
@@ -172,7 +172,7 @@ describe("tvs verify --qr says plainly, with exit code 2,", () => {
   test("that the codes are of different certificates", async () => {
     const other = await splitIntoCodes(`${jws}A`);
     const paths = [await save("one.png", pngOf(sheet)), await save("other.png", pngOf(sheetOf(other)))];
-    await expectProblem(paths, "belong to 2 different certificates");
+    await expectProblem(paths, "belong to 2 different attestations");
   });
 
   test("that a code was replaced", async () => {
@@ -245,7 +245,7 @@ describe("a picture from a stranger", () => {
     expectRefused("interlaced.png", interlacedPng(50_000_000), "damaged PNG"));
 
   test("that is drawn 300 times in a PDF, is looked at once", () =>
-    expectRefused("often.pdf", pdfDrawnOften(300, 64), "no QR code of a certificate was found"));
+    expectRefused("often.pdf", pdfDrawnOften(300, 64), "no QR code of an attestation was found"));
 
   test("among more than a certificate can have, is not looked for", () =>
     expectRefused("many.pdf", pdfOfPictures(121, 64), "more than 120 pictures"));

@@ -32,6 +32,30 @@ function ask(term: string, from: TestService = world): Promise<Response> {
 
 const verdictIn = (html: string) => />([^<>]+)<\/h1>/.exec(html)?.[1];
 
+test.each<[string, string, number]>([
+  ["2026-03-01", "1 March 2026 (today is the last day)", 7001],
+  ["2026-03-02", "2 March 2026 (1 day left)", 7002],
+  ["2028-02-29", "29 February 2028 (730 days left)", 7003],
+  ["2092-02-29", "29 February 2092 (more than 65 years left)", 7004],
+])(
+  "a licence to %s says what is left in days, and in years where those say nothing",
+  async (end, words, tId) => {
+    await world.operator.stores.teachers.apply([
+      aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
+    ]);
+    const html = await (await ask(String(tId))).text();
+    expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
+  },
+);
+
+test("one kind of number is asked for, and the others stand in its hint", async () => {
+  const html = await (await world.call("/")).text();
+  expect(html).toContain('<label for="term">Registration number or other detail</label>');
+  expect(/id="term-hint">([^<]+)/.exec(html)?.[1]).toContain(
+    "a teacher id, a NIN, an e-mail address or a phone number",
+  );
+});
+
 describe("the question", () => {
   test("is a form by POST, so that nothing entered becomes part of an address", async () => {
     const response = await world.call("/");

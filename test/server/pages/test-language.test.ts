@@ -10,7 +10,7 @@ import { createApp } from "../../../src/server/app.ts";
 import { english } from "../../../src/server/pages/texts/en.ts";
 import { englishGuide } from "../../../src/server/pages/texts/guide-en.ts";
 import { inTestLanguage } from "../../../src/server/pages/texts/test-language.ts";
-import { envelopeTexts } from "../../../src/server/pages/verify-envelope/texts.ts";
+import { formTexts } from "../../../src/server/pages/verify-envelope/form-texts.ts";
 import { known, legacy, openTestService, type TestService } from "../../harness/service.ts";
 
 const asked = "lang=en-XA";
@@ -142,8 +142,8 @@ describe("in the test language, no sentence was forgotten", () => {
     ["half an e-mail address", "/", lookup.title, "searchTerm=ada%40"],
     ["too much", "/", lookup.title, `searchTerm=${"a".repeat(2_000)}`],
     ["somebody by phone", "/", lookup.nobody, "searchTerm=08012345678"],
-    ["the envelope page", "/verify-envelope", envelopeTexts("en").title, null],
-    ["its other form", "/verify-envelope?keys=pasted", envelopeTexts("en").title, null],
+    ["the envelope page", "/verify-envelope", formTexts("en").title, null],
+    ["its other form", "/verify-envelope?keys=pasted", formTexts("en").title, null],
     ["no such page", "/nowhere", failures[404].title, null],
     ["a fault", "/broken", failures[500].title, null],
     ["a pause", "/away", failures[503].title, null],

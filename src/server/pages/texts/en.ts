@@ -1,3 +1,5 @@
+import { englishStatuses } from "./status-words.ts";
+
 /** Every sentence of the pages in English. Another language is a file like this one, named in language.ts. */
 export const english = {
   /** What a speaker of the language calls it. */
@@ -11,7 +13,7 @@ export const english = {
     languages: "Languages",
     footer: "About this service",
     home: "Check a teacher",
-    verifyEnvelope: "Verify an envelope or a certificate",
+    verifyEnvelope: "Check a signed answer or an attestation",
     reference: "API reference",
     gettingStarted: "For partner agencies: getting started",
     manual: "For operators: the manual",
@@ -76,8 +78,9 @@ export const english = {
   lookup: {
     title: "Check whether a teacher is licensed",
     lead: "Ask the national register of teachers. It is free, and you do not need an account.",
-    field: "Registration number, teacher id, NIN, e-mail address or phone number",
-    hint: (regNo: string) => `For example ${regNo}. Names cannot be looked up.`,
+    field: "Registration number or other detail",
+    hint: (regNo: string) =>
+      `A registration number such as ${regNo}, a teacher id, a NIN, an e-mail address or a phone number. Names cannot be looked up.`,
     button: "Check",
     again: "Check another teacher",
     retry: "Try again",
@@ -95,9 +98,7 @@ export const english = {
     linkWrong: "This link is damaged: it holds no registration number or teacher id. Enter one below",
     formWrong: "Your browser sent something that this page cannot read. Enter it again below",
 
-    licensed: "Licensed",
-    expired: "Expired",
-    notLicensed: "Not licensed",
+    ...englishStatuses,
     nobody: "Nobody found",
     licensedSummary: (name: string, expiry: string) =>
       `${name} holds a licence to teach, valid to the end of ${expiry}.`,
@@ -120,17 +121,10 @@ export const english = {
     licenseExpires: "Licence ends",
     noLicense: "No licence in force",
     daysLeft: (days: number) =>
-      days === 0
-        ? "today is the last day"
-        : `${days.toLocaleString("en-GB")} ${days === 1 ? "day" : "days"} left`,
+      days === 0 ? "today is the last day" : `${days} ${days === 1 ? "day" : "days"} left`,
+    yearsLeft: (years: number) => `more than ${years} ${years === 1 ? "year" : "years"} left`,
     certificate: "Certificate",
     certificateIssued: "Certificate issued",
-    certificates: {
-      VERIFIED: "Verified",
-      NOT_FOUND: "None on the register",
-      CLAIMED: "Claimed, not verified",
-      LEGACY_RECORD: "On record in the earlier register",
-    },
     /** What the terms of the register mean, said beside them. */
     terms: {
       category: "A group to which the register assigns teachers. It says nothing about the licence.",
@@ -191,7 +185,8 @@ export const english = {
     wrongEmail: (email: string) => `Write to ${email}, with the registration number.`,
 
     keep: "Keep or share this answer",
-    keepHow: "Use your browser’s Print to print this answer or save it as a PDF.",
+    keepHow: "Print this answer, or save it as a PDF.",
+    print: "Print this answer",
     linkBefore: "The link to this lookup",
     linkAfter: "asks the register again each time it is opened.",
     noLink:

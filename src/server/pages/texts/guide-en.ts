@@ -52,7 +52,7 @@ export const englishGuide = {
   prepare: (language: string) => `What the examples in ${language} need:`,
   whatIsIn: (file: string) => `What stands in ${file}`,
   listening: "Commands: the sandbox’s events",
-  readingBack: "Commands: reading a certificate back",
+  readingBack: "Commands: reading an attestation back",
   sections: {
     key: "1. Your key",
     call: "2. Your first call",
@@ -144,7 +144,7 @@ call of the library.</p>`,
   ready: {
     title: "Or with what is ready",
     page: ({ query }: Place) => html`<p>Nothing to install: open <code>envelope.json</code> on the page
-<a href="../../verify-envelope${query}">Verify an envelope</a>, which checks it in your browser. With the service’s own program,
+<a href="../../verify-envelope${query}">Check a signed answer</a>, which checks it in your browser. With the service’s own program,
 <code>tvs</code>, one file that the operator can give you; it needs no service of its own and no network. Without it, leave this out; from a
 clone of its source, <code>npm --prefix FOLDER run tvs --</code> stands for <code>tvs</code>:</p>`,
     library: html`<p>For JavaScript and TypeScript the service hands out the same verifier as one file, without dependencies,
@@ -165,13 +165,13 @@ document.</li>
 <li>Whoever steals a signing key can write any date into an envelope. A proof of the service’s evidence log shows that yours
 was there before: <a href="help/evidence${query}">how to get one, keep it and verify with it</a>.</li>
 </ul>
-<p>The page <a href="../../verify-envelope${query}">Verify an envelope</a> prints a genuine answer as a <strong>certificate</strong>,
+<p>The page <a href="../../verify-envelope${query}">Check a signed answer</a> prints a genuine answer as an <strong>attestation</strong>,
 with the signature in QR codes. Only the codes prove anything, so read them back: point a phone’s camera at them, open the
 PDF, a screenshot or photographs of all codes on the same page, or</p>`,
   codesFormat: html`<p>PNG, JPEG and PDF are read, up to 20 MiB and 40 million pixels (120 million in the pictures of a PDF),
 for at most 30 seconds and 512 MiB of memory. Each code holds a link to that page whose fragment is
 <code>TVS1:number/total:tag:part</code>; the parts in order, from 1, are the compact JWS. The tag, the first 8 characters
-of the base64url of its SHA-256, keeps the codes of two certificates apart. With <code>TVP1</code> they carry a proof of the
+of the base64url of its SHA-256, keeps the codes of two attestations apart. With <code>TVP1</code> they carry a proof of the
 evidence log, as base64url of its file.</p>`,
 
   webhook: (
@@ -200,7 +200,7 @@ to twice the wait; 410 switches the endpoint off.</li>
 <code>occurredAt</code>.</li>
 </ul>
 <p><code>tvs verify-webhook body.json --secret @secret.txt --signature "t=…,v1=…"</code> checks a delivery that you kept,
-and so does the page <a href="../../verify-envelope${query}">Verify an envelope</a>.</p>`,
+and so does the page <a href="../../verify-envelope${query}">Check a signed answer</a>.</p>`,
 
   checklist: {
     title: "What this sandbox has seen of you",

@@ -31,7 +31,7 @@ export const referenceEnglish = {
   otherWays: "Elsewhere",
   openApi: "OpenAPI document (JSON)",
   gettingStarted: "Getting started, step by step",
-  verifyPage: "Verify an envelope in your browser",
+  verifyPage: "Check a signed answer in your browser",
 
   linkTo: (what: string) => `Link to ${what}`,
   noCredential: "No credential needed.",

@@ -10,10 +10,10 @@ import { createGathering, type Gathered, takeCode } from "./gathering.ts";
 import { gatheringBox } from "./gathering-box.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
-import { listOf, outcomeOf, verdictBox } from "./outcome.ts";
+import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
-import { writtenTime } from "./signed-values.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
+import { verdictBox } from "./verdict-box.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
 import { checkDelivery } from "./webhook.ts";
 
@@ -73,14 +73,14 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
     actionButton(texts.again, begin, { id: "again", class: "quiet" }),
     actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
   );
-  const verdicts = [...shown.children].filter((part) => part.matches(".verdict, .evidence"));
+  const verdicts = [...shown.children].filter((part) => part.matches(".verdict, .since, .evidence"));
   const lastVerdict = verdicts.at(-1);
   if (lastVerdict === undefined) shown.prepend(row);
   else lastVerdict.after(row);
   return { kind: "result", parts: [shown] };
 }
 
-/** A certificate of what is shown; from it there is a way back. */
+/** An attestation of what is shown; from it there is a way back. */
 function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
   const { verification, jws } = judged;
   if (!verification.valid || jws === null) return null;
@@ -97,7 +97,7 @@ function certificateButton(judged: Judged, back: () => Shown): HTMLElement | nul
       texts,
     );
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
-    const day = writtenTime(verification.verifiedAt ?? "").slice(0, 10);
+    const day = (verification.verifiedAt ?? "").slice(0, 10);
     view.showCertificate(made, words.fileTitle(about, day), [
       actionButton(words.print, () => window.print()),
       actionButton(words.back, () => view.show(back()), { class: "quiet" }),
@@ -116,7 +116,8 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   };
   const keySet = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
-  const judging = { expected, keys: keySet, proof: opened };
+  const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
+  const judging = { expected, keys: keySet, proof: opened, ownIssuer };
   const all: Judged[] = [];
   for (const one of given) {
     for await (const judged of judge(one, judging)) {

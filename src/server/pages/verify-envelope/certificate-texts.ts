@@ -1,9 +1,9 @@
-/** What the envelope page says of certificates and of their codes that come one at a time, in English. */
+/** What the envelope page says of printed attestations and of their codes that come one at a time, in English. */
 
 export const englishCertificate = {
-  make: "Make a certificate to print",
+  make: "Make an attestation to print",
   print: "Print or save as PDF",
-  title: "Certificate of verification",
+  title: "Attestation",
   attests: (issuer: string, time: string) => `${issuer} attested on ${time}:`,
   named: (name: string, issuer: string) => `${name} (${issuer})`,
   signature: "The signature",
@@ -27,7 +27,7 @@ export const englishCertificate = {
   profile: "The codes also carry the profile (qualifications, employment) that is part of the signed answer.",
   back: "Back to the result",
   /** The name under which a browser saves it, and the title of the PDF. */
-  fileTitle: (about: string, day: string) => `Certificate of verification ${about}, ${day}`,
+  fileTitle: (about: string, day: string) => `Attestation ${about}, ${day}`,
   codesTitle: "The signed answer",
   codesHint: (total: number, address: string) =>
     `To check it, point a phone's camera at ${total === 1 ? "the code" : "one code after the other"} and open the link; nothing is sent. Or open this page as a PDF or a photograph at ${address}, or with tvs verify --qr FILE.`,
@@ -46,13 +46,13 @@ export const englishGathering = {
   nextProof: (missing: readonly number[]) =>
     `Of the proof from the evidence log, scan ${missing.length === 1 ? "code" : "codes"} ${missing.join(", ")}.`,
   nextEnvelope: "The proof is whole. Now scan the codes of the signed answer.",
-  photograph: "Or open one photograph of the whole certificate below.",
+  photograph: "Or open one photograph of the whole attestation below.",
   kept: "What the codes say stays on this device until the last one is here, for 15 minutes at most. Nothing is sent.",
   forget: "Forget these codes",
   forgotten: "Nothing of the codes is kept on this device any more.",
   forgottenTitle: "The codes are forgotten",
   withoutProof: "Check without the proof",
   over: "The last code did not come within 15 minutes, so the others were forgotten. Scan all of them again.",
-  broken: "The link holds no whole code. Scan it again, or open a photograph of the certificate.",
+  broken: "The link holds no whole code. Scan it again, or open a photograph of the attestation.",
   damaged: "The codes do not fit together: one of them was damaged or replaced. Scan all of them again.",
 };

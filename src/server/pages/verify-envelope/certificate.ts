@@ -1,16 +1,18 @@
-/** A certificate of verification: a page to print, whose QR codes carry the signature itself. */
+/** A printed attestation: a page to print, whose QR codes carry the signature itself. */
 
 import { encodeQR } from "qr";
 import { pngAddress } from "../../../certificate/png.ts";
 import type { EligibilityResult } from "../../../partner/contract.ts";
 import { pageOfIssuer, splitIntoCodes, splitProofIntoCodes } from "../../../partner/envelope-codes.ts";
+import { answerBox, sinceBox } from "./answer-box.ts";
 import { el, fact } from "./dom.ts";
 import { evidenceLine } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
-import { answerBox, signatureTone, titleOf, verdictBox } from "./outcome.ts";
+import { signatureTone, titleOf } from "./outcome.ts";
 import { recordFacts, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
+import { verdictBox } from "./verdict-box.ts";
 
 /** The standard's quiet zone. */
 const borderModules = 4;
@@ -87,7 +89,14 @@ async function proofPart(certified: Certified, texts: EnvelopeTexts): Promise<HT
 function verdictsPart(judged: Judged, result: EligibilityResult, texts: EnvelopeTexts) {
   const { verification } = judged;
   const signature = verdictBox(signatureTone(verification), titleOf(judged, texts));
-  return el("div", { class: "verdicts" }, signature, answerBox(result, texts), evidenceLine(judged, texts));
+  return el(
+    "div",
+    { class: "verdicts" },
+    signature,
+    answerBox(verification, result, texts),
+    sinceBox(verification, texts),
+    evidenceLine(judged, texts),
+  );
 }
 
 /** Whether it is a yes, and why not, stands in the verdict above. */
@@ -101,8 +110,8 @@ function factsPart({ judged, source, now }: Certified, texts: EnvelopeTexts): HT
     { class: "facts" },
     recordFacts(result, texts),
     fact(words.purpose, words.purposeUnsigned),
-    signatureFacts(verification, texts.signed),
-    fact(words.checked, words.checkedWith[source](writtenTime(now.toISOString()))),
+    signatureFacts(verification, texts),
+    fact(words.checked, words.checkedWith[source](writtenTime(now.toISOString(), texts))),
   );
 }
 
@@ -115,7 +124,7 @@ function list(sentences: readonly string[]): HTMLElement {
 }
 
 /**
- * The certificate of a verification that was found genuine.
+ * The attestation of a verification that was found genuine.
  *
  * @param certified the verification, its signature, and how and when it was checked
  */
@@ -128,7 +137,7 @@ export async function certificateOf(certified: Certified, texts: EnvelopeTexts):
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, words.title),
-    el("p", { class: "lead" }, words.attests(who, writtenTime(verifiedAt ?? ""))),
+    el("p", { class: "lead" }, words.attests(who, writtenTime(verifiedAt ?? "", texts))),
     result === null ? null : verdictsPart(judged, result, texts),
     factsPart(certified, texts),
     el(

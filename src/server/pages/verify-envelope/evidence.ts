@@ -28,8 +28,9 @@ function counted(number: number): string {
 }
 
 /** Where and when the log had it, in sentences. */
-function logged({ index, size, checkpointAt }: LogEvidence, { log }: EnvelopeTexts): string[] {
-  return [log.byMeaning(writtenTime(checkpointAt ?? "")), log.entry(counted(index), counted(size))];
+function logged({ index, size, checkpointAt }: LogEvidence, texts: EnvelopeTexts): string[] {
+  const { log } = texts;
+  return [log.byMeaning(writtenTime(checkpointAt ?? "", texts)), log.entry(counted(index), counted(size))];
 }
 
 /**
@@ -40,7 +41,7 @@ function logged({ index, size, checkpointAt }: LogEvidence, { log }: EnvelopeTex
 export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
   const { log } = texts;
   const { verification, compromisedSince } = judged;
-  const since = writtenTime(compromisedSince ?? "");
+  const since = writtenTime(compromisedSince ?? "", texts);
   const evidence = verification.log;
   if (isBackdatable(verification)) {
     const words = evidence === null ? [] : [...logged(evidence, texts), log.tooLate];
@@ -48,7 +49,7 @@ export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement 
   }
   if (evidence === null) return null;
   const words = evidence.precedesCompromise ? [log.despite(since)] : [];
-  const title = log.by(writtenTime(evidence.checkpointAt ?? ""));
+  const title = log.by(writtenTime(evidence.checkpointAt ?? "", texts));
   return line("none", title, [...logged(evidence, texts), ...words], texts);
 }
 

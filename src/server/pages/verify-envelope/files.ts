@@ -109,7 +109,7 @@ async function openFile(file: File, words: Words): Promise<OpenedFile> {
   return { name: file.name, bytes, type: file.type };
 }
 
-/** Says what keeps the codes from making one certificate. */
+/** Says what keeps the codes from making one attestation. */
 function explain(reading: Extract<CodesReading, { problem: string }>, words: Words): string {
   if (reading.problem === "NONE") return words.noCode;
   const said = words.codes[reading.of];
@@ -163,7 +163,7 @@ function readTexts(files: readonly OpenedFile[], words: Words): Input {
 }
 
 /**
- * Reads files: texts that hold envelopes, or pictures of the codes of one certificate; and a proof beside either.
+ * Reads files: texts that hold envelopes, or pictures of the codes of one attestation; and a proof beside either.
  *
  * @param files what was opened or dropped
  * @param given the page's sentences, and where its further scripts lie

@@ -1,4 +1,4 @@
-/** What the page says while the codes of a certificate come in one at a time. */
+/** What the page says while the codes of an attestation come in one at a time. */
 
 import { el } from "./dom.ts";
 import type { Count, Gathered } from "./gathering.ts";

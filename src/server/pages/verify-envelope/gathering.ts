@@ -1,5 +1,5 @@
 /**
- * The codes of a certificate that come as links, one at a time, as a phone's camera opens them (decision D8.8): each in
+ * The codes of an attestation that come as links, one at a time, as a phone's camera opens them (decision D8.8): each in
  * a tab of its own, so they are kept on the device until the last one is here, or their time is over. Anybody can make
  * such a link. It is text that is looked at by its form, kept within limits, and judged like a pasted signature.
  */
@@ -9,7 +9,7 @@ import { type CodePart, type CodesReading, joinCodes, readCode } from "../../../
 const place = "tvs.codes";
 /** Long enough to find the second sheet; then nothing of a person's record is left on a phone that others use. */
 const keptForMs = 15 * 60_000;
-/** Twice what a certificate and a proof can have. */
+/** Twice what an attestation and a proof can have. */
 const maxKept = 400;
 
 /** How many codes of something are here. */
@@ -51,7 +51,7 @@ function readKept(nowMs: number): CodePart[] {
 }
 
 /**
- * The codes that go with a new one. One of another certificate begins anew; one of another proof, or the same number
+ * The codes that go with a new one. One of another attestation begins anew; one of another proof, or the same number
  * again, takes the place of what was there.
  */
 function keptBeside(part: CodePart, kept: readonly CodePart[]): CodePart[] {

@@ -23,6 +23,8 @@ export type Judged = {
   readonly jws: string | null;
   /** Whether it was judged with a proof of the evidence log. */
   readonly hasProof: boolean;
+  /** The other service than this one that it claims to be from, when its key is not known; nothing proves it. */
+  readonly elsewhere: string | null;
   /** Since when its key is compromised, `YYYY-MM-DDTHH:MM:SSZ`; null for a key that is not, or is not known. */
   readonly compromisedSince: string | null;
   /** The same envelope, judged as if there had been no proof. */
@@ -35,6 +37,8 @@ export type Judging = {
   readonly expected: Expected;
   readonly keys: KeySet;
   readonly proof: LogProof | null;
+  /** This service's issuer where the keys are its own; null where they were pasted. */
+  readonly ownIssuer: string | null;
 };
 
 /** No service can have this address, because no header or claim may hold it. */
@@ -83,11 +87,15 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
   };
   if ("refusal" in item) {
     const verification = unopened(item.refusal);
-    return { ...shared, verification, notCompared: [], envelope: null, jws: null, compromisedSince: null };
+    const none = { notCompared: [], envelope: null, jws: null, compromisedSince: null, elsewhere: null };
+    return { ...shared, verification, ...none };
   }
   const { verification, notCompared } = await verifyLeniently(item.value, judging);
   const since = compromisedSince(judging.keys, verification.kid);
-  return { ...shared, verification, notCompared, ...signatureOf(item.value), compromisedSince: since };
+  const { claimedIssuer } = verification;
+  const elsewhere = judging.ownIssuer === null || claimedIssuer === judging.ownIssuer ? null : claimedIssuer;
+  const read = { notCompared, ...signatureOf(item.value), compromisedSince: since, elsewhere };
+  return { ...shared, verification, ...read };
 }
 
 /** White space around a pasted signature came with the pasting; inside it, it is refused. */

@@ -8,7 +8,7 @@ import { maybeById } from "./dom.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
 type Words = EnvelopeTexts["problems"];
-/** How the page got its keys, which a certificate says. */
+/** How the page got its keys, which an attestation says. */
 export type KeySource = "fetched" | "pasted";
 
 const patienceMs = 15_000;

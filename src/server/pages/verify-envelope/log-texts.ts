@@ -4,20 +4,12 @@
 export const englishLog = {
   title: "Evidence log",
 
-  add: "Add a proof from the evidence log (if you have one)",
-  addHint:
-    "A proof is a small text file that shows by when the answer stood in the register's evidence log. With it, an answer counts even if its key was stolen later. Open or drop the file like an envelope, before it, after it or together with it; or paste its text here.",
-  paste: "Proof",
-  keyLabel: "Evidence log's key",
-  keyHint: "The content of /v1/inter-agency/log/key. Needed only for a proof.",
-
   /** Which proof is there. */
   file: (name: string) => `Proof: file ${name}`,
-  codes: "Proof: from the codes of the certificate",
+  codes: "Proof: from the codes of the attestation",
   pasted: "Proof: pasted",
-  remove: "Remove the proof",
   kept: "The proof is ready",
-  keptNext: "Now open or paste the envelope or the certificate that it belongs to.",
+  keptNext: "Now open or paste the envelope or the attestation that it belongs to.",
 
   /** What the proof shows. The number is the one in the proof file and in what the program prints. */
   by: (time: string) => `recorded by ${time}`,
@@ -55,13 +47,13 @@ export const englishLog = {
     title: "The proof from the evidence log",
     hint: "It shows by when the signed answer stood in the log, which nobody can rewrite. Read these codes back together with those of the signed answer; tvs verify --qr needs the log's key besides (--log-key KEY).",
     code: (number: number, total: number) => `Proof, code ${number} of ${total}`,
-    tooLong: "The proof is too long for codes on paper. Keep the file beside the certificate.",
+    tooLong: "The proof is too long for codes on paper. Keep the file beside the attestation.",
   },
 
   codesOfProof: {
     missing: (missing: string, total: number) =>
-      `The proof on the certificate has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
-    several: "The codes belong to different proofs. Open one certificate at a time.",
+      `The proof on the attestation has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
+    several: "The codes belong to different proofs. Open one attestation at a time.",
     damaged: "The codes of the proof do not fit together: one of them was damaged or replaced.",
   },
 };

@@ -1,30 +1,17 @@
 /** What was found, as the page shows it: the verdict in words first, then the signed values, what was changed, and every check. */
 
-import type { EligibilityResult } from "../../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../../partner/reasons.ts";
 import type { Check, Verification } from "../../../partner/verification.ts";
+import { answerBox, answerTitle, answerTone, isPast, sinceBox } from "./answer-box.ts";
 import { el } from "./dom.ts";
 import { compromiseAdvice, evidenceLine, isAboutProof, isBackdatable, proofTitle } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
-import { answerFacts, differencesOf, reasonTexts, signatureFacts, writtenTime } from "./signed-values.ts";
+import { answerFacts, differencesOf, signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
+import { pair, type Tone, verdictBox } from "./verdict-box.ts";
 
-type Tone = "good" | "bad" | "warn" | "none";
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
-/** The mark says in a shape what the colour says; the word beside it says it to everybody. */
-const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓" };
-
-/** The verdict's box. Its heading takes the focus, so that a screen reader reads the answer next. */
-export function verdictBox(tone: Tone, title: string, ...sentences: (string | null)[]): HTMLElement {
-  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
-  return el(
-    "div",
-    { class: `verdict ${tone}` },
-    el("h2", { tabindex: "-1" }, mark, title),
-    sentences.map((sentence) => (sentence === null ? null : el("p", {}, sentence))),
-  );
-}
 
 /** Text that is no envelope at all: it is no worse than one that cannot be decided, and says nothing of a teacher. */
 function isNone({ verification }: Judged): boolean {
@@ -38,6 +25,8 @@ export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
   if (isBackdatable(judged.verification)) return verdicts.backdatable;
   if (reason?.startsWith("OUTER_")) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
+  if (reason === "ISSUER_MISMATCH") return verdicts.otherIssuer;
+  if (judged.elsewhere !== null) return verdicts.elsewhere;
   if (isNone(judged)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
@@ -48,39 +37,28 @@ function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
   const { reason, issuer } = judged.verification;
   if (reason === null) return meanings.valid(issuer ?? "");
   if (reason.startsWith("OUTER_")) return meanings.changed;
+  if (reason === "ISSUER_MISMATCH") return meanings.otherIssuer;
   return reason === "AUDIENCE_MISMATCH" ? meanings.otherPartner : null;
-}
-
-/** Only an answer that says yes is good; a genuine no is still a no. */
-function answerTone({ eligible }: EligibilityResult): Tone {
-  return eligible ? "good" : "bad";
-}
-
-function answerTitle({ found, status, eligible }: EligibilityResult, { verdicts }: EnvelopeTexts): string {
-  return found ? verdicts.answer(status, eligible) : verdicts.nobody;
-}
-
-/** The second verdict: what was answered, as large as the first and in a colour of its own. */
-export function answerBox(result: EligibilityResult, texts: EnvelopeTexts): HTMLElement {
-  const { answer } = texts.meanings;
-  const { found, teacher, status, eligible, reasons } = result;
-  const isSomebody = found && teacher !== null;
-  return verdictBox(
-    answerTone(result),
-    answerTitle(result, texts),
-    isSomebody ? answer.person(teacher.name, status, eligible) : answer.nobody,
-    reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
-  );
 }
 
 /** A genuine signature has the colour of good news only when what it signs is good news, and is as old as it says. */
 export function signatureTone(verification: Verification): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
-  return result !== null && verdict === "valid" && answerTone(result) !== "good" ? "none" : tones[verdict];
+  const isQuiet = result !== null && verdict === "valid" && answerTone(verification) !== "good";
+  return isQuiet ? "none" : tones[verdict];
 }
 
-function reasonOf(reason: RefusalReason | null, checks: readonly Check[]): string | null {
+/** Why it was not accepted. What another service signed is none of this one's keys, so no other keys are asked for. */
+function reasonOf({ verification, elsewhere }: Judged, texts: EnvelopeTexts, source: KeySource) {
+  const { reason, checks, claimedIssuer } = verification;
+  if (elsewhere !== null) return texts.meanings.elsewhere(elsewhere);
+  if (reason === "KID_UNKNOWN" && source === "fetched") return texts.meanings.unknownKey;
+  const why = explanationOf(reason, checks);
+  return claimedIssuer === null ? why : `${why} ${texts.meanings.claimed(claimedIssuer)}`;
+}
+
+function explanationOf(reason: RefusalReason | null, checks: readonly Check[]): string | null {
   if (reason === null) return null;
   const detail = checks.find(({ ok }) => ok === false)?.detail;
   const { explanation } = refusalReasons[reason];
@@ -91,16 +69,15 @@ function reasonOf(reason: RefusalReason | null, checks: readonly Check[]): strin
 
 function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
   const { meanings } = texts;
-  const { verdict, reason, checks, trust } = judged.verification;
-  const isForeign = reason === "KID_UNKNOWN" && source === "fetched";
+  const { verdict, reason, trust } = judged.verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
-  const signedAt = writtenTime(trust?.historySignedAt ?? "");
+  const signedAt = writtenTime(trust?.historySignedAt ?? "", texts);
   const box = verdictBox(
     signatureTone(judged.verification),
     titleOf(judged, texts),
     meaningOf(judged, texts),
     isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
-    reasonOf(reason, checks),
+    reasonOf(judged, texts, source),
     compromiseAdvice(judged, texts),
     isAboutProof(judged.verification) ? texts.log.aboutProof : null,
     verdict === "undecidable" && !isAboutProof(judged.verification)
@@ -108,8 +85,6 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
         ? meanings.noEnvelope
         : meanings.undecidable
       : null,
-    isForeign ? meanings.foreignKeys : null,
-    ...judged.notCompared.map((member) => meanings.notCompared(meanings[member])),
   );
   if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
   return box;
@@ -118,19 +93,11 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
 /** Two verdicts where there is an answer that can be trusted: of the signature, and of what it signs. */
 function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (HTMLElement | null)[] {
   const first = signatureBox(judged, texts, source);
-  const { valid, result } = judged.verification;
+  const { verification } = judged;
+  const { valid, result } = verification;
   if (!valid || result === null) return [first];
-  return [...pair(first, answerBox(result, texts)), evidenceLine(judged, texts)];
-}
-
-let pairs = 0;
-
-/** The first heading takes the focus, so a screen reader is told of the second one with it. */
-export function pair(first: HTMLElement, second: HTMLElement): HTMLElement[] {
-  const id = `answer-${++pairs}`;
-  second.querySelector("h2")?.setAttribute("id", id);
-  first.querySelector("h2")?.setAttribute("aria-describedby", id);
-  return [first, second];
+  const answer = answerBox(verification, result, texts);
+  return [...pair(first, answer, sinceBox(verification, texts)), evidenceLine(judged, texts)];
 }
 
 function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
@@ -140,12 +107,16 @@ function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
   const { result } = verification;
   if (result === null && isAboutProof(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result, texts), ...signatureFacts(verification, signed)];
+  const facts = [...answerFacts(result, texts), ...signatureFacts(verification, texts)];
   const { verificationId, verifiedAt, issuer, audience, kid } = verification;
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
   const details = el("details", {}, el("summary", {}, signed.all), json);
-  return el("section", {}, title, el("dl", { class: "facts" }, facts), details);
+  const { meanings } = texts;
+  const left = judged.notCompared.map((member) =>
+    el("p", { class: "soft" }, meanings.notCompared(meanings[member])),
+  );
+  return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
 function differencesPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
@@ -229,9 +200,11 @@ export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySourc
 
 /** Several envelopes: a sum of both verdicts first, then each envelope behind a line that opens. */
 export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const answers = all.flatMap(({ verification }) => (verification.valid ? [verification.result] : []));
-  const eligible = answers.filter((result) => result?.eligible === true).length;
-  const isGood = eligible === all.length;
+  const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
+  const eligible = answers.filter(({ result }) => result?.eligible === true).length;
+  const past = answers.filter(isPast).length;
+  const hasEnded = answers.some(({ age }) => age !== null && age.licenseEndedOn !== null);
+  const isGood = eligible === all.length && !hasEnded;
   const isGenuine = answers.length === all.length;
   const backdatable = all.filter(({ verification }) => isBackdatable(verification)).length;
   const first = verdictBox(
@@ -240,13 +213,14 @@ export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: Key
     backdatable > 0 ? texts.log.someBackdatable(backdatable) : null,
   );
   const second = verdictBox(
-    eligible === answers.length ? "good" : "bad",
+    eligible === answers.length ? (hasEnded ? "none" : "good") : "bad",
     texts.manyAnswers(answers.length, eligible),
+    past === 0 ? null : texts.since.some(past),
   );
   const items = all.map((judged, index) => {
     const { valid, result } = judged.verification;
     const place = judged.name ?? texts.item(index + 1);
-    const answer = valid && result !== null ? `; ${answerTitle(result, texts)}` : "";
+    const answer = valid && result !== null ? `; ${answerTitle(result, judged.verification, texts)}` : "";
     const summary = el("summary", {}, `${place}: ${titleOf(judged, texts)}${answer}`);
     return el("details", { class: "envelope" }, summary, outcomeOf(judged, texts, source));
   });

@@ -1,4 +1,4 @@
-/** The proof that is put in beside an envelope: as a file, pasted, or in the codes of a certificate. */
+/** The proof that is put in beside an envelope: as a file, pasted, or in the codes of an attestation. */
 
 import { byId } from "./dom.ts";
 import type { GivenProof } from "./files.ts";

@@ -1,28 +1,36 @@
 /** Signed values in words, and beside the unsigned ones. What is shown as signed has a signature that was found good. */
 
 import type { Certificate, EligibilityResult, License } from "../../../partner/contract.ts";
+import { dayInWords } from "../../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../partner/strict-json.ts";
 import type { Verification } from "../../../partner/verification.ts";
 import { el, fact } from "./dom.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
-type Words = EnvelopeTexts["signed"];
-
-/** `2026-03-01T12:00:00Z` as `2026-03-01 12:00:00 UTC`, which no reader takes for another day. */
-export function writtenTime(time: string): string {
-  return time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
+/** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC", which no reader takes for another day. */
+export function writtenTime(time: string, { locale, signed }: EnvelopeTexts): string {
+  return signed.time(dayInWords(time, locale), time.slice(11, 19));
 }
 
-function licenseText({ status, issueDate, expiryDate }: License, words: Words): string {
+/** The register's word for a code; one that is newer than this page is shown as it was signed. */
+function coded(code: string, words: Readonly<Record<string, string>>, texts: EnvelopeTexts): string {
+  const word = words[code];
+  return word === undefined ? code : texts.signed.coded(word, code);
+}
+
+function licenseText({ status, issueDate, expiryDate }: License, texts: EnvelopeTexts): string {
+  const { signed: words, locale } = texts;
   const dates = [
-    issueDate === null ? null : words.issued(issueDate),
-    expiryDate === null ? null : words.until(expiryDate),
+    issueDate === null ? null : words.begins(dayInWords(issueDate, locale)),
+    expiryDate === null ? null : words.ends(dayInWords(expiryDate, locale)),
   ];
-  return [status, ...dates.filter((date) => date !== null)].join(", ");
+  const word = coded(status, words.statuses, texts);
+  return [word, ...dates.filter((date) => date !== null)].join(", ");
 }
 
-function certificateText({ status, issueDate }: Certificate, words: Words): string {
-  return issueDate === null ? status : `${status}, ${words.issued(issueDate)}`;
+function certificateText({ status, issueDate }: Certificate, texts: EnvelopeTexts): string {
+  const word = coded(status, texts.signed.certificates, texts);
+  return issueDate === null ? word : `${word}, ${texts.signed.issued(dayInWords(issueDate, texts.locale))}`;
 }
 
 /** A reason that is newer than this page is shown as it was signed. */
@@ -32,10 +40,8 @@ export function reasonTexts(result: EligibilityResult, texts: EnvelopeTexts): st
 }
 
 /** Who was asked about, and what the register has of them. */
-export function recordFacts(
-  result: EligibilityResult,
-  { signed: words }: EnvelopeTexts,
-): (HTMLElement | null)[] {
+export function recordFacts(result: EligibilityResult, texts: EnvelopeTexts): (HTMLElement | null)[] {
+  const { signed: words } = texts;
   const { teacher, license, certificate } = result;
   return [
     fact(words.teacher, teacher?.name ?? words.notFound),
@@ -43,8 +49,8 @@ export function recordFacts(
     fact(words.tId, teacher?.tId?.toString()),
     fact(words.state, teacher?.state),
     fact(words.category, teacher?.category),
-    fact(words.license, license === null ? result.status : licenseText(license, words)),
-    fact(words.certificate, certificate === null ? null : certificateText(certificate, words)),
+    fact(words.license, license === null ? result.status : licenseText(license, texts)),
+    fact(words.certificate, certificate === null ? null : certificateText(certificate, texts)),
   ];
 }
 
@@ -59,13 +65,14 @@ export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (H
 }
 
 /** Who signed it, when, for whom, and with which key. */
-export function signatureFacts(verification: Verification, words: Words): (HTMLElement | null)[] {
+export function signatureFacts(verification: Verification, texts: EnvelopeTexts): (HTMLElement | null)[] {
+  const { signed: words } = texts;
   const { verifiedAt, issuer, audience, kid, verificationId } = verification;
   const code = (text: string | null) => (text === null ? null : el("code", {}, text));
   return [
     fact(words.issuer, issuer),
     fact(words.audience, audience),
-    fact(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt)),
+    fact(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt, texts)),
     fact(words.verificationId, code(verificationId)),
     fact(words.kid, code(kid)),
   ];

@@ -1,6 +1,5 @@
 /** What the envelope page needs beside the common style sheet, on the screen and on paper. */
 export const envelopeStyle = `
-[hidden] { display: none !important; }
 h1.small { margin: 0 0 .75rem; font-size: 1.0625rem; font-weight: 400; color: var(--soft); }
 .field { margin-bottom: 1.1rem; }
 .drop { padding: 1.25rem; border: 2px dashed var(--line); background: var(--quiet); }
@@ -16,6 +15,11 @@ textarea { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 1re
 #outcome h2:focus { outline: none; color: inherit; background: none; box-shadow: none; }
 .verdict h2 { display: flex; align-items: center; gap: .75rem; margin: 0 0 .35rem; font-size: 1.75rem; }
 .verdict p + p { margin-top: .4rem; }
+.since { margin: 0 0 1.5rem; padding: .75rem 1.25rem; border-left: .6rem solid; }
+.verdict + .since { margin-top: -1rem; }
+.since p { margin: 0; color: var(--ink); }
+.since strong { display: block; color: var(--warn); }
+#certificate .since { margin-top: 0; padding: .5rem 1rem; }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0 0 1.75rem; }
 .actions button { margin: 0; }
 .gathering { margin: 0 0 1.75rem; padding: 1.25rem; border: 4px solid var(--ink); }
@@ -85,9 +89,13 @@ details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom
   #certificate p, #certificate ul, #certificate dl { margin-bottom: 2mm; }
   #certificate ul { padding-left: 4mm; }
   #certificate li { margin-bottom: .5mm; }
-  #certificate .lead { font-size: 11pt; }
-  .verdicts { display: grid; grid-template-columns: 2fr minmax(0, 3fr); gap: 2mm; margin-bottom: 2mm; }
-  .verdicts .evidence { grid-column: 1 / -1; }
+  #certificate .lead { font-size: 11pt; line-height: 1.25; }
+  .verdicts { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 2mm; margin-bottom: 2mm; }
+  .verdicts .evidence, .verdicts .since { grid-column: 1 / -1; }
+  #certificate .since { margin: 0; padding: 1mm 3mm; border: 1pt solid; border-left-width: 2.5mm; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  #certificate .since p { margin: 0; }
+  #certificate .since strong { display: inline; }
+  .since a::after { content: ": " attr(href); }
   #certificate .verdict { margin: 0; padding: 2mm 3mm; border: 1pt solid; border-left-width: 2.5mm; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   #certificate .verdict h2 { font-size: 12pt; margin: 0; gap: 2mm; }
   #certificate .mark { width: 6mm; height: 6mm; border-width: 1.5pt; font-size: 11pt; }

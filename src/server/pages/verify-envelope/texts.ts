@@ -1,58 +1,23 @@
-/** Every sentence of the envelope page; the reasons of a refusal are the partner library's own. */
+/**
+ * Every sentence that the script of the envelope page says; the reasons of a refusal are the partner library's own. What
+ * stands in the page before it runs is in form-texts.ts, so that nobody loads it twice.
+ */
 
+import { englishStatuses } from "../texts/status-words.ts";
 import { inTestLanguage, testLanguageTag } from "../texts/test-language.ts";
 import { englishCertificate, englishGathering } from "./certificate-texts.ts";
 import { englishLog } from "./log-texts.ts";
-import { englishWebhook, englishWebhookVerdict } from "./webhook-texts.ts";
 
 const english = {
-  title: "Verify an envelope",
-  lead: "Find out whether a certificate or an answer of this service is genuine. It is checked here, in your browser: nothing that you put in leaves this page.",
-
-  needsScript: {
-    title: "This page needs JavaScript",
-    why: "The check is made in your browser, so that nothing has to be sent to anybody. Your browser runs no scripts here, or the script has not loaded yet.",
-    how: "Without a browser, the tvs program checks the same, offline:",
-  },
+  /** In which form dates and numbers are written (BCP 47). */
+  locale: "en-GB",
   insecure:
     "This page came over http, and browsers do their cryptography only on pages that came over https. Open it with https://, or use tvs verify.",
 
-  modes: {
-    title: "Keys",
-    fetched: "The public keys come from this service: the page fetches them and sends nothing.",
-    toPasted: "Paste the keys instead; the page can then make no connection at all",
-    pasted: "The page can make no connection at all: your browser refuses it. Paste the public keys here.",
-    toFetched: "Fetch the keys from this service instead",
-    jwks: "Key set (JWKS)",
-    jwksHint: "The content of /v1/inter-agency/.well-known/jwks.json.",
-    history: "Key history",
-    historyHint:
-      "The content of /v1/inter-agency/.well-known/key-history. It alone is enough, and only it tells of compromised and retired keys.",
-  },
-
-  kinds: {
-    envelope: "An envelope or a certificate",
-    webhook: "Check a webhook delivery instead",
-  },
   /** What a browser's tab says: the verdict before the page's own title. */
   tab: (said: string, title: string) => `${said} – ${title}`,
   again: "Check another",
   change: "Change the settings",
-
-  envelope: {
-    open: "Open the certificate or the envelope",
-    openHint:
-      "A certificate as PDF, screenshot or photograph; several pictures of one are read together. Or the envelope (JSON) or signature that a partner kept. Files may be dropped anywhere on this page.",
-    paste: "Or paste an envelope or a signature",
-    settings: "Settings: signer, partner id, proof, keys",
-    issuer: "Signed by (issuer)",
-    issuerHint:
-      "The URL of the service that must have signed. Empty: any issuer is accepted, and shown to you.",
-    audience: "Signed for (partner id)",
-    audienceHint:
-      "Your partner id. Empty: it is not compared, so an answer that was given to somebody else passes too; for whom it was signed is shown to you.",
-    verify: "Verify",
-  },
 
   busy: "Checking…",
   reading: "Reading the picture…",
@@ -66,8 +31,8 @@ const english = {
     imageTooLarge: "The picture has more than 40 million pixels. Make it smaller, and try again.",
     manyFiles: "Those are more than 100 files. Verify many files with tvs verify.",
     wrongType:
-      "This kind of file holds no envelope. Open JSON or text, or a certificate as PDF, PNG or JPEG.",
-    mixed: "Open either envelopes or pictures of one certificate, not both at once.",
+      "This kind of file holds no envelope. Open JSON or text, or an attestation as PDF, PNG or JPEG.",
+    mixed: "Open either envelopes or pictures of one attestation, not both at once.",
     fileUnreadable: "The file could not be read. It may have been moved, or not yet be on this device.",
     imageUnreadable: "The picture is damaged, or of a kind that this browser does not show.",
     pdfUnreadable: "The PDF is damaged, or it opens only with a password.",
@@ -77,12 +42,12 @@ const english = {
       "Reading the picture took too long, more than 30 seconds. Crop it to the codes, or open one picture of each code.",
     noEnvelope: "There is no envelope in it.",
     noCode:
-      "No QR code of a certificate was found. Take a sharper picture, straight from above, of one code at a time, and open all the pictures together.",
+      "No QR code of an attestation was found. Take a sharper picture, straight from above, of one code at a time, and open all the pictures together.",
     codes: {
       envelope: {
         missing: (missing: string, total: number) =>
-          `The certificate has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
-        several: "The codes belong to different certificates. Open one certificate at a time.",
+          `The attestation has ${total} codes, and these were not found: ${missing}. Take sharper pictures of them, and open all the pictures together.`,
+        several: "The codes belong to different attestations. Open one attestation at a time.",
         damaged: "The codes do not fit together: one of them was damaged or replaced.",
       },
       proof: englishLog.codesOfProof,
@@ -111,22 +76,28 @@ const english = {
     backdatable: "Signature: genuine, but perhaps backdated",
     refused: "Not genuine",
     undecidable: "Cannot be decided",
+    elsewhere: "Cannot be decided here",
     changed: "Not genuine: it was changed after signing",
     otherPartner: "Not for this partner",
+    otherIssuer: "Not from the issuer that you named",
     badKeys: "Not accepted: the keys are bad",
     notAnEnvelope: "Not an envelope",
     /** Genuine is not licensed: what was answered has a verdict of its own. */
-    answer: (status: string, isEligible: boolean) =>
-      `Answer: ${status}, ${isEligible ? "eligible" : "not eligible"}`,
-    nobody: "Answer: NOT_FOUND, no such teacher",
+    answer: (day: string, status: string, isEligible: boolean) =>
+      `Answer on ${day}: ${status}, ${isEligible ? "eligible" : "not eligible"}`,
+    nobody: (day: string) => `Answer on ${day}: NOT_FOUND, no such teacher`,
   },
   /** What follows the verdict, for whom it would mislead. */
   meanings: {
     valid: (issuer: string) => `It was signed by ${issuer}, and nothing in it was changed since.`,
     answer: {
       nobody: "The service answered that no such teacher was found.",
-      person: (name: string, status: string, isEligible: boolean) =>
-        `${name}, licence ${status}, ${isEligible ? "eligible" : "not eligible"}.`,
+      licensed: (name: string, end: string) =>
+        `${name} held a licence to teach on that day, valid to the end of ${end}.`,
+      expired: (name: string, end: string) =>
+        `${name} was on the register. The licence to teach had ended on ${end}.`,
+      revoked: (name: string) => `${name} was on the register. The licence to teach had been withdrawn.`,
+      notLicensed: (name: string) => `${name} was on the register, but held no licence to teach on that day.`,
       because: (reasons: string) => `Because ${reasons}.`,
     },
     trust: (signer: string, time: string) =>
@@ -134,13 +105,27 @@ const english = {
     changed:
       "The signature is good, but what stands beside it is not what was signed. Only the signed values below can be trusted.",
     otherPartner: "The signature is good, but it was given to another partner than the one you named.",
+    otherIssuer: "The signature is good, but it was made for another issuer than the one you named.",
     notCompared: (what: string) => `You gave no ${what}, so it was not compared.`,
     issuer: "issuer",
     audience: "partner id",
     undecidable: "This does not mean that it is false.",
     noEnvelope: "It says nothing about any teacher, and it is no proof that an envelope is false.",
-    foreignKeys: "If another service signed it, paste the keys of that service.",
+    claimed: (issuer: string) => `It says it comes from ${issuer}, which nothing here proves.`,
+    elsewhere: (issuer: string) =>
+      `It says it comes from ${issuer}, which is another service. Check it there: nothing here proves that it does, so open that service by an address that you know.`,
+    unknownKey:
+      "This service has published no key with the id that it names. It may be damaged or made up, or the service may have a new key: reload the page, and try again.",
     code: "Code:",
+  },
+  /** What has become of an answer since its day. */
+  since: {
+    ended: (day: string) => `The licence it speaks of ended on ${day}.`,
+    old: (days: number) => `This answer is ${days} days old, and does not say how things stand today.`,
+    askAgain: "Ask the service again.",
+    today: (host: string) => `See today’s answer at ${host} (opens a new page)`,
+    some: (count: number) =>
+      `${count} of them ${count === 1 ? "is" : "are"} more than 30 days old, or of a licence that has ended since. Ask again.`,
   },
   many: (total: number, genuine: number) => `Signatures: ${genuine} of ${total} genuine`,
   manyAnswers: (genuine: number, eligible: number) => `Answers: ${eligible} of ${genuine} eligible`,
@@ -150,7 +135,7 @@ const english = {
 
   signed: {
     title: "What is signed",
-    none: "No signed value can be shown: the signature was not confirmed, so nothing in this is trustworthy.",
+    none: "No signed value can be shown: the signature was not confirmed here, so nothing in it can be relied on.",
     verificationId: "Verification id",
     verifiedAt: "Signed on",
     issuer: "Signed by",
@@ -165,13 +150,24 @@ const english = {
     certificate: "Teaching certificate",
     eligible: "Eligible for the purpose asked about",
     reasons: "Because",
-    source: "Source",
     all: "Everything that is signed, as JSON",
     yes: "Yes",
     no: "No",
     notFound: "No teacher was found",
     issued: (date: string) => `issued ${date}`,
-    until: (date: string) => `until ${date}`,
+    begins: (date: string) => `begins ${date}`,
+    ends: (date: string) => `ends ${date}`,
+    noDay: "a day that is not recorded",
+    /** A word of the register, and the code that is signed. */
+    coded: (word: string, code: string) => `${word} (${code})`,
+    time: (day: string, time: string) => `${day}, ${time} UTC`,
+    statuses: {
+      VALID: englishStatuses.licensed,
+      EXPIRED: englishStatuses.expired,
+      REVOKED: "Revoked",
+      NOT_FOUND: englishStatuses.notLicensed,
+    },
+    certificates: englishStatuses.certificates,
   },
 
   differences: {
@@ -202,7 +198,7 @@ const english = {
       key: "Key",
       signature: "Signature",
       log: "Evidence log",
-      compromise: "Compromised key",
+      compromise: "Key's safety",
       window: "Key's time of use",
       claims: "Signed claims",
       issuer: "Issuer",
@@ -216,8 +212,30 @@ const english = {
   certificate: englishCertificate,
   gathering: englishGathering,
   log: englishLog,
-  webhook: englishWebhook,
-  webhookVerdict: englishWebhookVerdict,
+  webhookVerdict: {
+    meaning: "The delivery was signed with this secret over exactly this body.",
+    late: "Not accepted: not of this moment",
+    noEvent: "The body is signed, but it is no event of the contract.",
+    advice: {
+      SIGNATURE_HEADER_MALFORMED:
+        "Paste the header's value only, as it was received, without the header's name.",
+      SIGNATURE_MISMATCH:
+        "Give the whole secret, whsec_ included, and the body byte for byte, before any program parsed it.",
+      OUTSIDE_REPLAY_WINDOW:
+        "The signature itself is good. To judge a delivery that was kept, give the time of its arrival.",
+    },
+    signedAt: "Signed on",
+    event: (type: string) => `Event: ${type}`,
+    header: "Signature header",
+    signature: "Signature",
+    replay: "Replay window",
+    details: {
+      header: "It has the form t=…,v1=….",
+      signature: "It was made with this secret over this body.",
+      replay: "Signed within 300 seconds of the time of arrival.",
+      notReached: "Not reached.",
+    },
+  },
 
   reasons: {
     TEACHER_NOT_FOUND: "no such teacher is registered",
@@ -244,7 +262,8 @@ const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
 
 /** @param tag a language's tag (BCP 47), as in the document's `lang` */
 export function envelopeTexts(tag: string): EnvelopeTexts {
-  return tag === testLanguageTag ? inTestLanguage(english) : (languages[tag] ?? english);
+  if (tag === testLanguageTag) return { ...inTestLanguage(english), locale: english.locale };
+  return languages[tag] ?? english;
 }
 
 /** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */

@@ -13,7 +13,7 @@ export type View = {
   /** Tells of work that takes a while; what was shown before goes. */
   busy(words: string): void;
   show(shown: Shown): void;
-  /** A certificate alone, under the name that its PDF gets; `back` shows the result again. */
+  /** An attestation alone, under the name that its PDF gets; `back` shows the result again. */
   showCertificate(made: HTMLElement, title: string, actions: readonly Node[]): void;
   /** The form below the result, with its settings open. */
   openSettings(): void;

@@ -7,9 +7,10 @@ import {
 } from "../../../partner/verify-webhook.ts";
 import { byId, el, fact } from "./dom.ts";
 import { checkTextSize, readBytes } from "./files.ts";
-import { checkLine, checksList, pair, verdictBox } from "./outcome.ts";
+import { checkLine, checksList } from "./outcome.ts";
 import { writtenTime } from "./signed-values.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
+import { pair, verdictBox } from "./verdict-box.ts";
 
 type Body = string | Uint8Array;
 
@@ -59,8 +60,9 @@ const goodNews: ReadonlySet<string> = new Set([
 function verdictsOf({ reason, event }: WebhookVerification, texts: EnvelopeTexts): HTMLElement[] {
   const words = texts.webhookVerdict;
   if (reason !== null) {
-    const { refused } = texts.verdicts;
-    const box = verdictBox("bad", refused, webhookRefusalReasons[reason], words.advice[reason]);
+    // Its signature was found good, so it is not called "not genuine".
+    const title = reason === "OUTSIDE_REPLAY_WINDOW" ? words.late : texts.verdicts.refused;
+    const box = verdictBox("bad", title, webhookRefusalReasons[reason], words.advice[reason]);
     box.append(el("p", { class: "code" }, `${texts.meanings.code} ${reason}`));
     return [box];
   }
@@ -74,7 +76,7 @@ function verdictsOf({ reason, event }: WebhookVerification, texts: EnvelopeTexts
 function outcome(verification: WebhookVerification, texts: EnvelopeTexts): HTMLElement {
   const words = texts.webhookVerdict;
   const { timestamp, event } = verification;
-  const signedAt = timestamp === null ? null : writtenTime(new Date(timestamp * 1000).toISOString());
+  const signedAt = timestamp === null ? null : writtenTime(new Date(timestamp * 1000).toISOString(), texts);
   const members = event === null ? [] : Object.entries({ ...event, data: undefined, ...event.data });
   const facts = members.filter(([, value]) => value !== undefined);
   return el(

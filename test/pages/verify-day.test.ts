@@ -1,0 +1,124 @@
+/** The day of an answer on the envelope page, by a clock that is set. */
+
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { axeFindings, overflowPx } from "./browser.ts";
+import {
+  askAbout,
+  certificateFor,
+  earlier,
+  envelope,
+  openPage,
+  path,
+  reopen,
+  shownIn,
+  site,
+  tonesIn,
+  untilOutcomeSays,
+  useEnvelopePage,
+  verify,
+  within,
+} from "./envelope-page.ts";
+
+useEnvelopePage();
+
+const dayMs = 86_400_000;
+
+/** The page at a later day than that of the answers. */
+async function openAt(time: Date) {
+  await earlier.context.clock.setFixedTime(time);
+  const tab = await earlier.open();
+  await tab.page.goto(site.url + path);
+  await tab.page.waitForSelector("#tool:not([hidden])");
+  return tab;
+}
+
+const daysLater = (days: number) => new Date(Date.now() + days * dayMs);
+const after = new Date("2092-03-02T12:00:00Z");
+
+async function linkIn(page: Page): Promise<[string | null, string | null]> {
+  const link = page.locator("#outcome .since a");
+  return [await link.getAttribute("href"), await link.getAttribute("rel")];
+}
+
+describe("an answer that was a yes", () => {
+  test("is green with its day, and has no second line while it is of late", () =>
+    within(openAt(daysLater(29)), async ({ page }) => {
+      const { text } = await verify(page, envelope);
+      expect(text).toMatch(/Answer on \d+ \w+ \d{4}: VALID, eligible/);
+      expect(await page.locator(".since").count()).toBe(0);
+      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
+    }));
+
+  test("says after a month how old it is, and leads to today's answer", () =>
+    within(openAt(daysLater(45)), async ({ page }) => {
+      await verify(page, envelope);
+      expect(await shownIn(page, ".since")).toContain(
+        "This answer is 45 days old, and does not say how things stand today.",
+      );
+      expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
+      // In a page of its own, because the result stands nowhere else.
+      const [look] = await Promise.all([
+        earlier.context.waitForEvent("page"),
+        page.click("#outcome .since a"),
+      ]);
+      expect(await look.locator("h1").innerText()).toContain("Licensed");
+      expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");
+      await look.close();
+    }));
+
+  test("is green no more when its licence has ended since, and says on which day", () =>
+    within(openAt(after), async ({ page, complaints }) => {
+      const { text } = await verify(page, envelope);
+      expect(text).toMatch(/Answer on \d+ \w+ 20\d\d: VALID, eligible/);
+      expect(await shownIn(page, ".since")).toContain("The licence it speaks of ended on 29 February 2092.");
+      expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
+      expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
+      expect(await axeFindings(page)).toEqual([]);
+      await page.setViewportSize({ width: 320, height: 700 });
+      expect(await overflowPx(page)).toBe(0);
+      await page.setViewportSize({ width: 1100, height: 900 });
+      expect(complaints).toEqual([]);
+    }));
+
+  test("says so on paper too, with the address of today's answer", () =>
+    within(openAt(after), async ({ page }) => {
+      await certificateFor(page, envelope);
+      const words = await shownIn(page, "#certificate");
+      expect(words).toMatch(/Answer on \d+ \w+ 20\d\d: VALID, eligible/);
+      expect(words).toContain("The licence it speaks of ended on 29 February 2092.");
+      await page.emulateMedia({ media: "print" });
+      const address = await page.locator("#certificate .since a").evaluate((link) => {
+        return getComputedStyle(link, "::after").content;
+      });
+      expect(address).toBe(`": ${site.url}/?tId=1001"`);
+      await page.emulateMedia({ media: "screen" });
+    }));
+});
+
+describe("a genuine answer", () => {
+  test("dates and statuses are written as on the look-up page, with their codes beside them", () =>
+    within(openPage(), async ({ page }) => {
+      const { text } = await verify(page, envelope);
+      expect(text).toContain(
+        "Licensed. Adaeze Okafor held a licence to teach on that day, valid to the end of 29 February 2092.",
+      );
+      expect(text).toContain("Licensed (VALID), begins 1 March 2019, ends 29 February 2092");
+      expect(text).toMatch(/Verified \(VERIFIED\), issued \d+ \w+ \d{4}/);
+      expect(text).toMatch(/Signed on\s+\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC/);
+      const shown = await shownIn(page, "#outcome");
+      expect(shown.split("Everything that is signed")[0]).not.toMatch(/\d{4}-\d\d-\d\d/);
+    }));
+});
+
+test("among several answers, those of another day are counted", () =>
+  within(openAt(after), async ({ page }) => {
+    const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
+    await reopen(page);
+    await page.fill("#envelope", JSON.stringify({ count: 2, results }));
+    await page.click("#envelope-form > button");
+    await untilOutcomeSays(page, "Answers: 1 of 2 eligible");
+    expect(await shownIn(page, "#outcome > div > .verdict")).toContain(
+      "2 of them are more than 30 days old, or of a licence that has ended since. Ask again.",
+    );
+  }));
