@@ -74,11 +74,12 @@ function readTarget(flag: string | undefined, environment: Environment, source: 
   }
 }
 
-/** A message about the database that `--to` names must name that option. */
+/** A message about the database that `--to` names must name that option, and its token's own variable. */
 function aboutTarget(error: unknown): unknown {
   if (!isTvsError(error)) return error;
   const named = error.message
     .replaceAll("--database-token (TVS_DATABASE_TOKEN)", "TVS_TO_TOKEN")
+    .replaceAll("TVS_DATABASE_TOKEN", "TVS_TO_TOKEN")
     .replaceAll("--database (TVS_DATABASE)", toOption);
   return new TvsError(error.code, named, { cause: error });
 }

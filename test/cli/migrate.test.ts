@@ -57,6 +57,34 @@ describe.concurrent("tvs migrate", () => {
     60_000,
   );
 
+  test("names the token of the place that refuses it, and not that of the other one", () =>
+    withTempDir(async (folder) => {
+      const dataDir = `${folder}/data`;
+      await makeRegister(dataDir);
+      await using server = Bun.serve({ port: 0, fetch: () => new Response("no", { status: 401 }) });
+      const to = ["migrate", "--to", `http://127.0.0.1:${server.port}`];
+      const env = { TVS_DATABASE_TOKEN: "good" };
+      const without = await runTvs(to, { dataDir, env });
+      expect(without).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("give it in TVS_TO_TOKEN\n"),
+      });
+      const wrong = await runTvs(to, { dataDir, env: { ...env, TVS_TO_TOKEN: "wrong" } });
+      expect(wrong).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("does not accept the token in TVS_TO_TOKEN\n"),
+      });
+      const from = [
+        "migrate",
+        "--database",
+        `http://127.0.0.1:${server.port}`,
+        "--to",
+        `file:${folder}/new/tvs.db`,
+      ];
+      const source = await runTvs(from, { dataDir, env: { ...env, TVS_TO_TOKEN: "wrong" } });
+      expect(source.stderr).toContain("does not accept the token in TVS_DATABASE_TOKEN\n");
+    }));
+
   test(
     "is refused in one line, with nothing written, while a service runs",
     () =>
