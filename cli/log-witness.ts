@@ -37,7 +37,7 @@ export const logWitnessCommand = command({
     "the largest one seen before, and remember it. Needs no register. Exit 0: grown, or the same; 1: forked or shrunk, " +
     "with both checkpoints written beside FILE as evidence; 2: could not be decided; also, once, for a new epoch of the " +
     "log that does not name the checkpoint seen last",
-  example: "tvs log witness --log-key log.key --state seen.json https://verify.example.gov",
+  example: "tvs log witness --log-key log.key --log-state seen.json https://verify.example.gov",
   args: {
     url: { type: "positional", required: true, description: "The service's public URL, its issuer" },
     "log-key": {
@@ -46,7 +46,7 @@ export const logWitnessCommand = command({
       valueHint: "KEY",
       description: "The log's key, or a file of what `tvs log key` prints; may be given several times",
     },
-    state: {
+    "log-state": {
       type: "string",
       required: true,
       valueHint: "FILE",
@@ -58,15 +58,16 @@ export const logWitnessCommand = command({
     const url = readHttpUrl("URL", args.url);
     const timeoutMs = readTimeout(args.timeout);
     const keys = await readLogKeys(everyValue(rawArgs, "log-key") ?? [args["log-key"]]);
-    const state = readStateFile("--state", args.state);
+    const file = args["log-state"];
+    const state = readStateFile("--log-state", file);
     const log = openWitnessedLog(url, timeoutMs);
     const shown = await fetchCheckpoint(log, keys);
     const finding = await judge(shown, state, log);
     const isGood = finding.verdict !== "forked" && finding.verdict !== "shrunk";
-    if (isGood) await rememberInFile(args.state, shown);
+    if (isGood) await rememberInFile(file, shown);
     else process.exitCode = exitCodes.refused;
     if (finding.verdict === "unlinked") process.exitCode = exitCodes.undecided;
-    const evidence = isGood ? [] : await keepEvidence(args.state, shown, finding);
+    const evidence = isGood ? [] : await keepEvidence(file, shown, finding);
     print(args, describe(shown, finding, evidence), () => text(shown, finding, evidence));
   },
 });

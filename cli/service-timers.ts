@@ -27,10 +27,10 @@ export const timerArgs = {
   },
   "anchor-to": {
     type: "string",
-    valueHint: "DIR|URL",
+    valueHint: "PLACE",
     description:
-      "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor` does: to a folder, or " +
-      "to a time-stamp authority",
+      "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor PLACE` does: to an " +
+      "existing folder, or to the address of a time-stamp authority",
   },
   "anchor-at": {
     type: "string",

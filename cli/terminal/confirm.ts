@@ -10,15 +10,21 @@ export const yesArg = {
   yes: { type: "boolean", description: "Do not ask for confirmation" },
 } as const;
 
+/** How long an answer is waited for that may stand in a pipe: it was written before, or nobody writes one. */
+const waitingAnswerMs = 500;
+
 /**
- * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by
- * calling the command and is not asked: decision D1.7 leaves the question out of the command line.
+ * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by calling the
+ * command and is not asked (decision D1.7), but one that answers all the same is understood: what waits on standard
+ * input counts as at a terminal, and only where nothing waits the command goes on.
  *
  * @param consequence what cannot be undone, a whole sentence
  * @throws TvsError REFUSED when the answer is not yes
  */
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
-  if (args.yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return;
+  if (args.yes === true) return;
+  if (process.stdin.isTTY !== true) return requireNoRefusal(await waitingAnswer());
+  if (process.stderr.isTTY !== true) return;
   const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
   // The question goes where remarks go: stdout may be a file that is to hold the result alone.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
@@ -29,6 +35,35 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
     process.stderr.write(question);
   });
   asked.close();
-  if (!/^y(es)?$/i.test(answer.trim()))
+  if (!isYes(answer))
     throw new TvsError("REFUSED", "cancelled; nothing was changed (use --yes to skip this question)");
+}
+
+function isYes(answer: string): boolean {
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** @throws TvsError REFUSED */
+function requireNoRefusal(answer: string | null): void {
+  if (answer === null || isYes(answer)) return;
+  const message =
+    "cancelled; nothing was changed: what stands on standard input is no yes (with --yes it is not read)";
+  throw new TvsError("REFUSED", message);
+}
+
+/** The first line that waits on standard input; null where there is none, as in a timer's or a closed one. */
+function waitingAnswer(): Promise<string | null> {
+  const { stdin } = process;
+  return new Promise((resolve) => {
+    const settle = (text: string | null) => {
+      clearTimeout(timer);
+      // An input that somebody holds open would keep the process from ending.
+      stdin.destroy();
+      resolve(text);
+    };
+    const timer = setTimeout(() => settle(null), waitingAnswerMs);
+    stdin.once("data", (chunk) => settle(String(chunk).split("\n")[0] ?? ""));
+    stdin.once("end", () => settle(null));
+    stdin.once("error", () => settle(null));
+  });
 }

@@ -98,7 +98,7 @@ async function look(folder: string, ...more: string[]) {
     "witness",
     "--log-key",
     vkey,
-    "--state",
+    "--log-state",
     state,
     `${server.url}tvs/`,
     ...more,
@@ -257,7 +257,7 @@ describe("tvs log witness", () => {
       expect((await look(folder)).stderr).toContain("is not a state file of a log's checkpoints");
       const state = join(folder, "new.json");
       const at = (keyText: string, url: string) =>
-        runTvs(["log", "witness", "--log-key", keyText, "--state", state, url]);
+        runTvs(["log", "witness", "--log-key", keyText, "--log-state", state, url]);
       expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
       expect(await at(join(folder, "seen.json"), `${server.url}tvs`)).toMatchObject({
         code: 2,

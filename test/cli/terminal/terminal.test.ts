@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
+import { childEnvironment, programWords, runTvs } from "../../harness/program.ts";
 import { onTerminal } from "./terminal.ts";
 
 setDefaultTimeout(60_000);
@@ -98,6 +98,35 @@ describe("the question before what cannot be undone", () => {
     });
     // What helps a person to go on is noise in a script's log.
     expect(script.stderr).not.toContain("tvs keys history");
+  });
+
+  const rotate = ["keys", "rotate", "--now"];
+
+  test.each([
+    ["n", "n\n"],
+    ["an empty line", "\n"],
+    ["a line of a list", "TR/2019/LA/000009\nTR/2019/LA/000010\n"],
+  ])("that was answered on standard input with %s changes nothing", async (_, stdin) => {
+    const before = await keys();
+    const { code, stdout, stderr } = await runTvs(rotate, { dataDir, stdin });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^tvs: cancelled; nothing was changed: .* is no yes .*--yes.*\n$/);
+    expect(await keys()).toEqual(before);
+    expect(await runTvs([...rotate, "--yes"], { dataDir, stdin })).toMatchObject({ code: 0 });
+  });
+
+  test("is none for a script: yes on standard input goes on, and so does nothing", async () => {
+    const words = [...programWords, ...rotate];
+    const env = { ...childEnvironment({}), TVS_DATA: dataDir };
+    const shell = (line: string) => Bun.spawn(["sh", "-c", line, ...words], { env, stdin: "ignore" }).exited;
+    expect(await runTvs(rotate, { dataDir, stdin: "yes\n" })).toMatchObject({ code: 0 });
+    expect(await runTvs(rotate, { dataDir, stdin: "" })).toMatchObject({ code: 0 });
+    expect(await shell('"$0" "$@" < /dev/null')).toBe(0);
+    expect(await shell('"$0" "$@" <&-')).toBe(0);
+    // A pipe that is held open and never written to, as other programs give to theirs.
+    const held = Bun.spawn(words, { env, stdin: "pipe", stdout: "ignore", stderr: "ignore" });
+    expect(await held.exited).toBe(0);
+    await held.stdin.end();
   });
 
   test("names the teacher whose licence would go", async () => {
