@@ -16,8 +16,8 @@ import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { type Check, fail, ok } from "./check.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
+import { checkAccessLog } from "./log.ts";
 import {
-  checkAccessLog,
   checkDataDirectory,
   checkDescriptors,
   checkDisk,

@@ -1,7 +1,7 @@
-/** What `tvs doctor` says of the evidence log: its name, its checkpoints, who else has them, and its head. */
+/** What `tvs doctor` says of the evidence log (its name, its checkpoints, who else has them, its head) and of the access log. */
 
-import { statSync } from "node:fs";
-import { type Config, logHeadFile } from "../../src/config.ts";
+import { existsSync, statSync } from "node:fs";
+import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { originOf } from "../../src/domain/log/epochs.ts";
@@ -11,6 +11,7 @@ import type { LogStore } from "../../src/domain/log/log.ts";
 import { rootOf } from "../../src/domain/log/tree.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
+import { openCallReader } from "../../src/store/call-reader.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/log.ts";
 import { createLogFigures } from "../../src/store/log-figures.ts";
@@ -113,4 +114,28 @@ function judgeNoHead({ signedSize }: LogFigures, file: string): Check {
     "tvs serve writes it anew, from the database as it is now: if that may be an old copy, compare it with an anchor " +
     "or with what a partner has before";
   return warn(name, `${file} is missing`, advice);
+}
+
+const dayMs = 86_400_000;
+
+/** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
+export async function checkAccessLog(config: Config, now: number): Promise<Check> {
+  const { callsFolder } = config;
+  const name = "access-log";
+  const former = formerCallsFile(config);
+  if (existsSync(former))
+    return warn(
+      name,
+      `${former} is of an earlier version, and read no more`,
+      "delete it, with its -wal and -shm",
+    );
+  if (!existsSync(callsFolder)) return ok(name, "none is kept");
+  try {
+    const dropped = await openCallReader(callsFolder).droppedSince(now - dayMs);
+    if (dropped === 0) return ok(name, callsFolder);
+    const advice = "the service's log says why: free some space, or mend the folder";
+    return warn(name, `${callsFolder}; ${dropped} calls of the last day are missing`, advice);
+  } catch (error) {
+    return warn(name, (error as Error).message, "move it away; the service starts a new one");
+  }
 }

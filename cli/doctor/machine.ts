@@ -18,10 +18,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { type Config, type Environment, formerCallsFile, type ServeConfig } from "../../src/config.ts";
+import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { openCallReader } from "../../src/store/call-reader.ts";
 import { accessAdvice, isWindows } from "../windows.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
@@ -155,28 +154,6 @@ export function checkDisk(config: Config): Check {
   return bytes < scarceBytes
     ? warn(name, found, "free some space before the next import or backup")
     : ok(name, found);
-}
-
-/** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
-export async function checkAccessLog(config: Config, now: number): Promise<Check> {
-  const { callsFolder } = config;
-  const name = "access-log";
-  const former = formerCallsFile(config);
-  if (existsSync(former))
-    return warn(
-      name,
-      `${former} is of an earlier version, and read no more`,
-      "delete it, with its -wal and -shm",
-    );
-  if (!existsSync(callsFolder)) return ok(name, "none is kept");
-  try {
-    const dropped = await openCallReader(callsFolder).droppedSince(now - dayMs);
-    if (dropped === 0) return ok(name, callsFolder);
-    const advice = "the service's log says why: free some space, or mend the folder";
-    return warn(name, `${callsFolder}; ${dropped} calls of the last day are missing`, advice);
-  } catch (error) {
-    return warn(name, (error as Error).message, "move it away; the service starts a new one");
-  }
 }
 
 /**

@@ -33,7 +33,7 @@ export type CallFile = {
 
 const namePattern = /^(\d{4}-\d{2}-\d{2})-(partners|strangers)(?:-(\d{1,6}))?\.jsonl$/;
 
-export function fileOf(folder: string, { kind, day, number }: Omit<CallFile, "path">): CallFile {
+function fileOf(folder: string, { kind, day, number }: Omit<CallFile, "path">): CallFile {
   const name = `${day}-${kind}${number === 1 ? "" : `-${number}`}.jsonl`;
   return { path: join(folder, name), kind, day, number };
 }
