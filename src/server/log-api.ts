@@ -4,7 +4,8 @@ import { TvsError } from "../domain/errors.ts";
 import type { HttpCall } from "./http/http-call.ts";
 import { type PublicHandler, withinLimit } from "./public-api.ts";
 import { asKeys, documentReply } from "./public-document.ts";
-import { check, leafHashSchema, treeSizeSchema } from "./requests.ts";
+import { check } from "./request-body.ts";
+import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
 /** A new one comes every half minute while there are calls. */
 const asCheckpoint = "public, max-age=5";

@@ -22,13 +22,12 @@ import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "./
 import type { PeerTest } from "./http/peer.ts";
 import { parseClientCertHeader } from "./http/peer.ts";
 import { isRefusal, isStoreFailure, problemReply } from "./problem.ts";
+import { check, readBody } from "./request-body.ts";
 import {
   batchCheckSchema,
-  check,
   type EligibilityCheck,
   eligibilityCheckSchema,
   ninLookupSchema,
-  readBody,
   regNoSchema,
   tIdSchema,
 } from "./requests.ts";

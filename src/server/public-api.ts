@@ -7,7 +7,8 @@ import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "./htt
 import { rateLimitKeys, type SourceOf } from "./http/peer.ts";
 import type { LogDocuments } from "./log-documents.ts";
 import { compressedDocument, once, publicDocument, sendDocument } from "./public-document.ts";
-import { check, searchTermSchema } from "./requests.ts";
+import { check } from "./request-body.ts";
+import { searchTermSchema } from "./requests.ts";
 import type { Service } from "./service.ts";
 
 /** What calls for everybody are answered from. */

@@ -1,16 +1,14 @@
 /**
- * The requests of callers: what the contract says that they hold, and how they are read. The routes check with these
- * schemas and the OpenAPI document is made from them, so that the two cannot differ. Messages say what a member must be
- * and never repeat what it was.
+ * The requests of callers: what the contract says that they hold. The routes check with these schemas and the OpenAPI
+ * document is made from them, so that the two cannot differ. Messages say what a member must be and never repeat what it
+ * was.
  */
 
 import * as v from "valibot";
-import { TvsError } from "../domain/errors.ts";
 import { maxIdempotencyKeyLength } from "../domain/idempotency.ts";
 import { ninPattern } from "../domain/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers.ts";
 import { purposes } from "../partner/contract.ts";
-import type { HttpCall } from "./http/http-call.ts";
 import * as examples from "./openapi/examples.ts";
 
 /** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
@@ -54,7 +52,29 @@ export const tIdSchema = v.pipe(
 
 const identifierMembers = ["regNo", "tId", "nin"] as const;
 
+const exactlyOne = "must have exactly one of regNo, tId, nin";
+
+/** Which of them an identifier has, whatever they hold; of what is no object another check speaks. */
+function membersIn(identifier: unknown): readonly string[] | null {
+  if (typeof identifier !== "object" || identifier === null || Array.isArray(identifier)) return null;
+  return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
+}
+
+/** A member in another spelling is a slip that is worth a word: `regno`, `reg_no`, `NIN`. */
+function exactlyOneOf(identifier: unknown): string {
+  const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
+  const given = new Set(Object.keys(identifier as object).map(fold));
+  const meant = identifierMembers.find((name) => given.has(fold(name)));
+  const isMissing = membersIn(identifier)?.length === 0;
+  return isMissing && meant !== undefined ? `${exactlyOne}; did you mean ${meant}?` : exactlyOne;
+}
+
 const identifierSchema = v.pipe(
+  v.unknown(),
+  v.check(
+    (identifier) => (membersIn(identifier)?.length ?? 1) === 1,
+    ({ input }) => exactlyOneOf(input),
+  ),
   jsonObject(
     {
       regNo: v.optional(regNoSchema),
@@ -62,10 +82,6 @@ const identifierSchema = v.pipe(
       nin: v.optional(ninSchema),
     },
     "must be an object",
-  ),
-  v.check(
-    (identifier) => identifierMembers.filter((name) => identifier[name] !== undefined).length === 1,
-    "must have exactly one of regNo, tId and nin",
   ),
   v.metadata({
     description: "Names a teacher by exactly one of its members.",
@@ -214,52 +230,3 @@ export const requestSchemas = {
   LeafHash: leafHashSchema,
   TreeSize: treeSizeSchema,
 } as const satisfies Record<string, v.GenericSchema>;
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/**
- * Reads a request's JSON body, whatever its Content-Type says, and checks it.
- * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError REQUEST_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
- */
-export async function readBody<Schema extends v.GenericSchema>(
-  call: HttpCall,
-  schema: Schema,
-): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
-  const raw = parse(await call.body());
-  return { value: check(schema, raw), raw };
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    throw new TvsError("REQUEST_INVALID", "the body must be JSON in UTF-8");
-  }
-}
-
-/**
- * @param name how the message calls the whole value
- * @throws TvsError REQUEST_INVALID, for example `items[3].identifier.nin must be 11 digits`
- */
-export function check<Schema extends v.GenericSchema>(
-  schema: Schema,
-  value: unknown,
-  name = "the body",
-): v.InferOutput<Schema> {
-  const parsed = v.safeParse(schema, value, { abortEarly: true });
-  if (parsed.success) return parsed.output;
-  const [issue] = parsed.issues;
-  const missing = issue.input === undefined;
-  throw new TvsError(
-    "REQUEST_INVALID",
-    `${memberName(issue, name)} ${missing ? "is required" : issue.message}`,
-  );
-}
-
-function memberName(issue: v.BaseIssue<unknown>, whole: string): string {
-  const name = (issue.path ?? [])
-    .map((item) => (typeof item.key === "number" ? `[${item.key}]` : `.${String(item.key)}`))
-    .join("");
-  return name === "" ? whole : name.replace(/^\./, "");
-}

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { type AppEnv, honoCall } from "../../src/server/http/hono-call.ts";
-import {
-  batchCheckSchema,
-  check,
-  eligibilityCheckSchema,
-  ninLookupSchema,
-  readBody,
-} from "../../src/server/requests.ts";
+import { check, readBody } from "../../src/server/request-body.ts";
+import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/server/requests.ts";
 
 /** What the reader makes of the bytes of a request, through the real router. */
 async function read(body: BodyInit | null, headers: Record<string, string> = {}): Promise<unknown> {
@@ -49,6 +44,26 @@ describe("a body", () => {
     expect(await read(body)).toEqual(notJson);
   });
 
+  test.each([
+    '{"nin":"12345678901","nin":"12345678902"}',
+    '{"nin":"12345678901","n\\u0069n":"12345678902"}',
+    '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
+  ])("with a member twice is refused, and the value is not repeated: %s", async (body) => {
+    expect(await read(body)).toEqual({ code: "REQUEST_INVALID", message: "the body has a member twice" });
+  });
+
+  test("that is nested too deeply is refused", async () => {
+    const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    expect(await read(nested(31))).toMatchObject({ value: { nin: "12345678901" } });
+    for (const depth of [32, 100_000])
+      expect(await read(nested(depth))).toMatchObject({ message: expect.stringContaining("too deeply") });
+  });
+
+  test("may hold half a character and a number beyond all bounds, as it always might", async () => {
+    const body = '{"nin":"12345678901","x":["\\ud800",1e400]}';
+    expect(await read(body)).toMatchObject({ value: { nin: "12345678901" } });
+  });
+
   test("may begin with a byte order mark", async () => {
     expect(await read('\ufeff{"nin":"12345678901"}')).toMatchObject({ value: { nin: "12345678901" } });
   });
@@ -67,6 +82,7 @@ function messageOf(schema: Parameters<typeof check>[0], value: unknown): string 
 describe("what is wrong is named by its member, and its value is not repeated", () => {
   const item = (identifier: unknown) => ({ identifier, purpose: "EMPLOYER_BACKGROUND_CHECK" });
   const good = item({ tId: 1 });
+  const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
 
   test.each<[string, unknown, string]>([
     ["the whole", null, "the body must be an object"],
@@ -74,12 +90,15 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     ["the whole", "text", "the body must be an object"],
     ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
     ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
-    ["no member", item({}), "identifier must have exactly one of regNo, tId and nin"],
-    [
-      "two members",
-      item({ tId: 1, nin: "12345678901" }),
-      "identifier must have exactly one of regNo, tId and nin",
-    ],
+    ["no member", item({}), exactlyOne],
+    ["another member", item({ id: 1 }), exactlyOne],
+    ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
+    ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
+    ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
+    ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
+    ["a member with a line", item({ t_id: 7 }), `${exactlyOne}; did you mean tId?`],
+    ["a member in capitals", item({ NIN: "12345678901" }), `${exactlyOne}; did you mean nin?`],
+    ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
     ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
     ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
     ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],

@@ -32,11 +32,17 @@ opens the other. A 401 says what can be seen of a credential without looking it 
 Fetch the JWKS, take the key whose \`kid\` is in the signature's JOSE header, check the RS256 signature, then \`iss\`
 (the issuer) and \`aud\` (your partner id). The signed \`result\` is authoritative; the one beside it is a convenience.
 
+Then hold the answer against your question, because a genuine envelope can be kept and given to another: the teacher that
+you asked for by \`regNo\` or \`tId\`, the order of a batch, \`sub\` and \`X-Verification-Id\`, and \`iat\` within a minute
+of the call (72 hours for a replay).
+
 ## Errors and retries
 
 The body of every error is \`{statusCode, message}\`. Retry 5xx with exponential back-off, starting at 1 second, at most
 3 times. On 429 wait \`retryAfterSeconds\`. Send an \`Idempotency-Key\` where it is taken, and a retry can do no harm.
 Every answer has an \`X-Request-Id\`: name it when asking the operator about a call.
+
+A body is JSON of at most 256 KiB and 32 levels in which no object has a member twice; unknown members are ignored.
 
 ## Order of checks
 
