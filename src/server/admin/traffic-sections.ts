@@ -77,7 +77,8 @@ export function statusesSection({ requests }: ConsoleState): Markup {
 const shownCallers = 20;
 
 /** What partners were refused, by key: of late, and since the start. */
-export function refusalsSection({ refusals, snapshot, accessLog, commandLine }: ConsoleState): Markup {
+export function refusalsSection(state: ConsoleState): Markup {
+  const { refusals, snapshot, accessLog, commandLine } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
   const rows = callers
@@ -95,11 +96,22 @@ export function refusalsSection({ refusals, snapshot, accessLog, commandLine }: 
       ? none("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], numbersFrom: 5, rows })}
 ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
-  return html`${shown}${
+  return html`${shown}${limitedLookups(state)}${
     accessLog() === null
       ? html`<p>Each single call is kept when the service is started with <code>--access-log</code>.</p>`
       : commandBox(commandLine("calls --status 4xx"))
   }`;
+}
+
+/** Who is not a partner is refused with 429 by the limit of the IP address alone. */
+function limitedLookups({ requests }: ConsoleState): Markup {
+  const limited = requests
+    .counts()
+    .filter(({ route, status }) => status === 429 && requests.routes[route]?.traffic !== "partner");
+  const times = sum(limited.map((one) => one.count));
+  return times === 0
+    ? html`<p>No public lookup was refused by the limit of its IP address since the start.</p>`
+    : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
 }
 
 function byStatus(counts: ReadonlyMap<number, number>): string {

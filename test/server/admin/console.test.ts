@@ -3,6 +3,7 @@ import { logKeeperOf } from "../../../cli/evidence-log.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import type { ConsoleState } from "../../../src/server/admin/console-state.ts";
 import { nodesSection } from "../../../src/server/admin/state-sections.ts";
+import { createApp } from "../../../src/server/app.ts";
 import { createImportStore } from "../../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../../harness/console.ts";
 import { untilAnswer } from "../../harness/eventually.ts";
@@ -181,6 +182,30 @@ describe("the console", () => {
     expect(metrics).toContain('tvs_calls_refused_total{partner="refused-often",status="403"} 2');
     expect(metrics).toMatch(/^tvs_calls_refused_total\{status="401"\} [1-9]/m);
     expect(metrics).not.toContain(record.keyId);
+  });
+
+  test("counts the lookups that the limit of their address refused, on the page and by the API", async () => {
+    const section = async () => {
+      const headers = { Cookie: await world.signIn() };
+      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      return sections.refusals;
+    };
+    expect(await section()).toContain("No public lookup was refused by the limit");
+    const { hono } = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
+    const from = { remoteAddress: "198.51.100.7", tls: false, clientCertificate: null };
+    const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
+    const statuses: number[] = [];
+    for (const [path, init] of [
+      ["/teacher/verify-license?searchTerm=1", {}],
+      ["/teacher/verify-license?searchTerm=1", {}],
+      ["/", post],
+    ] as const)
+      statuses.push((await hono.fetch(new Request(`http://service.test${path}`, init), from)).status);
+    expect(statuses).toEqual([200, 429, 429]);
+    expect(await section()).toContain("2 public lookups were refused by the limit of their IP address");
+    const metrics = (await world.call("/metrics")).text;
+    for (const labels of ['route="/teacher/verify-license",method="GET"', 'route="/",method="POST"'])
+      expect(metrics).toContain(`tvs_http_requests_total{${labels},status="429"} 1`);
   });
 
   test("is brought up to date by points that are new, and by its sections", async () => {
