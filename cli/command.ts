@@ -99,8 +99,17 @@ export function command<const T extends Args>(definition: Definition<T>): OurCom
     variadic,
     args,
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
-    run: run as unknown as (context: CommandContext<ArgsDef>) => Promise<void>,
+    run: (context) => run(withNegations(context, args) as unknown as CommandContext<T & typeof commonArgs>),
   };
+}
+
+/** citty takes `--no-backup` for a `--backup` that is false; here it is an option by that name. */
+function withNegations(context: CommandContext<ArgsDef>, args: Args): CommandContext<ArgsDef> {
+  const given = Object.keys(args).filter(
+    (name) => name.startsWith("no-") && context.rawArgs.includes(`--${name}`),
+  );
+  Object.assign(context.args, Object.fromEntries(given.map((name) => [name, true])));
+  return context;
 }
 
 /** A command that is also a group: a first operand that names one of `subCommands` means that one. */

@@ -40,6 +40,7 @@ const sections: Readonly<Record<string, Commands>> = {
   },
   "KEEP IT SAFE": {
     backup: () => import("./backup.ts").then((file) => file.backupCommand),
+    upgrade: () => import("./upgrade.ts").then((file) => file.upgradeCommand),
     restore: () => import("./restore.ts").then((file) => file.restoreCommand),
     migrate: () => import("./migrate.ts").then((file) => file.migrateCommand),
   },

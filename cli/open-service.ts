@@ -19,12 +19,14 @@ import type { ChosenSigner } from "../src/signing/signer.ts";
 import { openCallFiles } from "../src/store/call-files.ts";
 import { type CallLog, createCallLog } from "../src/store/call-log.ts";
 import { openCommitLock } from "../src/store/driver/commit-lock.ts";
+import type { Driver } from "../src/store/driver/driver.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { openLog } from "./evidence-log.ts";
 import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
 import { type OpenOptions, type Operator, openOperator } from "./open.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 import { actorOf } from "./operator-name.ts";
+import { upgradeRegister } from "./upgrade.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
 export type OpenService = {
@@ -70,14 +72,19 @@ type Place = { readonly url?: string; readonly consolePort?: number | null };
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads" | "isBackedUp">>,
   { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
   const whenMade = (words: string) => log.info(words, {});
+  const whenOlder = async (driver: Driver, from: number) => {
+    const { isBackedUp = true } = config;
+    log.info("the register was upgraded", await upgradeRegister(driver, { config, from, isBackedUp }));
+  };
   const operator = await openOperator(config, {
     whenMade,
+    whenOlder,
     shared: { memory: memory.commitLock, thread: 0 },
     onRequest: work.requested,
     actor: service.actor,

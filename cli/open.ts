@@ -25,7 +25,13 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
-import { holdsRegister, migrate, readSchema } from "../src/store/driver/migrations.ts";
+import {
+  holdsRegister,
+  migrate,
+  olderSchema,
+  readSchema,
+  schemaVersion,
+} from "../src/store/driver/migrations.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/driver/remote.ts";
 import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
@@ -93,6 +99,8 @@ export type OpenOptions = {
   readonly whenMade?: (words: string) => void;
   /** Settings that a register has from its beginning: those of one that was made before are not touched. */
   readonly firstSettings?: Readonly<Record<string, string>>;
+  /** Told of a register of an earlier release, to bring it to this program's schema; without it, that is refused. */
+  readonly whenOlder?: (driver: Driver, schema: number) => Promise<void>;
   /** How acts share commits. */
   readonly commits?: CommitOptions;
   /** Who acts, where it is not the operator who gave the command. */
@@ -108,10 +116,10 @@ const defaultKeyBits = 2048;
 /**
  * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
  * signing keys are made where they are missing, the keys last; else nothing is.
- * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
+ * @throws TvsError REGISTER_MISSING, DATABASE_TOO_OLD, and with one line for whatever else is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
-  const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
+  const { clock = systemClock, defaultIssuer, commits, whenMade, whenOlder, firstSettings } = options;
   const actor = options.actor ?? actorOf(config);
   const isThere = hasDatabase(config);
   if (!isThere) await prepareNew(config, options);
@@ -119,8 +127,13 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
   try {
     await requireClockOf(createNodeStore(driver), clock);
     const schema = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
-    await migrate(driver, clock.now(), schema);
+    if (await holdsRegister(driver)) {
+      if (schema < schemaVersion && whenOlder === undefined) throw olderSchema(schema);
+      if (schema < schemaVersion) await whenOlder?.(driver, schema);
+    } else {
+      if (isThere) await prepareNew(config, options, driver);
+      await migrate(driver, clock.now(), schema);
+    }
     const stores = createStores(driver, { commits, acting: { actor, clock } });
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);

@@ -6,6 +6,7 @@ import { TvsError } from "../src/domain/errors.ts";
 import type { Difference } from "../src/store/audit-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
+import { migrate, schemaVersion } from "../src/store/driver/migrations.ts";
 import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
 import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
@@ -55,6 +56,7 @@ export const restoreCommand = command({
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     let log: RestoredLog | null = null;
     const onCopied = async (driver: Driver) => {
+      await migrate(driver, systemClock.now(), facts.schema);
       log = await settleRestoredLog(driver, { config, schema: facts.schema, clock: systemClock });
     };
     const options = { from, facts, target, force, holdWebhooks, stamp, onCopied };
@@ -115,6 +117,9 @@ function remarks(
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
+    ...(facts.schema === schemaVersion
+      ? []
+      : [`The backup is of an earlier release: its schema ${facts.schema} was brought to ${schemaVersion}.`]),
     ...logRemarks(log, facts.log),
     `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
     holdWebhooks

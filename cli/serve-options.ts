@@ -3,6 +3,15 @@
 import type { Args } from "./command.ts";
 import { byArg } from "./operator-name.ts";
 
+/** The option of whatever upgrades a register of an earlier release. */
+export const noBackupArg = {
+  "no-backup": {
+    type: "boolean",
+    description:
+      "Make no backup (tvs-before-N.db, beside the database) before a register of an earlier release is upgraded",
+  },
+} as const satisfies Args;
+
 export const serveArgs = {
   host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
   port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
@@ -102,5 +111,6 @@ export const serveArgs = {
   },
   "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
   "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
+  ...noBackupArg,
   ...byArg,
 } as const satisfies Args;

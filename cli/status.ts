@@ -1,8 +1,10 @@
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../src/domain/clock.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../src/domain/status.ts";
+import type { Driver } from "../src/store/driver/driver.ts";
+import { olderSchema, schemaVersion } from "../src/store/driver/migrations.ts";
 import { createLogFigures } from "../src/store/log-figures.ts";
 import { createStatusStore } from "../src/store/status.ts";
 import { command, configOf } from "./command.ts";
@@ -30,8 +32,16 @@ export const statusCommand = command({
     // Opened anew each time: the database may be restored or moved to a newer schema while somebody watches.
     const read = async () => {
       let status: Status | undefined;
-      await withOperator(configOf(args), async (operator) => {
-        status = await readStatus(operator);
+      let older: number | null = null;
+      const whenOlder = async (_driver: Driver, schema: number) => {
+        older = schema;
+      };
+      const act = async (operator: Operator) => {
+        status = await readStatus(operator, older ?? schemaVersion);
+      };
+      await withOperator(configOf(args), act, { whenOlder }).catch((error) => {
+        // What a schema has not is missing at the one or the other place.
+        throw older !== null && isTvsError(error, "STORE_UNAVAILABLE") ? olderSchema(older) : error;
       });
       if (status === undefined) throw new Error("the figures were not read");
       return status;
@@ -42,7 +52,10 @@ export const statusCommand = command({
   },
 });
 
-async function readStatus(operator: Operator) {
+/** The first schemas that have nodes, and an evidence log. */
+const [firstNodes, firstLog] = [8, 9];
+
+async function readStatus(operator: Operator, schema: number) {
   const {
     stores: { keys, webhooks, nodes, log },
     driver,
@@ -57,7 +70,7 @@ async function readStatus(operator: Operator) {
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
-    nodes: (await nodes.list()).map(describeNode),
+    nodes: schema < firstNodes ? [] : (await nodes.list()).map(describeNode),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
     site: site.name,
@@ -65,7 +78,7 @@ async function readStatus(operator: Operator) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: describeLog(await createLogFigures(driver, log).read()),
+    log: schema < firstLog ? null : describeLog(await createLogFigures(driver, log).read()),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),
@@ -112,8 +125,13 @@ function statusText(status: Status, more: Readonly<Record<string, string>> = {})
     deliveries: deliveriesText(status.webhooks),
     "oldest due": status.webhooks.oldestDueAt,
     "last import": lastImport === null ? null : importText(lastImport),
-    database: `${database.kind}, schema ${database.schemaVersion}, ${sizeText(database.sizeBytes)}`,
+    database: `${database.kind}, schema ${schemaText(database.schemaVersion)}, ${sizeText(database.sizeBytes)}`,
   });
+}
+
+function schemaText(schema: number): string {
+  if (schema === schemaVersion) return String(schema);
+  return `${schema} of ${schemaVersion} (run tvs upgrade)`;
 }
 
 /** Such as `2 live (1.4.0), 1 gone (1.3.2)`: several versions are a rolling upgrade, under way or forgotten. */

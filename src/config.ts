@@ -60,6 +60,8 @@ export type ServeConfig = Config & {
   readonly readFrom: ServerAddress | undefined;
   /** Whether each call is kept in the access log. */
   readonly accessLog: boolean;
+  /** Whether a register of an earlier release is backed up before it is upgraded. */
+  readonly isBackedUp: boolean;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
@@ -96,6 +98,7 @@ const serveSchema = v.object({
   "read-from": v.optional(text),
   "read-from-token": v.optional(text),
   "access-log": v.optional(flag),
+  "no-backup": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "drain-wait": v.optional(seconds(maxDrainWait), "0s"),
   "trusted-proxy": v.optional(networks, ""),
@@ -144,6 +147,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     ...config,
     readFrom: readFrom(config, { url: given["read-from"], token: given["read-from-token"] }),
     accessLog: given["access-log"] ?? config.sandbox,
+    isBackedUp: !given["no-backup"],
     host: given.host,
     port: given.port,
     threads: given.threads ?? Math.min(maxThreads, availableParallelism()),

@@ -201,7 +201,7 @@ async function checkSchema(driver: Driver): Promise<Check | null> {
     return warn(
       name,
       `${found.version} of ${schemaVersion}`,
-      "the next tvs command migrates it; back up first",
+      "tvs upgrade brings it to this program's, after a backup; so does tvs serve at its start",
     );
   return ok(name, `${found.version}, as this program expects it`);
 }

@@ -12,6 +12,7 @@ const undecidedCodes: readonly ErrorCode[] = [
   "CONFIG_INVALID",
   "REGISTER_MISSING",
   "REGISTER_CLOSED",
+  "DATABASE_TOO_OLD",
 ];
 
 export function exitCodeOf(error: TvsError): number {

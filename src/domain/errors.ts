@@ -27,6 +27,7 @@ export type ErrorCode =
   | "MASTER_KEY_INVALID"
   | "DATABASE_IN_USE"
   | "DATABASE_TOO_NEW"
+  | "DATABASE_TOO_OLD"
   | "LOG_BEHIND"
   // The machine
   | "STORE_BUSY"

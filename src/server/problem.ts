@@ -20,6 +20,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   SIGNER_UNAVAILABLE: 503,
   CLOCK_WRONG: 503,
   DATABASE_TOO_NEW: 503,
+  DATABASE_TOO_OLD: 503,
   LOG_BEHIND: 503,
   // The database's, which may not be used any more.
   REFUSED: 503,

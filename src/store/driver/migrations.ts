@@ -79,17 +79,28 @@ export async function migrate(driver: Driver, now: number, found?: number): Prom
   if (isFresh) {
     await driver.batch([statement(`CREATE ${ownTable.replace("TABLE", "TABLE IF NOT EXISTS")}`)]);
     version = await requireOwnSchema(driver);
-  } else if (migrations.slice(version).some(({ rolls }) => !rolls)) await refuseOlderService(driver);
+  } else await refuseOlderService(driver, version);
   while (version < migrations.length) await apply(driver, ++version, { now, isFresh });
 }
 
-/** A service of an older program knows nothing of what a migration moves into the program. */
-async function refuseOlderService(driver: Driver): Promise<void> {
-  if (!(await driver.serviceRunning())) return;
+/**
+ * Refuses to change a database under a service of an older program, which knows nothing of what a migration moves into
+ * the program; one that only adds leaves that service as it is (decision D12.7).
+ * @param version the schema that the database has
+ * @throws TvsError DATABASE_IN_USE
+ */
+export async function refuseOlderService(driver: Driver, version: number): Promise<void> {
+  if (migrations.slice(version).every(({ rolls }) => rolls) || !(await driver.serviceRunning())) return;
   const message =
     "the database has to be changed for this program, and a `tvs serve` of an older one uses it; " +
     "stop that service, then try again";
   throw new TvsError("DATABASE_IN_USE", message);
+}
+
+/** What every command says of a register of an earlier release that it may not change. */
+export function olderSchema(version: number): TvsError {
+  const message = `this register has schema ${version}, this program ${schemaVersion}; run tvs upgrade`;
+  return new TvsError("DATABASE_TOO_OLD", message);
 }
 
 /**

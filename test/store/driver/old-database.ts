@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { type Driver, statement } from "../../../src/store/driver/driver.ts";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Driver, type Row, statement, type Value } from "../../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { makeRegister } from "../../harness/service.ts";
 
 const folder = new URL("../../../src/store/driver/migrations/", import.meta.url);
 
@@ -21,4 +24,29 @@ export async function migrateTo(driver: Driver, version: number): Promise<void> 
     const noted = statement("INSERT INTO schema_migrations VALUES (?, ?, 0)", [index + 1, digest]);
     await driver.batch([noted, ...parts.map((sql) => statement(sql))]);
   }
+}
+
+/** Makes the register of an earlier program in a data folder: with keys that its master key opens, and nothing else. */
+export async function makeOldRegister(dataDir: string, version: number): Promise<void> {
+  await makeRegister(dataDir);
+  const file = join(dataDir, "tvs.db");
+  const made = await openEmbedded({ file });
+  const tables = ["settings", "signing_keys"];
+  const rows = await Promise.all(tables.map((table) => made.query(`SELECT * FROM ${table}`)));
+  await made.close();
+  for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
+  const driver = await openEmbedded({ file });
+  await migrateTo(driver, version);
+  for (const [index, table] of tables.entries())
+    await driver.batch((rows[index] ?? []).map((row) => insertion(table, row)));
+  await driver.close();
+}
+
+function insertion(table: string, row: Row) {
+  const names = Object.keys(row);
+  const values = Object.values(row).map((value) =>
+    value instanceof ArrayBuffer ? new Uint8Array(value) : value,
+  );
+  const places = names.map(() => "?").join(", ");
+  return statement(`INSERT INTO ${table} (${names.join(", ")}) VALUES (${places})`, values as Value[]);
 }
