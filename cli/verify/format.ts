@@ -46,6 +46,7 @@ const quoteKid = createQuote();
 const quoteIssuer = createQuote();
 const quoteAudience = createQuote();
 const quoteFile = createQuote();
+const quoteDay = createQuote();
 
 /** All envelopes of a run are judged with the same keys. */
 function createTrustJson(): (trust: KeyTrust | null) => string {
@@ -76,7 +77,9 @@ function checksJson({ checks, valid }: Verification): string {
 /** How old the answer is; who it claims to be from is said of those alone whose key is not known. */
 function standingJson({ age, claimedIssuer }: Verification): string {
   const claimed = claimedIssuer === null ? "" : `,"claimedIssuer":${escaped(JSON.stringify(claimedIssuer))}`;
-  return `"age":${JSON.stringify(age)}${claimed}`;
+  if (age === null) return `"age":null${claimed}`;
+  const { days, isOld, licenseEndedOn } = age;
+  return `"age":{"days":${days},"isOld":${isOld},"licenseEndedOn":${quoteDay(licenseEndedOn)}}${claimed}`;
 }
 
 function logJson({ log, warnings: told }: Verification): string {

@@ -396,11 +396,19 @@ function addressOfIssuer(issuer) {
 var oldAfterDays = 30;
 var dayMs = 86400000;
 var lastZoneMs = dayMs / 2;
+var lastOver = { day: Number.NaN, date: "" };
+function overEverywhere(nowMs) {
+  const day = Math.floor((nowMs - lastZoneMs) / dayMs) - 1;
+  if (day !== lastOver.day)
+    lastOver = { day, date: new Date(day * dayMs).toISOString().slice(0, 10) };
+  return lastOver.date;
+}
 function endedOn({ license }, nowMs) {
   if (license?.status !== "VALID" || license.expiryDate === null)
     return null;
-  const lastDayMs = parseDateTime(`${license.expiryDate}T00:00:00Z`);
-  return lastDayMs !== null && nowMs >= lastDayMs + dayMs + lastZoneMs ? license.expiryDate : null;
+  const { expiryDate } = license;
+  const isOver = expiryDate <= overEverywhere(nowMs);
+  return isOver && parseDateTime(`${expiryDate}T00:00:00Z`) !== null ? expiryDate : null;
 }
 function ageOf({ issuedAtSeconds, result }, nowMs) {
   const ageMs = Math.max(0, nowMs - issuedAtSeconds * 1000);

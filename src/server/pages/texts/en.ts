@@ -173,7 +173,7 @@ export const english = {
     foundMeansNot: [
       "It does not prove that the person before you is this teacher. Compare the name and the registration number with an official document.",
       "It says nothing about conduct, employment or the quality of teaching.",
-      "This page, printed or saved, is for your own records and can be imitated. A signed proof is given to partner agencies.",
+      "This page, printed or saved, is for your own records and can be imitated. A signed answer is given to partner agencies.",
     ],
     nobodyMeansNot: [
       "It does not mean that this person is not a teacher, or has no licence. They may be registered under another number, or elsewhere.",

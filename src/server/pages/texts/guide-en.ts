@@ -126,7 +126,7 @@ their history beside the envelope; verifying needs no network after that. This f
 prints <code>valid</code>, or one reason: then its exit code is 1, or 2 when it cannot be decided with these files.</p>`,
   exitCodes: html`<p>Its exit code is 0 when everything is valid, 1 when anything is refused, else 2 when anything could not
 be judged: an unknown key, an unreadable file, or a text that is no envelope. <code>valid</code> means genuine, not
-licensed: the <code>answer</code> line says what was answered.</p>`,
+licensed: the line below it says what was answered, and on which day.</p>`,
   rulesTitle: "What must be checked, whatever you use",
   rules: [
     html`The header’s <code>alg</code> is <code>RS256</code>, set by you and not taken from the token; refuse
