@@ -123,6 +123,30 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
+/** Far more than a batch of a hundred envelopes has, unpacked. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+
+/** Whoever stands between a partner and the service must not fill its memory. @returns null for what is too long */
+async function readBounded(response: Response): Promise<Uint8Array | null> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
+    size += next.value.length;
+    parts.push(next.value);
+    if (size <= maxAnswerBytes) continue;
+    await reader?.cancel();
+    return null;
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** One attempt: the answer's text, or why there is none. @throws the caller's own reason when its signal aborts */
 async function attempt(
   connection: Connection,
@@ -139,7 +163,12 @@ async function attempt(
       redirect: "manual",
       signal: limit.signal,
     });
-    const text = decodeUtf8(new Uint8Array(await response.arrayBuffer()));
+    const bytes = await readBounded(response);
+    if (bytes === null)
+      return new ClientError("ANSWER_UNEXPECTED", "the answer is longer than any of the service", {
+        status: response.status,
+      });
+    const text = decodeUtf8(bytes);
     if (response.status !== 200) return failureOf(response, text ?? "");
     if (text !== null) return { response, text };
     return new ClientError("ANSWER_UNEXPECTED", "the answer is no text in UTF-8", { status: 200 });

@@ -201,10 +201,16 @@ describe("a client", () => {
 });
 
 describe("what is not the service", () => {
+  /** A text that never ends. */
+  const endless = () => {
+    const piece = new Uint8Array(1024 * 1024).fill(32);
+    return new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(piece) });
+  };
   const answers: readonly (readonly [string, () => Response, string])[] = [
     ["a page", () => new Response("<html>portal</html>"), "ANSWER_UNEXPECTED"],
     ["another object", () => Response.json({ ok: true }), "ANSWER_UNEXPECTED"],
     ["bytes", () => new Response(new Uint8Array([0xff, 0xfe])), "ANSWER_UNEXPECTED"],
+    ["more than fits", () => new Response(endless()), "ANSWER_UNEXPECTED"],
     [
       "another place",
       () => new Response(null, { status: 302, headers: { Location: "/" } }),
