@@ -566,6 +566,27 @@ function deadline(timeoutMs, signal) {
   };
   return { signal: controller.signal, state, end };
 }
+var maxAnswerBytes = 16 * 1024 * 1024;
+async function readBounded(response) {
+  const parts = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (let next = await reader?.read();next?.value !== undefined; next = await reader?.read()) {
+    size += next.value.length;
+    parts.push(next.value);
+    if (size <= maxAnswerBytes)
+      continue;
+    await reader?.cancel();
+    return null;
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
 async function attempt(connection, call) {
   const { method, path, body, signal } = call;
   signal?.throwIfAborted();
@@ -578,7 +599,12 @@ async function attempt(connection, call) {
       redirect: "manual",
       signal: limit.signal
     });
-    const text = decodeUtf8(new Uint8Array(await response.arrayBuffer()));
+    const bytes = await readBounded(response);
+    if (bytes === null)
+      return new ClientError("ANSWER_UNEXPECTED", "the answer is longer than any of the service", {
+        status: response.status
+      });
+    const text = decodeUtf8(bytes);
     if (response.status !== 200)
       return failureOf(response, text ?? "");
     if (text !== null)
