@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
+import type { Live, Settings } from "../domain/live.ts";
 import type { HttpCall, Reply } from "./http/http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
@@ -10,19 +11,26 @@ export type PublicDocument = {
   /** Its media type. */
   readonly type: string;
   readonly etag: string;
-  /** The same in gzip, of documents for which that saves more than it costs. */
-  readonly gzipped?: Uint8Array<ArrayBuffer>;
+};
+
+/** A large document that stays the same: every answer with it is sent from the same two buffers. */
+export type CompressedDocument = Omit<PublicDocument, "body"> & {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly gzipped: Uint8Array<ArrayBuffer>;
 };
 
 export function publicDocument(body: string, type: string): PublicDocument {
-  const digest = createHash("sha256").update(body).digest("base64url").slice(0, 27);
-  return { body, type, etag: `"${digest}"` };
+  return { body, type, etag: etagOf(body) };
 }
 
-/** A large document that stays the same: compressed once, beside the event loop. */
-export async function compressedDocument(body: string, type: string): Promise<PublicDocument> {
+/** Compresses once, beside the event loop. */
+export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
   const gzipped = new Uint8Array(await promisify(gzip)(body));
-  return { ...publicDocument(body, type), gzipped };
+  return { bytes: new TextEncoder().encode(body), gzipped, type, etag: etagOf(body) };
+}
+
+function etagOf(body: string): string {
+  return `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
 }
 
 /** Loads at the first call; a failed load is tried again at the next one. */
@@ -34,6 +42,23 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
       throw error;
     });
     return loaded;
+  };
+}
+
+/**
+ * Documents that say something of the service, by names of which there are few: each is made when it is first asked
+ * for, and anew when the issuer or the site has changed.
+ */
+export function keptDocuments({ current }: Pick<Live, "current">) {
+  const kept = new Map<string, () => Promise<CompressedDocument>>();
+  let madeFor: Settings | undefined;
+  return (name: string, make: (settings: Settings) => Promise<CompressedDocument>) => {
+    const { settings } = current();
+    if (madeFor?.issuer !== settings.issuer || madeFor.site !== settings.site) kept.clear();
+    madeFor = settings;
+    const document = kept.get(name) ?? once(() => make(settings));
+    kept.set(name, document);
+    return document();
   };
 }
 
@@ -50,19 +75,46 @@ export function documentReply(call: HttpCall, document: PublicDocument, cacheCon
 }
 
 /** Sends a document, or 304 when the caller has it. */
-export function sendDocument(c: Context, document: PublicDocument, cacheControl = asKeys): Response {
-  const { gzipped } = document;
-  const compress = gzipped !== undefined && acceptsGzip(c.req.header("Accept-Encoding"));
+export function sendDocument(
+  c: Context,
+  document: PublicDocument | CompressedDocument,
+  cacheControl = asKeys,
+): Response {
+  const compress = "gzipped" in document && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).
   const etag = compress ? document.etag.replace(/"$/, '-gzip"') : document.etag;
   c.header("Cache-Control", cacheControl);
   c.header("ETag", etag);
-  if (gzipped !== undefined) c.header("Vary", "Accept-Encoding", { append: true });
+  if ("gzipped" in document) c.header("Vary", "Accept-Encoding", { append: true });
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
   c.header("Content-Type", document.type);
-  if (!compress) return c.body(document.body);
-  c.header("Content-Encoding", "gzip");
-  return c.body(gzipped);
+  if ("body" in document) return c.body(document.body);
+  if (compress) c.header("Content-Encoding", "gzip");
+  return sendBytes(c, compress ? document.gzipped : document.bytes);
+}
+
+/** What is sent at a time of a document: so much waits for a client that does not read. */
+const pieceBytes = 64 * 1024;
+
+/**
+ * Sends bytes that stay as they are. A Response copies the bytes that it is given, and they would wait all at once for
+ * a client that does not read; a stream hands on pieces of the one buffer, the next when the one before was taken.
+ */
+function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>): Response {
+  if (bytes.length <= pieceBytes) return c.body(bytes);
+  c.header("Content-Length", String(bytes.length));
+  let sent = 0;
+  const pieces = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.subarray(sent, sent + pieceBytes));
+        sent += pieceBytes;
+        if (sent >= bytes.length) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return c.body(pieces);
 }
 
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {

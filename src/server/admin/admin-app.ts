@@ -5,7 +5,7 @@ import { getCookie, setCookie } from "hono/cookie";
 import { html } from "hono/html";
 import { log } from "../../log.ts";
 import type { Exposition } from "../../metrics/exposition.ts";
-import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import { type CompressedDocument, compressedDocument, once, sendDocument } from "../public-document.ts";
 import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
@@ -80,7 +80,7 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
 }
 
 /** The files of the console's pages, each read and compressed when it is first asked for. */
-function consoleFiles(): Readonly<Record<string, () => Promise<PublicDocument>>> {
+function consoleFiles(): Readonly<Record<string, () => Promise<CompressedDocument>>> {
   const script = "text/javascript; charset=utf-8";
   const style = "text/css; charset=utf-8";
   return {

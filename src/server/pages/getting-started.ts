@@ -1,10 +1,18 @@
 import { html } from "hono/html";
 import { TvsError } from "../../domain/errors.ts";
 import type { GoingLive, GoingLiveStep } from "../../domain/going-live.ts";
+import type { Settings } from "../../domain/live.ts";
 import { demoPartner } from "../../domain/sandbox-state.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import { type DemoOffer, keyToPutIn } from "../local-caller.ts";
-import { compressedDocument, once, publicDocument, sendDocument } from "../public-document.ts";
+import { type Demo, type DemoOffer, keyToPutIn } from "../local-caller.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  keptDocuments,
+  once,
+  publicDocument,
+  sendDocument,
+} from "../public-document.ts";
 import type { Service } from "../service.ts";
 import {
   type CodeLanguage,
@@ -38,8 +46,8 @@ type GuideOptions = {
  * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
  * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
  */
-export function gettingStarted(service: Service, { offer, readGoingLive }: GuideOptions) {
-  const sandbox = service.keyKind === "test";
+export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLive }: GuideOptions) {
+  const sandbox = keyKind === "test";
   const script = once(async () =>
     scriptOf(await import("./getting-started.client.js", { with: { type: "text" } })),
   );
@@ -47,42 +55,25 @@ export function gettingStarted(service: Service, { offer, readGoingLive }: Guide
     scriptOf(await import("./copy-button.client.js", { with: { type: "text" } })),
   );
   const style = once(() => compressedDocument(guideStyle, "text/css; charset=utf-8"));
+  const kept = keptDocuments(live);
 
   const page: PageHandler = async (c) => {
     const demo = offer(c);
     const language = languageOf(c, sandbox);
-    const texts = textsOf(language);
-    const { issuer, site } = service.live.current().settings;
-    const at: steps.Surroundings = {
-      issuer,
-      sandbox,
-      offered: demo !== null,
-      apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
-      partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-      query: queryOf(language),
-      hasContact: Object.keys(site.contact).length > 0,
-    };
     protectPage(c, { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] });
     const asked = c.req.query("code");
     const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
-    // What a sandbox has seen is its demo partner's business, as the key is.
-    const progress = demo === null ? null : await readGoingLive?.().catch(() => null);
-    const frame = pageFrame({
-      language,
-      path,
-      title: texts.title,
-      main: guide({ at, code, progress: progress ?? null, texts }),
-      sandbox,
-      site,
-      scripts: ["getting-started/page.js"],
-      styles: ["getting-started/page.css"],
-    });
-    // With a key in it, it is for one reader; and the issuer may change.
-    return sendDocument(
-      c,
-      await compressedDocument(String(await frame), "text/html; charset=utf-8"),
-      "no-store",
-    );
+    const reader = { language, code, sandbox, demo };
+    // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
+    const document =
+      demo === null
+        ? await kept([language.tag, language.asked, code.id].join(" "), (now) => makePage(now, reader))
+        : await makePage(live.current().settings, {
+            ...reader,
+            progress: await readGoingLive?.().catch(() => null),
+          });
+    // The issuer may change.
+    return sendDocument(c, document, "no-store");
   };
   return {
     page,
@@ -97,6 +88,42 @@ export function gettingStarted(service: Service, { offer, readGoingLive }: Guide
       return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
     }) satisfies PageHandler,
   };
+}
+
+/** Whom the page is for. */
+type Reader = {
+  readonly language: Language;
+  readonly code: CodeLanguage;
+  readonly sandbox: boolean;
+  readonly demo: Demo | null;
+  readonly progress?: GoingLive | null | undefined;
+};
+
+async function makePage(
+  { issuer, site }: Settings,
+  { language, code, sandbox, demo, progress = null }: Reader,
+): Promise<CompressedDocument> {
+  const texts = textsOf(language);
+  const at: steps.Surroundings = {
+    issuer,
+    sandbox,
+    offered: demo !== null,
+    apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
+    partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
+    query: queryOf(language),
+    hasContact: Object.keys(site.contact).length > 0,
+  };
+  const frame = pageFrame({
+    language,
+    path,
+    title: texts.title,
+    main: guide({ at, code, progress, texts }),
+    sandbox,
+    site,
+    scripts: ["getting-started/page.js"],
+    styles: ["getting-started/page.css"],
+  });
+  return compressedDocument(String(await frame), "text/html; charset=utf-8");
 }
 
 function scriptOf(file: { default: string }) {

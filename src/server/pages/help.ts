@@ -2,10 +2,9 @@ import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../../domain/errors.ts";
-import type { Site } from "../../domain/site.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../../manual.ts";
 import type { AppEnv, PageHandler } from "../http/hono-call.ts";
-import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import { compressedDocument, keptDocuments, sendDocument } from "../public-document.ts";
 import type { Service } from "../service.ts";
 import { type Language, queryOf } from "./language.ts";
 import { languageOf, type Page, pageFrame, protectPage } from "./shell.ts";
@@ -17,26 +16,19 @@ const folder = "/v1/inter-agency/help/";
 /** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
 export function helpPages({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
   const sandbox = keyKind === "test";
-  const made = new Map<string, () => Promise<PublicDocument>>();
-  let madeFor: Site | undefined;
+  const kept = keptDocuments(live);
   /** @param topic undefined for the contents */
   async function send(c: Context<AppEnv>, topic?: Topic): Promise<Response> {
     const language = languageOf(c, sandbox);
-    const { site } = live.current().settings;
-    if (madeFor !== site) made.clear();
-    madeFor = site;
     const name = [topic?.name, language.tag, language.asked].join(" ");
-    const page =
-      made.get(name) ??
-      once(async () => {
-        const part = topic === undefined ? contentsPage(language) : await topicPage(topic, language);
-        const path = `${folder}${topic?.name ?? ""}`;
-        const frame = pageFrame({ ...part, language, path, sandbox, site });
-        return compressedDocument(String(await frame), "text/html; charset=utf-8");
-      });
-    made.set(name, page);
+    const page = await kept(name, async ({ site }) => {
+      const part = topic === undefined ? contentsPage(language) : await topicPage(topic, language);
+      const path = `${folder}${topic?.name ?? ""}`;
+      const frame = pageFrame({ ...part, language, path, sandbox, site });
+      return compressedDocument(String(await frame), "text/html; charset=utf-8");
+    });
     protectPage(c);
-    return sendDocument(c, await page());
+    return sendDocument(c, page);
   }
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => send(c);

@@ -1,9 +1,16 @@
 /** The API reference and the OpenAPI document that it is made from (decision D8.7). */
 
-import type { Live, Settings } from "../../domain/live.ts";
+import type { Settings } from "../../domain/live.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Demo, DemoOffer } from "../local-caller.ts";
-import { asKeys, compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import {
+  asKeys,
+  type CompressedDocument,
+  compressedDocument,
+  keptDocuments,
+  once,
+  sendDocument,
+} from "../public-document.ts";
 import type { Service } from "../service.ts";
 import { type Language, queryOf } from "./language.ts";
 import { languageOf, pageFrame, protectPage } from "./shell.ts";
@@ -25,19 +32,7 @@ function allowances(sandbox: boolean) {
   };
 }
 
-/** What is made of the settings: once, and anew when what it says of the service has changed. */
-function madeOf<Made>(live: Pick<Live, "current">, make: (settings: Settings) => Promise<Made>) {
-  let last: { of: Settings; made: () => Promise<Made> } | undefined;
-  return () => {
-    const now = live.current().settings;
-    if (last?.of.issuer !== now.issuer || last.of.site !== now.site) {
-      last = { of: now, made: once(() => make(now)) };
-    }
-    return last.made();
-  };
-}
-
-async function makeDocument({ issuer, site }: Settings): Promise<PublicDocument> {
+async function makeDocument({ issuer, site }: Settings): Promise<CompressedDocument> {
   const { openApiDocument } = await import("../openapi/document.ts");
   return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
 }
@@ -55,7 +50,7 @@ type Reader = { readonly language: Language; readonly sandbox: boolean; readonly
 async function makePage(
   { issuer, site }: Settings,
   { language, sandbox, demo }: Reader,
-): Promise<PublicDocument> {
+): Promise<CompressedDocument> {
   const [{ referenceMain }, { readDocument }, { loadProse }] = await Promise.all([
     import("./reference/main.ts"),
     import("./reference/document.ts"),
@@ -91,8 +86,7 @@ async function makePage(
  */
 export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind">, offer: DemoOffer) {
   const sandbox = keyKind === "test";
-  const document = madeOf(live, makeDocument);
-  const pages = new Map<string, () => Promise<PublicDocument>>();
+  const kept = keptDocuments(live);
   const script = once(async () => {
     const { default: text } = await import("./reference/reference.client.js", { with: { type: "text" } });
     return compressedDocument(text, "text/javascript; charset=utf-8");
@@ -102,7 +96,7 @@ export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind
     return compressedDocument(referenceStyle, "text/css; charset=utf-8");
   });
   const sent =
-    (load: () => Promise<PublicDocument>): PageHandler =>
+    (load: () => Promise<CompressedDocument>): PageHandler =>
     async (c) =>
       sendDocument(c, await load());
 
@@ -110,10 +104,10 @@ export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind
     protectPage(c, allowances(sandbox));
     const reader = { language: languageOf(c, sandbox), sandbox, demo: offer(c) };
     const name = JSON.stringify([reader.language.tag, reader.language.asked, reader.demo?.apiKey]);
-    const made = pages.get(name) ?? madeOf(live, (settings) => makePage(settings, reader));
-    pages.set(name, made);
-    // With a key in it, it is for one reader: nothing keeps a copy of it.
-    return sendDocument(c, await made(), reader.demo === null ? asKeys : "no-store");
+    const document = await kept(name, (settings) => makePage(settings, reader));
+    // With a key in it, it is for one reader: nothing on the way keeps a copy of it.
+    return sendDocument(c, document, reader.demo === null ? asKeys : "no-store");
   };
-  return { page, openApi: sent(document), script: sent(script), style: sent(style) };
+  const openApi = sent(() => kept("openapi.json", makeDocument));
+  return { page, openApi, script: sent(script), style: sent(style) };
 }

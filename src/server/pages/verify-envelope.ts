@@ -1,10 +1,15 @@
 import { createHash } from "node:crypto";
-import type { Context } from "hono";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../../certificate/pdf.ts";
-import type { Site } from "../../domain/site.ts";
+import type { Settings } from "../../domain/live.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import { compressedDocument, once, type PublicDocument, sendDocument } from "../public-document.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  keptDocuments,
+  once,
+  sendDocument,
+} from "../public-document.ts";
 import type { Service } from "../service.ts";
 import type { Language } from "./language.ts";
 import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
@@ -14,7 +19,7 @@ import { envelopeStyle } from "./verify-envelope/style.ts";
 const path = "/verify-envelope";
 
 /** A file whose name changes with its content, so that browsers keep it for ever. */
-type Asset = { readonly name: string; readonly integrity: string; readonly document: PublicDocument };
+type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 type Assets = { readonly app: Asset; readonly scanner: Asset; readonly style: Asset };
 
 /**
@@ -183,10 +188,13 @@ function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }):
 <input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
 }
 
-type Variant = { language: Language; pasted: boolean; issuer: string; sandbox: boolean; site: Site };
+type Variant = { readonly language: Language; readonly pasted: boolean; readonly sandbox: boolean };
 
-async function makePage(variant: Variant, { app, scanner, style }: Assets): Promise<PublicDocument> {
-  const { language, pasted, issuer, sandbox, site } = variant;
+async function makePage(
+  { language, pasted, sandbox }: Variant,
+  { issuer, site }: Settings,
+  { app, scanner, style }: Assets,
+): Promise<CompressedDocument> {
   const texts = formTexts(language.tag);
   const at = (name: string) => `verify-envelope/${name}`;
   const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
@@ -210,34 +218,13 @@ async function makePage(variant: Variant, { app, scanner, style }: Assets): Prom
   return compressedDocument(String(await page), "text/html; charset=utf-8");
 }
 
-/** The few variants of the page, made when somebody first asks for them, and anew when the issuer or the site changes. */
-function createPages(assets: () => Promise<Assets>): (variant: Variant) => Promise<PublicDocument> {
-  const made = new Map<string, Promise<PublicDocument>>();
-  let issuer = "";
-  let site: Site | undefined;
-  return async (variant) => {
-    if (variant.issuer !== issuer || variant.site !== site) made.clear();
-    ({ issuer, site } = variant);
-    const name = `${variant.language.tag} ${variant.language.asked} ${variant.pasted}`;
-    const page = made.get(name) ?? makePage(variant, await assets());
-    made.set(name, page);
-    return page;
-  };
-}
-
-function sendFor(c: Context, document: PublicDocument, cacheControl: string): Response {
-  const response = sendDocument(c, document);
-  response.headers.set("Cache-Control", cacheControl);
-  return response;
-}
-
 /**
  * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
  * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
 export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
   const assets = once(loadAssets);
-  const pageOf = createPages(assets);
+  const kept = keptDocuments(service.live);
   const pdfLibrary = once(async () =>
     compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"),
   );
@@ -246,10 +233,11 @@ export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
     const sandbox = service.keyKind === "test";
     const language = languageOf(c, sandbox);
     const pasted = c.req.query("keys") === "pasted";
-    const { issuer, site } = service.live.current().settings;
-    const made = await pageOf({ language, pasted, issuer, site, sandbox });
+    const name = [language.tag, language.asked, pasted].join(" ");
+    const variant = { language, pasted, sandbox };
+    const made = await kept(name, async (settings) => makePage(variant, settings, await assets()));
     protectPage(c, allowances(pasted));
-    return sendFor(c, made, "no-cache");
+    return sendDocument(c, made, "no-cache");
   };
   const pdf: PageHandler = async (c) => sendDocument(c, await pdfLibrary());
   const file: PageHandler = async (c) => {
@@ -257,7 +245,7 @@ export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
     if (found === undefined) return c.notFound();
     // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
     c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
-    return sendFor(c, found.document, "public, max-age=31536000, immutable");
+    return sendDocument(c, found.document, "public, max-age=31536000, immutable");
   };
   return { page, pdf, file };
 }
