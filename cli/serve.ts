@@ -25,7 +25,7 @@ import { readSmallFile } from "./input-file.ts";
 import { settingsOfRegister } from "./open.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { serveArgs } from "./serve-options.ts";
-import { connectionsOf, type ServingThreadData } from "./serving-thread.ts";
+import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { exitCodes } from "./terminal/output.ts";
 import { endSignals, isWindows, limitsOnWindows } from "./windows.ts";
@@ -133,7 +133,8 @@ async function listenFirst(config: ServeConfig) {
     port: config.port,
     ...(tls === undefined ? {} : { tls }),
     sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
-    limits: { maxConnections: connectionsOf(canSharePorts ? config.threads : 1) },
+    threads: canSharePorts ? config.threads : 1,
+    trustedProxies: config.trustedProxies,
     fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });

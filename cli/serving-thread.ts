@@ -12,7 +12,6 @@ import { configureLog, log } from "../src/log.ts";
 import { type CallsOfThread, createCallRelay } from "../src/metrics/call-relay.ts";
 import { createWorkCounters } from "../src/metrics/work.ts";
 import { createApp } from "../src/server/app.ts";
-import { defaultLimits } from "../src/server/http/http-server.ts";
 import { type Listener, type ListenOptions, listen } from "../src/server/http/listen.ts";
 import type { Demo } from "../src/server/local-caller.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -50,11 +49,6 @@ export type FromThread =
 
 /** What the thread hears: end what listens; end everything; the last calls were taken. */
 export type ToThread = "drain" | "close" | "taken";
-
-/** Connections that one of so many threads takes, so that the process takes as many as are promised. */
-export function connectionsOf(threads: number): number {
-  return Math.ceil(defaultLimits.maxConnections / threads);
-}
 
 /** How often a thread says that it is alive, and how often the main one looks. */
 export const aliveMs = 1_000;
@@ -131,7 +125,7 @@ async function openThread(
     addressCounts: memory.addresses,
     liveNodes,
   });
-  const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, memory.threads);
+  const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
   return {
     taken: relay.taken,
     drain: () => void (listener?.close() ?? Promise.resolve()).then(() => tell({ kind: "drained" })),
@@ -149,12 +143,13 @@ async function openThread(
 function listenBeside(
   ports: Pick<ListenOptions, "host" | "port" | "tls">,
   { hono, fastPath }: ReturnType<typeof createApp>,
-  threads: number,
+  { threads, trustedProxies }: ServeConfig,
 ): Promise<Listener> {
   return listen(async (request, connection) => hono.fetch(request, connection), {
     ...ports,
     sharing: "further",
-    limits: { maxConnections: connectionsOf(threads) },
+    threads,
+    trustedProxies,
     fastPath,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });

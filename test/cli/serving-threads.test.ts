@@ -1,12 +1,12 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { Worker } from "node:worker_threads";
 import { openService } from "../../cli/open-service.ts";
-import { connectionsOf } from "../../cli/serving-thread.ts";
 import { startServingThreads } from "../../cli/serving-threads.ts";
 import { readServeConfig } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/log.ts";
 import { createApp } from "../../src/server/app.ts";
+import { shareOfThread } from "../../src/server/http/http-server.ts";
 import { listen } from "../../src/server/http/listen.ts";
 import { until } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
@@ -144,5 +144,6 @@ test("a thread that hangs does not keep the others from ending", async () => {
 });
 
 test("what one listener may hold is shared out among the threads, rounded up", () => {
-  expect([1, 2, 3, 64].map(connectionsOf)).toEqual([10_000, 5_000, 3_334, 157]);
+  const connections = [1, 2, 3, 64].map((threads) => shareOfThread(threads).maxConnections);
+  expect(connections).toEqual([10_000, 5_000, 3_334, 157]);
 });

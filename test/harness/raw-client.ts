@@ -17,6 +17,8 @@ export interface RawClient {
 
 export interface RawClientOptions {
   port: number;
+  /** Where it comes from; 127.0.0.1 unless it is said. */
+  localAddress?: string;
   tls?: boolean;
   certificate?: TestCertificate;
   session?: Buffer;
@@ -25,7 +27,9 @@ export interface RawClientOptions {
 
 /** Connects, with TLS if asked, and resolves when requests can be written. */
 export async function openClient(options: RawClientOptions): Promise<RawClient> {
-  const socket = options.tls ? connectTls(tlsOptions(options)) : connectPlain(options.port, "127.0.0.1");
+  const { port, localAddress } = options;
+  const plain = connectPlain({ port, host: "127.0.0.1", ...(localAddress ? { localAddress } : {}) });
+  const socket = options.tls ? connectTls({ ...tlsOptions(options), socket: plain }) : plain;
   const client = watch(socket);
   await new Promise<void>((resolve, reject) => {
     socket.once(options.tls ? "secureConnect" : "connect", () => resolve());
@@ -36,8 +40,6 @@ export async function openClient(options: RawClientOptions): Promise<RawClient> 
 
 function tlsOptions(options: RawClientOptions) {
   return {
-    host: "127.0.0.1",
-    port: options.port,
     rejectUnauthorized: false,
     ...(options.certificate ? { cert: options.certificate.certPem, key: options.certificate.keyPem } : {}),
     ...(options.session ? { session: options.session } : {}),

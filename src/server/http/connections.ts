@@ -1,40 +1,37 @@
 /**
- * The connections of one listener: which of them wait for an answer, which are idle, which took too long.
+ * The connections of one listener: which of them wait for an answer, which are idle, which took too long, and which of
+ * their requests may be answered already.
  *
  * The runtimes' HTTP servers know this too, but none says it, and each leaves a gap: Bun applies no deadline to a
  * socket handed to it with `emit("connection")` and keeps a connection open after the last answer of a drain;
  * Deno's drain cuts off a second request that has begun to arrive.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type { Backlog } from "./backlog.ts";
+import type { CountedResponse } from "./bounded-messages.ts";
+import {
+  announceClose,
+  type Connection,
+  endSlowReader,
+  enforceDeadlines,
+  isIdle,
+  type OpenRequest,
+  refuseConnection,
+} from "./connection.ts";
+import { maxBodyBytes } from "./http-call.ts";
 import type { ListenLimits } from "./http-server.ts";
+import type { Places } from "./places.ts";
 import { type RefusalStatus, refuseSocket } from "./refusal.ts";
-
-/** A request whose head has come and whose answer is not yet done. */
-type OpenRequest = {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
-  /** Since when the answer has been seen waiting for the client to take what was written. */
-  blockedSinceMs: number | null;
-};
-
-type Connection = {
-  readonly socket: Socket;
-  /** In order of arrival: a client may send the next request before it has the answer. */
-  readonly openRequests: Set<OpenRequest>;
-  /** `socket.bytesRead` when nothing of a next request had arrived. */
-  consumedBytes: number;
-  /** When the request that is arriving began; `null` while none is. */
-  requestSinceMs: number | null;
-  /** When the last answer was done. */
-  idleSinceMs: number;
-};
+import type { RequestListener } from "./request-listener.ts";
 
 export type Connections = {
-  /** A connection that may carry requests. */
+  /** A connection has come; it is closed at once where there is no place for it. */
   open(socket: Socket): void;
-  /** A request whose head is complete. */
-  begin(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Its TLS handshake is done. On Deno what carries its requests is another object than what has come. */
+  secure(opened: Socket, secured: Socket): void;
+  /** A request whose head is complete: it is answered when not too many before it are open. */
+  begin(incoming: IncomingMessage, outgoing: CountedResponse, answer: RequestListener): void;
   /** What arrives on the socket cannot be read, or is too late: refuses it, and closes the connection. */
   refuse(socket: Socket, statusCode: RefusalStatus): void;
   /** From now on every connection is closed after its last answer; idle ones at once. */
@@ -47,43 +44,71 @@ export type Connections = {
 
 type ConnectionsOptions = {
   readonly limits: ListenLimits;
+  readonly places: Places;
+  readonly backlog: Backlog;
   /** Whether deadlines for requests are enforced here; otherwise the runtime does it. */
   readonly enforceDeadlines: boolean;
   /** The runtime's own way to close idle connections, where the bytes of a socket cannot be counted. */
   readonly closeIdle?: () => void;
 };
 
+/** What a request takes in memory besides its body and its answer, about: its head, and the objects made of it. */
+const requestBytes = 4 * 1024;
+
 export function createConnections(options: ConnectionsOptions): Connections {
-  const bySocket = new Map<Socket, Connection>();
+  const { limits, places, backlog } = options;
   let draining = false;
 
-  function open(socket: Socket): Connection {
-    const nowMs = performance.now();
-    const connection: Connection = {
-      socket,
-      openRequests: new Set(),
-      consumedBytes: 0,
-      requestSinceMs: nowMs,
-      idleSinceMs: nowMs,
-    };
-    bySocket.set(socket, connection);
-    // A peer that resets the connection is no event of ours; "close" follows in any case.
-    socket.on("error", ignore);
-    socket.once("close", () => bySocket.delete(socket));
-    return connection;
-  }
-
-  function begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const connection = bySocket.get(incoming.socket) ?? open(incoming.socket);
-    const openRequest: OpenRequest = { incoming, outgoing, blockedSinceMs: null };
+  function begin(incoming: IncomingMessage, outgoing: CountedResponse, answer: RequestListener): void {
+    const { socket } = incoming;
+    // What one reading has brought is handed out to the end, even when the connection was closed meanwhile.
+    if (socket.destroyed) return;
+    const connection = places.of(socket) ?? places.take(socket);
+    if (connection === null) return;
+    const openRequest: OpenRequest = { incoming, outgoing, answer, heldBytes: 0, blockedSinceMs: null };
     connection.requestSinceMs ??= performance.now();
     connection.openRequests.add(openRequest);
     outgoing.on("close", () => finish(connection, openRequest));
+    outgoing.onWaiting = (bytes) => hold(connection, openRequest, bytes);
+    hold(connection, openRequest, requestBytes + bodyBytes(incoming));
+    const waiting = backlog.wait(connection, 1);
     if (draining) announceClose(connection);
+    answerNext(connection);
+    if (openRequest.answer !== null && waiting > limits.maxWaitingRequests) places.close(connection);
+  }
+
+  function hold(connection: Connection, openRequest: OpenRequest, bytes: number): void {
+    openRequest.heldBytes += bytes;
+    // The client has taken something.
+    if (bytes < 0) openRequest.blockedSinceMs = null;
+    backlog.hold(connection, bytes);
+  }
+
+  /** Has the requests answered that may be, in their order; while there are more, the connection is not read. */
+  function answerNext(connection: Connection): void {
+    const { socket, openRequests } = connection;
+    for (const openRequest of openRequests) {
+      if (socket.destroyed) return;
+      if (connection.answering >= limits.maxOpenRequests) break;
+      const { answer, incoming, outgoing } = openRequest;
+      if (answer === null) continue;
+      openRequest.answer = null;
+      connection.answering++;
+      backlog.wait(connection, -1);
+      answer(incoming, outgoing);
+    }
+    const isPaused = connection.answering >= limits.maxOpenRequests;
+    // Reading a body begins to read its connection again, so that a pause may have to be repeated.
+    if (isPaused) socket.pause();
+    else if (connection.isPaused) socket.resume();
+    connection.isPaused = isPaused;
   }
 
   function finish(connection: Connection, openRequest: OpenRequest): void {
-    connection.openRequests.delete(openRequest);
+    if (!connection.openRequests.delete(openRequest)) return;
+    backlog.hold(connection, -openRequest.heldBytes);
+    if (openRequest.answer === null) connection.answering--;
+    if (connection.openRequests.size > 0 || connection.isPaused) answerNext(connection);
     if (connection.openRequests.size > 0) return;
     connection.consumedBytes = connection.socket.bytesRead;
     connection.requestSinceMs = null;
@@ -93,7 +118,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   function closeIdle(): void {
     if (options.closeIdle === undefined) {
-      for (const connection of bySocket.values()) {
+      for (const connection of places.all()) {
         if (isIdle(connection)) connection.socket.destroySoon();
       }
     } else {
@@ -102,87 +127,33 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   return {
-    open,
+    open: (socket) => void places.take(socket),
+    secure: places.move,
     begin,
     refuse(socket, statusCode) {
-      const connection = bySocket.get(socket);
+      const connection = places.of(socket);
       if (connection === undefined) refuseSocket(socket, statusCode);
       else refuseConnection(connection, statusCode);
     },
     drain() {
       draining = true;
-      for (const connection of bySocket.values()) announceClose(connection);
+      for (const connection of places.all()) announceClose(connection);
       closeIdle();
     },
     sweep(nowMs) {
-      for (const connection of bySocket.values()) {
-        endSlowReader(connection, nowMs, options.limits);
-        if (options.enforceDeadlines) enforceDeadlines(connection, nowMs, options.limits);
+      for (const connection of places.all()) {
+        endSlowReader(connection, nowMs, limits);
+        if (options.enforceDeadlines) enforceDeadlines(connection, nowMs, limits);
       }
     },
     destroy() {
-      for (const { socket } of bySocket.values()) socket.destroy();
+      for (const { socket } of places.all()) socket.destroy();
     },
   };
 }
 
-function ignore(): void {}
-
-function isIdle(connection: Connection): boolean {
-  return connection.openRequests.size === 0 && connection.socket.bytesRead === connection.consumedBytes;
-}
-
-/**
- * Says in the last answer that the connection ends: an earlier one with `Connection: close` would cut off the requests
- * behind it.
- */
-function announceClose(connection: Connection): void {
-  const outgoings = [...connection.openRequests].map(({ outgoing }) => outgoing);
-  const last = outgoings.pop();
-  for (const outgoing of outgoings) {
-    if (!outgoing.headersSent) outgoing.removeHeader("connection");
-  }
-  if (last !== undefined && !last.headersSent) last.setHeader("connection", "close");
-}
-
-/**
- * Refuses what arrives. A refusal is an answer, and answers come in the order of the requests: it may be written only
- * in the place of the first that is open. Requests before the broken one are answered, and then the connection ends
- * without a word.
- */
-function refuseConnection(connection: Connection, statusCode: RefusalStatus): void {
-  const openRequests = [...connection.openRequests];
-  const last = openRequests.at(-1);
-  if (last?.incoming.complete) announceClose(connection);
-  else if (openRequests.length > 1 || last?.outgoing.headersSent) connection.socket.destroy();
-  else refuseSocket(connection.socket, statusCode);
-}
-
-/** Ends who takes no answer: it would hold its bytes and its place among the connections for ever. */
-function endSlowReader(connection: Connection, nowMs: number, limits: ListenLimits): void {
-  for (const openRequest of connection.openRequests) {
-    const { writableEnded, writableNeedDrain } = openRequest.outgoing;
-    openRequest.blockedSinceMs =
-      writableEnded || writableNeedDrain ? (openRequest.blockedSinceMs ?? nowMs) : null;
-    if (openRequest.blockedSinceMs === null) continue;
-    if (nowMs - openRequest.blockedSinceMs > limits.responseTimeoutMs) connection.socket.destroy();
-  }
-}
-
-/** Enforces the request's deadlines, absolute from its first byte: a client that drips bytes gains nothing. */
-function enforceDeadlines(connection: Connection, nowMs: number, limits: ListenLimits): void {
-  const { socket, openRequests } = connection;
-  if (isIdle(connection) && connection.requestSinceMs === null) {
-    if (nowMs - connection.idleSinceMs > limits.keepAliveTimeoutMs) socket.destroy();
-    return;
-  }
-  // The first byte of a further request is noticed here, at most one sweep late.
-  connection.requestSinceMs ??= nowMs;
-  const elapsedMs = nowMs - connection.requestSinceMs;
-  if (openRequests.size === 0) {
-    if (elapsedMs > limits.headersTimeoutMs) refuseSocket(socket, 408);
-    return;
-  }
-  const arriving = [...openRequests].some(({ incoming }) => !incoming.complete);
-  if (arriving && elapsedMs > limits.requestTimeoutMs) refuseConnection(connection, 408);
+/** The most that the body of a request may take in memory. */
+function bodyBytes({ headers }: IncomingMessage): number {
+  if (headers["transfer-encoding"] !== undefined) return maxBodyBytes;
+  return Math.min(Number(headers["content-length"] ?? 0) || 0, maxBodyBytes);
 }

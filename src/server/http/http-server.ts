@@ -1,13 +1,10 @@
 /** One listening server with its connections: its limits, how it is made and how it ends. */
-import {
-  createServer,
-  type IncomingMessage,
-  type Server as NodeHttpServer,
-  type ServerOptions,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type Server as NodeHttpServer } from "node:http";
 import type { Server, Socket } from "node:net";
+import type { Backlog } from "./backlog.ts";
+import { type BoundedListener, type BoundedServerOptions, boundedMessages } from "./bounded-messages.ts";
 import { type Connections, createConnections } from "./connections.ts";
+import { createPlaces } from "./places.ts";
 import { sendRefusal, strictTransport } from "./refusal.ts";
 import type { RequestListener } from "./request-listener.ts";
 import { createTlsServers, type TlsCredentials } from "./tls.ts";
@@ -26,8 +23,19 @@ export type ListenLimits = {
   readonly handshakeTimeoutMs: number;
   /** The head of one request; more is 431. */
   readonly maxHeaderBytes: number;
-  /** Connections on each listener of each thread; more are closed at once. */
+  /** Connections on each listener of each thread; for one more, the longest idle one of whoever has most is closed. */
   readonly maxConnections: number;
+  /** Those of one address that is no trusted proxy; more are closed at once. */
+  readonly maxConnectionsPerAddress: number;
+  /** Requests of one connection that are being answered; while there are as many, it is not read. */
+  readonly maxOpenRequests: number;
+  /**
+   * Requests that wait for their turn on all connections of each thread: what one reading brings is handed out at once.
+   * One more ends its connection.
+   */
+  readonly maxWaitingRequests: number;
+  /** What requests and answers take in the memory of each thread while clients wait, or do not read. */
+  readonly maxHeldBytes: number;
   /** How long `close` waits for what is in flight. */
   readonly drainTimeoutMs: number;
 };
@@ -40,8 +48,26 @@ export const defaultLimits: ListenLimits = {
   handshakeTimeoutMs: 10_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
+  maxConnectionsPerAddress: 1_000,
+  maxOpenRequests: 16,
+  maxWaitingRequests: 1_000,
+  maxHeldBytes: 64 * 1024 * 1024,
   drainTimeoutMs: 9_000,
 };
+
+/** Less would refuse the answers of a few batches; from nine threads on the process has more than the limit. */
+const minHeldBytes = 8 * 1024 * 1024;
+
+/** What is promised of the process, for one of the threads that listen: each keeps its own share. */
+export function shareOfThread(threads: number): ListenLimits {
+  const { maxConnections, maxConnectionsPerAddress, maxHeldBytes } = defaultLimits;
+  return {
+    ...defaultLimits,
+    maxConnections: Math.ceil(maxConnections / threads),
+    maxConnectionsPerAddress: Math.ceil(maxConnectionsPerAddress / threads),
+    maxHeldBytes: Math.max(minHeldBytes, Math.ceil(maxHeldBytes / threads)),
+  };
+}
 
 /** How often deadlines are looked at: often enough for the shortest of them, never more than once a second. */
 export function sweepIntervalMs(limits: ListenLimits): number {
@@ -63,19 +89,33 @@ export type HttpServer = {
 
 const onBun = "Bun" in globalThis;
 
+/** What the listeners of a thread have in common. */
+export type ServerParts = {
+  readonly listener: RequestListener;
+  readonly limits: ListenLimits;
+  readonly backlog: Backlog;
+  /** Whether an address is a proxy's, through which many come. */
+  readonly isTrusted: (remoteAddress: string) => boolean;
+};
+
 /** A server for plain HTTP. */
-export function createPlainServer(listener: RequestListener, limits: ListenLimits): HttpServer {
+export function createPlainServer(parts: ServerParts): HttpServer {
+  const { limits } = parts;
   // Bun reads plain HTTP natively, at twice the speed of its node:net sockets, and does not count a socket's bytes:
   // there its own notion of "idle", which is exact, has to serve.
   const connections = createConnections({
-    limits,
+    ...shared(parts),
     enforceDeadlines: false,
     ...(onBun ? { closeIdle: () => server.closeIdleConnections() } : {}),
   });
   const { begin } = connections;
-  const server = createServer(httpOptions(limits), tracked(listener, begin));
+  const server = createServer(httpOptions(limits), tracked(parts.listener, begin));
   server.on("connection", connections.open);
-  return prepare({ server, http: server, connections, limits, begin, destroyHandshakes: () => {} });
+  return prepare({ server, http: server, connections, begin, destroyHandshakes: () => {} });
+}
+
+function shared({ limits, backlog, isTrusted }: ServerParts) {
+  return { limits, backlog, places: createPlaces({ limits, isTrusted, backlog }) };
 }
 
 /**
@@ -83,28 +123,27 @@ export function createPlainServer(listener: RequestListener, limits: ListenLimit
  *
  * @throws ListenError (`TLS_INVALID`)
  */
-export function createSecureServer(
-  listener: RequestListener,
-  limits: ListenLimits,
-  credentials: TlsCredentials,
-): HttpServer {
-  const connections = createConnections({ limits, enforceDeadlines: onBun });
-  const begin: Begin = (incoming, outgoing) => {
+export function createSecureServer(parts: ServerParts, credentials: TlsCredentials): HttpServer {
+  const { limits } = parts;
+  const connections = createConnections({ ...shared(parts), enforceDeadlines: onBun });
+  const begin: Connections["begin"] = (incoming, outgoing, answer) => {
     outgoing.setHeader(strictTransport.name, strictTransport.value);
-    connections.begin(incoming, outgoing);
+    connections.begin(incoming, outgoing, answer);
   };
   const created = createTlsServers({
     credentials: { cert: credentials.cert, key: credentials.key },
     http: httpOptions(limits),
     handshakeTimeoutMs: limits.handshakeTimeoutMs,
-    listener: tracked(listener, begin),
+    listener: tracked(parts.listener, begin),
     onConnection: connections.open,
+    onSecured: connections.secure,
   });
-  return prepare({ ...created, connections, limits, begin });
+  return prepare({ ...created, connections, begin });
 }
 
-function httpOptions(limits: ListenLimits): ServerOptions {
+function httpOptions(limits: ListenLimits): BoundedServerOptions {
   return {
+    ...boundedMessages,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -115,28 +154,17 @@ function httpOptions(limits: ListenLimits): ServerOptions {
   };
 }
 
-/** What happens to each request before anything answers it. */
-type Begin = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-
-function tracked(listener: RequestListener, begin: Begin): RequestListener {
-  return (incoming, outgoing) => {
-    begin(incoming, outgoing);
-    return listener(incoming, outgoing);
-  };
+function tracked(listener: RequestListener, begin: Connections["begin"]): BoundedListener {
+  return (incoming, outgoing) => begin(incoming, outgoing, listener);
 }
 
-function prepare(
-  parts: HttpServer & { http: NodeHttpServer; limits: ListenLimits; begin: Begin },
-): HttpServer {
-  const { server, http, connections, limits, begin } = parts;
-  server.maxConnections = limits.maxConnections;
+function prepare(parts: HttpServer & { http: NodeHttpServer; begin: Connections["begin"] }): HttpServer {
+  const { http, connections, begin } = parts;
   http.on("clientError", (error: Error & { code?: string }, socket) => {
     refuseBrokenRequest(error.code ?? "", socket as Socket, connections);
   });
-  http.on("checkExpectation", (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    begin(incoming, outgoing);
-    sendRefusal(outgoing, 417);
-  });
+  const refuse = tracked((_incoming, outgoing) => sendRefusal(outgoing, 417), begin);
+  http.on("checkExpectation", refuse);
   // Deno's own sweep at the start of a drain ends a connection on which a request has begun to arrive.
   if (!onBun) http.closeIdleConnections = () => {};
   return parts;

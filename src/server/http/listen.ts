@@ -9,17 +9,19 @@
  */
 import { lookup } from "node:dns/promises";
 import type { AddressInfo } from "node:net";
+import { createBacklog } from "./backlog.ts";
 import type { FastPath } from "./fast-path.ts";
 import {
   closeServer,
   createPlainServer,
   createSecureServer,
-  defaultLimits,
   type HttpServer,
   type ListenLimits,
+  shareOfThread,
   sweepIntervalMs,
 } from "./http-server.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
+import { createAddressTest } from "./peer.ts";
 import { createRequestListener, type Fetch } from "./request-listener.ts";
 import { listenOn, type Sharing } from "./shared-port.ts";
 import type { TlsCredentials } from "./tls.ts";
@@ -32,8 +34,12 @@ export type ListenOptions = {
   /** A second listener that speaks TLS, on the same host; port 0 picks a free one. */
   readonly tls?: TlsCredentials & { readonly port: number };
   readonly limits?: Partial<ListenLimits>;
+  /** Addresses and CIDR blocks of proxies, each of which may have any number of the connections. */
+  readonly trustedProxies?: readonly string[];
   /** Whether other threads listen on the same ports; `alone` unless it is said. */
   readonly sharing?: Sharing;
+  /** How many threads share what is promised of the process. */
+  readonly threads?: number;
   /** Takes the requests it knows before `fetch` sees them. */
   readonly fastPath?: FastPath;
   /** Told of what the handler throws, for the log. */
@@ -61,12 +67,14 @@ export type Listener = {
  */
 export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
   const { host, port, tls, sharing = "alone" } = options;
-  const limits: ListenLimits = { ...defaultLimits, ...options.limits };
+  const limits: ListenLimits = { ...shareOfThread(options.threads ?? 1), ...options.limits };
   const onError = options.onError ?? (() => {});
   const listener = createRequestListener(fetch, { onError, fastPath: options.fastPath });
   const address = await resolveHost({ host, port });
-  const servers = [createPlainServer(listener, limits)];
-  if (tls !== undefined) servers.push(createSecureServer(listener, limits, tls));
+  const isTrusted = createAddressTest(options.trustedProxies ?? []);
+  const parts = { listener, limits, isTrusted, backlog: createBacklog(limits.maxHeldBytes) };
+  const servers = [createPlainServer(parts)];
+  if (tls !== undefined) servers.push(createSecureServer(parts, tls));
   const ports = await openAll(servers, { host, address, ports: [port, tls?.port ?? 0], sharing });
   for (const { server } of servers) server.on("error", onError);
   const sweeper = setInterval(() => sweepAll(servers), sweepIntervalMs(limits));

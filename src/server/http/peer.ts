@@ -115,12 +115,18 @@ export function createSourceAddress(options: {
  * @throws TvsError CONFIG_INVALID that names the entry
  */
 export function createPeerTest(entries: readonly string[]): PeerTest {
+  const isOne = createAddressTest(entries);
+  return ({ connection }) => isOne(connection.remoteAddress);
+}
+
+/** The same for the address of a connection that carries no call yet. */
+export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
   const isOne = remembered((remoteAddress) => {
     const peer = parseAddress(remoteAddress);
     return peer !== null && isInside(peer, networks);
   });
-  return ({ connection }) => networks.length > 0 && isOne(connection.remoteAddress);
+  return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
 }
 
 /** Reading an address costs more than a lookup's other checks together, and a caller has many calls. */

@@ -3,16 +3,12 @@
  * it (contract C17: a certificate counts by its fingerprint).
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import {
-  createServer as createHttpServer,
-  type Server as NodeHttpServer,
-  type ServerOptions,
-} from "node:http";
+import { createServer as createHttpServer, type Server as NodeHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import type { BoundedListener, BoundedServerOptions } from "./bounded-messages.ts";
 import { ListenError } from "./listen-error.ts";
-import type { RequestListener } from "./request-listener.ts";
 
 export type TlsCredentials = {
   /** The certificate chain, PEM. */
@@ -23,11 +19,13 @@ export type TlsCredentials = {
 
 type TlsServerOptions = {
   readonly credentials: TlsCredentials;
-  readonly http: ServerOptions;
+  readonly http: BoundedServerOptions;
   readonly handshakeTimeoutMs: number;
-  readonly listener: RequestListener;
-  /** A connection whose handshake is done. */
+  readonly listener: BoundedListener;
+  /** A connection that has come; it may be closed at once. */
   readonly onConnection: (socket: Socket) => void;
+  /** Its handshake is done. On Deno that is told of another object than what has come. */
+  readonly onSecured: (opened: Socket, secured: Socket) => void;
 };
 
 type TlsServers = {
@@ -60,12 +58,12 @@ export function createTlsServers(options: TlsServerOptions): TlsServers {
     ? createHttpServer(options.http, options.listener)
     : createHttpsServer({ ...options.http, ...tlsOptions }, options.listener);
   const server: Server = split ? createTlsServer(tlsOptions) : http;
-  const destroyHandshakes = trackHandshakes(server);
+  const handshakes = trackHandshakes(server, options.onConnection);
   server.on("secureConnection", (socket: Socket) => {
-    options.onConnection(socket);
+    options.onSecured(handshakes.takeOut(socket), socket);
     if (split) http.emit("connection", socket);
   });
-  return { server, http, destroyHandshakes };
+  return { server, http, destroyHandshakes: handshakes.destroy };
 }
 
 /** Checks the pair: a runtime may say what is wrong with it at the first handshake only, or in words of its own. */
@@ -86,10 +84,19 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-/** Ends failed and timed-out handshakes, of which Bun leaves the latter open. @returns ends those under way */
-function trackHandshakes(server: Server): () => void {
+type Handshakes = {
+  /** Ends those under way. */
+  destroy(): void;
+  /** @returns what has come as a connection, for what carries its requests */
+  takeOut(secured: Socket): Socket;
+};
+
+/** Ends failed and timed-out handshakes, of which Bun leaves the latter open. */
+function trackHandshakes(server: Server, onConnection: (socket: Socket) => void): Handshakes {
   const pending = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
+    onConnection(socket);
+    if (socket.destroyed) return;
     const peer = peerOf(socket);
     pending.set(peer, socket);
     socket.on("error", () => socket.destroy());
@@ -97,11 +104,17 @@ function trackHandshakes(server: Server): () => void {
       if (pending.get(peer) === socket) pending.delete(peer);
     });
   });
-  // The socket of this event is another object than that of the event above on Deno, the same one on Bun.
-  server.on("secureConnection", (socket: Socket) => pending.delete(peerOf(socket)));
   server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
-  return () => {
-    for (const socket of pending.values()) socket.destroy();
+  return {
+    destroy() {
+      for (const socket of pending.values()) socket.destroy();
+    },
+    takeOut(secured) {
+      const peer = peerOf(secured);
+      const opened = pending.get(peer) ?? secured;
+      pending.delete(peer);
+      return opened;
+    },
   };
 }
 
