@@ -3,11 +3,12 @@
 import { type AttestationCheck, checkAttestation } from "../src/domain/attestation-check.ts";
 import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { describeKeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
+import { describeKeptLog, mayBePruned } from "../src/domain/retention.ts";
 import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { summarize } from "./attestations.ts";
 import { command, configOf } from "./command.ts";
+import { keptLogOf } from "./evidence-log.ts";
 import { withOperator } from "./open.ts";
 import { exitCodes, note, print, table } from "./terminal/output.ts";
 import { openSources, readSource, type Source } from "./verify/files.ts";
@@ -28,8 +29,9 @@ export const checkCommand = command({
     file: { type: "positional", required: true, description: "A file, or - for standard input" },
   },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { attestations, maintenance, settings } }) => {
-      const kept = await keptLog(maintenance, settings);
+    await withOperator(configOf(args), async (operator) => {
+      const { attestations } = operator.stores;
+      const kept = await keptLogOf(operator);
       const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
       const results = await checkFile(args.file, check);
       print(

@@ -4,10 +4,11 @@ import type { Attestation, AttestationFilter } from "../src/domain/attestations.
 import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../src/domain/partners.ts";
-import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../src/domain/retention.ts";
+import { describeKeptLog, type KeptLog, mayBePruned } from "../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../src/domain/teacher-changes.ts";
 import { whyNotAttested } from "./calls.ts";
 import { command, configOf, group } from "./command.ts";
+import { keptLogOf } from "./evidence-log.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
 import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "./terminal/output.ts";
@@ -59,26 +60,24 @@ const listCommand = command({
     const limit = parseLimit(args.limit, defaultLimit);
     const since = args.since === undefined ? undefined : parseSince("--since", args.since);
     const key = args.teacher === undefined ? undefined : teacherKeyOf(args.teacher, "--teacher");
-    await withOperator(
-      configOf(args),
-      async ({ stores: { attestations, partners, teachers, maintenance, settings } }) => {
-        if (args.partner !== undefined) await requirePartner(partners, args.partner);
-        const credential = args.key === undefined ? {} : await credentialOf(partners, args.key, args.partner);
-        const teacher = key === undefined ? undefined : await requireTeacher(teachers, key);
-        const found = await attestations.list({
-          limit,
-          ...(teacher === undefined ? {} : { teacherId: teacher.id }),
-          ...(args.partner === undefined ? {} : { partnerId: args.partner }),
-          ...credential,
-          ...(since === undefined ? {} : { since }),
-        });
-        const shown = found.map(summarize);
-        print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
-        const kept = await keptLog(maintenance, settings);
-        if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-          note(`older ones may be missing: ${describeKeptLog(kept)}`);
-      },
-    );
+    await withOperator(configOf(args), async (operator) => {
+      const { attestations, partners, teachers } = operator.stores;
+      if (args.partner !== undefined) await requirePartner(partners, args.partner);
+      const credential = args.key === undefined ? {} : await credentialOf(partners, args.key, args.partner);
+      const teacher = key === undefined ? undefined : await requireTeacher(teachers, key);
+      const found = await attestations.list({
+        limit,
+        ...(teacher === undefined ? {} : { teacherId: teacher.id }),
+        ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+        ...credential,
+        ...(since === undefined ? {} : { since }),
+      });
+      const shown = found.map(summarize);
+      print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
+      const kept = await keptLogOf(operator);
+      if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
+        note(`older ones may be missing: ${describeKeptLog(kept)}`);
+    });
   },
 });
 
@@ -144,21 +143,19 @@ const showCommand = command({
     },
   },
   async run({ args }) {
-    await withOperator(
-      configOf(args),
-      async ({ stores: { attestations, maintenance, settings }, config }) => {
-        const id = args.id.trim().toLowerCase();
-        const one = await attestations.find(id);
-        if (one !== null) return print(args, describe(one), () => attestationText(one));
-        const made = await attestations.ofRequest(id);
-        const [first] = made;
-        if (first === undefined) throw await notFound(id, config, await keptLog(maintenance, settings));
-        print(args, made.map(describe), () =>
-          made.length === 1 ? attestationText(first) : listTable(made.map(summarize)),
-        );
-        if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
-      },
-    );
+    await withOperator(configOf(args), async (operator) => {
+      const { attestations } = operator.stores;
+      const id = args.id.trim().toLowerCase();
+      const one = await attestations.find(id);
+      if (one !== null) return print(args, describe(one), () => attestationText(one));
+      const made = await attestations.ofRequest(id);
+      const [first] = made;
+      if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
+      print(args, made.map(describe), () =>
+        made.length === 1 ? attestationText(first) : listTable(made.map(summarize)),
+      );
+      if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
+    });
   },
 });
 

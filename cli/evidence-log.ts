@@ -3,12 +3,15 @@
  * epoch that is due.
  */
 
-import { type Config, logHeadFile } from "../src/config.ts";
+import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { ensureLog } from "../src/domain/log/epochs.ts";
-import { createLogKeeper, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
+import { createLogKeeper, isChained, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
 import type { LogEpoch } from "../src/domain/log/log.ts";
-import { openDueEpoch } from "../src/domain/log/succession.ts";
+import type { RetentionMark } from "../src/domain/log/retention-mark.ts";
+import { openDueEpoch, refuseBareMark } from "../src/domain/log/succession.ts";
+import { beginRetention, type KeptLog, keptLog, readMark } from "../src/domain/retention.ts";
 import { log } from "../src/log.ts";
+import { openDueEpochFile } from "../src/store/log-due.ts";
 import { openLogHead } from "../src/store/log-head.ts";
 import type { Operator } from "./open.ts";
 
@@ -22,7 +25,43 @@ export function logHeadOf(config: Config): LogHead {
 /** What an epoch is opened with. */
 export function openingOf({ config, secrets, clock, settingsInForce, stores }: Keeping) {
   const { issuer } = settingsInForce;
-  return { store: stores.log, head: logHeadOf(config), secrets, issuer, now: clock.now() };
+  const due = openDueEpochFile(dueEpochFile(config));
+  return { store: stores.log, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
+}
+
+/** What retention is judged and done with. */
+function retainingOf({ stores: { maintenance, settings }, secrets }: Keeping) {
+  return { maintenance, settings, secrets };
+}
+
+/** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
+async function isOldLog({ config, stores }: Pick<Keeping, "config" | "stores">): Promise<boolean> {
+  return !isChained(logHeadOf(config).read()) && !isChained((await stores.log.newest())?.note ?? null);
+}
+
+/** What of the attestations may have been deleted by age, as far as it is authenticated. */
+export async function keptLogOf(operator: Keeping): Promise<KeptLog> {
+  const isOld = await isOldLog(operator);
+  return keptLog(retainingOf(operator), { isOld, now: operator.clock.now() });
+}
+
+/** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
+export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<RetentionMark | null>> {
+  const isOld = await isOldLog(operator);
+  return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
+}
+
+/** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over then. */
+async function openDue(operator: Keeping): Promise<LogEpoch | null> {
+  const { now, ...opening } = openingOf(operator);
+  const opened = await openDueEpoch({ ...opening, now }, operator.stores.settings);
+  if (opened !== null) await beginRetention(retainingOf(operator), { now });
+  return opened;
+}
+
+/** Makes the mark of what retention has deleted anew, where it is not ours any more. */
+export function renewRetention(operator: Keeping): Promise<void> {
+  return beginRetention(retainingOf(operator), { now: operator.clock.now(), renew: true });
 }
 
 /**
@@ -31,12 +70,14 @@ export function openingOf({ config, secrets, clock, settingsInForce, stores }: K
  * @param store over another driver than the operator's own, for work that depends on a lease
  */
 export function logKeeperOf(operator: Keeping, store = operator.stores.log): LogKeeper {
-  const { config, secrets, clock, stores } = operator;
-  const keeper = createLogKeeper({ store, head: logHeadOf(config), secrets, clock, onMissing: tellMissing });
+  const { config, secrets, clock } = operator;
+  const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
+  const head = logHeadOf(config);
+  const keeper = createLogKeeper({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
   return {
     ...keeper,
     async checkpoint() {
-      await openDueEpoch(openingOf(operator), stores.settings);
+      await openDue(operator);
       return keeper.checkpoint();
     },
   };
@@ -45,15 +86,16 @@ export function logKeeperOf(operator: Keeping, store = operator.stores.log): Log
 /**
  * Opens the evidence log of a service: where there is none the first epoch, after a restore the one that is due. A
  * database that has lost what was signed for is refused.
- * @throws TvsError LOG_BEHIND
+ * @throws TvsError LOG_BEHIND, REFUSED
  */
 export async function openLog(operator: Keeping): Promise<void> {
-  const { stores } = operator;
   const keeper = logKeeperOf(operator);
-  const due = await openDueEpoch(openingOf(operator), stores.settings);
+  const due = await openDue(operator);
   if (due !== null) tellOpened(due);
   await keeper.requireNotBehind();
   await ensureLog(openingOf(operator));
+  await refuseBareMark(operator.stores.settings);
+  if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await keeper.checkpoint();
 }

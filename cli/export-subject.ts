@@ -1,6 +1,7 @@
 import { TvsError } from "../src/domain/errors.ts";
 import { exportSubject, type SubjectExport } from "../src/domain/subject-export.ts";
 import { command, configOf } from "./command.ts";
+import { keptLogOf } from "./evidence-log.ts";
 import { withOperator } from "./open.ts";
 import { type Cell, note, print, record, table } from "./terminal/output.ts";
 import { printable } from "./terminal/printable.ts";
@@ -16,9 +17,10 @@ export const exportSubjectCommand = command({
   async run({ args }) {
     if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
     const nin = await readLine();
-    await withOperator(configOf(args), async ({ stores, blindIndex, clock }) => {
-      const { teachers, attestations, maintenance } = stores;
-      const held = await exportSubject({ teachers, attestations, maintenance, blindIndex, clock }, nin);
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, blindIndex, clock } = operator;
+      const kept = await keptLogOf(operator);
+      const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
       print(args, held, () => exportText(held));
     });
   },

@@ -91,6 +91,8 @@ function startWork(
     startMaintenance({
       maintenance: stores.maintenance,
       settings: stores.settings,
+      secrets: operator.secrets,
+      log: stores.log,
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onError: onError("maintenance of the attestations failed"),

@@ -5,7 +5,8 @@ import { type Config, type Environment, type Flags, readServeConfig, variableOf 
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { initSettings, issuerToldName } from "../src/domain/live.ts";
 import { issuerFlaw } from "../src/domain/networks.ts";
-import { keepForever, retentionSetting } from "../src/domain/retention.ts";
+import { keepForever, retentionSettings } from "../src/domain/retention.ts";
+import type { Secrets } from "../src/domain/secrets.ts";
 import { shellWord } from "../src/domain/shell-word.ts";
 import { type Site, storedSite } from "../src/domain/site.ts";
 import { parseSite } from "../src/domain/site-file.ts";
@@ -189,7 +190,7 @@ function siteOf({ name, "contact-email": email }: Answers): Site {
 
 /** @throws TvsError REFUSED where another command has made a register meanwhile, and what making one throws */
 async function make(config: Config, answers: Answers): Promise<void> {
-  const firstSettings = {
+  const firstSettings = (secrets: Secrets) => ({
     issuer: config.issuer ?? "",
     [issuerToldName]: "true",
     time_zone: answers["time-zone"] ?? "",
@@ -197,8 +198,8 @@ async function make(config: Config, answers: Answers): Promise<void> {
     ...Object.fromEntries(
       Object.entries(initSettings).map(([name, setting]) => [setting, answers[name] ?? ""]),
     ),
-    [retentionSetting]: answers["keep-attestations"] ?? keepForever,
-  };
+    ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
+  });
   const isNew = await withOperator(config, async (operator) => operator.isNew, {
     whenMade: () => {},
     firstSettings,

@@ -1,12 +1,10 @@
 import { TvsError } from "../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../src/domain/log/audit.ts";
-import { createBlockReader } from "../src/domain/log/audit-blocks.ts";
 import type { AuditFinding } from "../src/domain/log/audit-findings.ts";
 import { createSignatureChecks } from "../src/domain/log/audit-rows.ts";
 import { createAuditStore } from "../src/store/log-audit.ts";
-import { openAuditReaders } from "./audit-reader.ts";
 import { command, configOf } from "./command.ts";
-import { logHeadOf } from "./evidence-log.ts";
+import { logHeadOf, retentionMarkOf } from "./evidence-log.ts";
 import { noLog } from "./log.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { exitCodes, note, print, readable, table } from "./terminal/output.ts";
@@ -52,19 +50,15 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   const head = logHeadOf(config).read();
   let bar: ReturnType<typeof createBar> | undefined;
   const rate = createRate("leaves");
-  const store = createAuditStore(driver);
-  const signatures = createSignatureChecks(await stores.keys.list(), { all });
-  const readers = await openAuditReaders(operator, { all });
   try {
     return await auditLog({
-      store,
+      store: createAuditStore(driver),
       epochs: stores.log.epochs,
       head,
       secrets,
       now: clock.now(),
-      kept: stores.maintenance.kept,
-      signatures,
-      readBlock: readers?.readBlock ?? createBlockReader(store, signatures),
+      mark: await retentionMarkOf(operator),
+      signatures: createSignatureChecks(await stores.keys.list(), { all }),
       onProgress(done, total) {
         bar ??= createBar({ label: "audit", total });
         bar.show(done, rate(done));
@@ -72,7 +66,6 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
     });
   } finally {
     bar?.stop();
-    await readers?.close();
   }
 }
 

@@ -1,5 +1,4 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { AuditReaderData } from "./audit-reader.ts";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
@@ -12,7 +11,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
-  "audit-reader": async (data) => (await import("./audit-reader.ts")).runAuditReader(data as AuditReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
   "picture-reader": async () => (await import("./verify/picture-reader.ts")).runPictureReader(),
   verifier: async (data) => (await import("./verify/threads.ts")).runVerifier(data as VerifierSettings),

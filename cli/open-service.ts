@@ -7,7 +7,7 @@ import type { AccessLogFigures, Call } from "../src/domain/calls.ts";
 import { service } from "../src/domain/changes.ts";
 import { issuerToldName, type Live, type Snapshot, storedSettings } from "../src/domain/live.ts";
 import { openNodeMemory } from "../src/domain/node-memory.ts";
-import { retentionSetting } from "../src/domain/retention.ts";
+import { retentionSettings } from "../src/domain/retention.ts";
 import { mayBeRelay } from "../src/domain/sandbox-state.ts";
 import { log } from "../src/log.ts";
 import type { CallsOfThread } from "../src/metrics/call-relay.ts";
@@ -147,11 +147,11 @@ export async function openService(
 
 /** Tells the commands, and the other nodes, what is agreed on. */
 async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
-  const { driver, clock, config, settingsInForce, issuerTold } = operator;
+  const { driver, clock, config, settingsInForce, issuerTold, secrets } = operator;
   // What the service goes by is the word of who started it.
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   await settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
-  if (keepAttestations !== undefined) await settings.write({ [retentionSetting]: keepAttestations });
+  if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
 function openAccessLog(config: Config): CallLog {

@@ -98,7 +98,7 @@ export type OpenOptions = {
   /** With it, a register is made where there is none, and these are the words to say so. */
   readonly whenMade?: (words: string) => void;
   /** Settings that a register has from its beginning: those of one that was made before are not touched. */
-  readonly firstSettings?: Readonly<Record<string, string>>;
+  readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
   /** Told of a register of an earlier release, to bring it to this program's schema; without it, that is refused. */
   readonly whenOlder?: (driver: Driver, schema: number) => Promise<void>;
   /** How acts share commits. */
@@ -141,7 +141,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     if (whenMade !== undefined && config.database.kind === "server") ensureDataDir(config);
     // Before the keys, with which a register is made to its end: one that was cut off here is begun again.
     if (firstSettings !== undefined && !(await holdsRegister(driver)))
-      await stores.settings.write(firstSettings);
+      await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
     const stored = await stores.settings.read();

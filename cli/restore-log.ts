@@ -1,18 +1,22 @@
 /** What becomes of the evidence log when a backup takes the place of its database (decision D13.4). */
 
-import type { Config } from "../src/config.ts";
+import { randomUUID } from "node:crypto";
+import { type Config, dueEpochFile } from "../src/config.ts";
 import type { Clock } from "../src/domain/clock.ts";
 import { epochDueName, originOf } from "../src/domain/log/epochs.ts";
 import { type LogHead, treeHeadOf } from "../src/domain/log/keeper.ts";
 import { findLoss, type LogLoss } from "../src/domain/log/succession.ts";
+import { deriveSecrets } from "../src/domain/secrets.ts";
 import { readOrigin } from "../src/partner/log-checkpoint.ts";
 import { countEntries } from "../src/partner/log-proof.ts";
 import type { BackupFacts } from "../src/store/driver/backup.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { text } from "../src/store/driver/rows.ts";
 import { createLogStore } from "../src/store/log.ts";
+import { openDueEpochFile } from "../src/store/log-due.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { logHeadOf } from "./evidence-log.ts";
+import { masterKeyAtHand } from "./vault.ts";
 
 /** The first schema that has an evidence log. */
 const firstSchema = 9;
@@ -34,8 +38,8 @@ export type RestoredLog = {
 };
 
 /**
- * Looks whether a restored database has everything that was signed for, and lets it say that a new epoch is due when it
- * has not, or when nobody knows.
+ * Looks whether a restored database has everything that was signed for. When it has not, or when nobody knows, a new epoch
+ * is due: that is said beside the master key, and the database says of itself that it is the one that is meant.
  * @param restored the database, before anybody else uses it
  * @returns null for a register whose log was never begun
  * @throws TvsError INPUT_UNREADABLE for a kept checkpoint that is none
@@ -48,9 +52,13 @@ export async function settleRestoredLog(
   if (schema < firstSchema && head.read() === null) return null;
   const store = createLogStore(restored);
   const current = schema < firstSchema ? undefined : (await store.epochs()).at(-1);
-  const loss = schema < firstSchema ? lossOf(head) : await findLoss({ store, head }, clock);
+  const masterKey = masterKeyAtHand(config);
+  const secrets = masterKey === undefined ? null : deriveSecrets(masterKey);
+  const loss = schema < firstSchema ? lossOf(head) : await findLoss({ store, head }, { clock, secrets });
   if (loss === null) return current === undefined ? null : goesOn(current);
-  await createSettingsStore(restored, null).write({ [epochDueName]: reason });
+  const token = randomUUID();
+  await openDueEpochFile(dueEpochFile(config)).write({ token, epoch: loss.epoch, reason });
+  await createSettingsStore(restored, null).write({ [epochDueName]: token });
   const issuer = config.issuer ?? (await issuerOf(restored));
   return {
     newEpoch: true,

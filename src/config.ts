@@ -251,6 +251,11 @@ export function logHeadFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): s
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
+/** Where `restore` says, beside the master key, that the log must go on in a new epoch (decision D13.4). */
+export function dueEpochFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
+  return masterKeyFile.replace(/master\.key$/, "log.due");
+}
+
 /** The access log's folder, named after its database: several may lie in one folder, a live one and a sandbox's. */
 function callsFolder(dataDir: string, database: DatabaseAddress, fileName: string): string {
   const beside = database.kind === "file" ? database.file : join(dataDir, fileName);

@@ -110,15 +110,26 @@ export type AttestationMaintenance = {
    */
   noteVerified(): Promise<boolean>;
   /**
-   * Deletes what was issued before a time, oldest first, and remembers that it did.
-   * @param before milliseconds since the epoch
-   * @param limit at most so many. @returns how many there were
+   * The oldest attestations that say they were issued before a time, and may be deleted as far as others need them.
+   * @param before seconds since the epoch. @param limit of so many of the oldest ones
    */
-  prune(before: number, limit: number): Promise<number>;
+  oldest(before: number, limit: number): Promise<{ readonly id: number; readonly jws: string }[]>;
+  /**
+   * Deletes attestations and changes the mark that says so, in one act.
+   * @returns false, having done nothing, when the mark is another one by now
+   */
+  prune(ids: readonly number[], mark: { was: string; is: string; from: number }): Promise<boolean>;
+  /** Puts a mark in the place of another one, or where there is none. @returns false when it is another one by now */
+  setMark(was: string | null, is: string): Promise<boolean>;
+  /** The id of the oldest attestation that is there, or of the one that comes first. */
+  firstId(): Promise<number>;
   /** The partners that are noted as having verified a teacher, also those whose attestations were deleted. */
   verifiedBy(teacherId: number): Promise<string[]>;
-  /** What was issued before `from` (milliseconds since the epoch) may have been deleted; null: nothing ever was. */
-  kept(): Promise<{ readonly from: number | null; readonly pruned: number }>;
+  /**
+   * What the database says was deleted: what was issued before `from` (milliseconds since the epoch), null for nothing; how
+   * many; and the mark (`retention-mark.ts`), which alone is to be believed.
+   */
+  kept(): Promise<{ readonly from: number | null; readonly pruned: number; readonly mark: string | null }>;
 };
 
 /**

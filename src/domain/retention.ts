@@ -1,7 +1,20 @@
+import { isSameHash } from "../partner/merkle-proof.ts";
 import type { AttestationMaintenance } from "./attestations.ts";
 import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
+import { readSigned } from "./log/audit-rows.ts";
+import { keptLeaves, type LogStore } from "./log/log.ts";
+import {
+  isOwnRetention,
+  openMark,
+  type RetentionMark,
+  retentionTag,
+  retentionTagSetting,
+  sealMark,
+} from "./log/retention-mark.ts";
+import { leafHash } from "./log/tree.ts";
+import type { Secrets } from "./secrets.ts";
 import { repeat } from "./serial.ts";
 
 const dayMs = 86_400_000;
@@ -36,17 +49,70 @@ export function parseRetention(text: string): number | null {
 export type KeptLog = {
   /** Milliseconds since the epoch; null when nothing was ever deleted. */
   readonly from: number | null;
-  readonly pruned: number;
   /** The setting as it was given. */
   readonly retention: string;
 };
 
+/** What retention is judged and done with. */
+export type Retaining = {
+  readonly maintenance: AttestationMaintenance;
+  readonly settings: SettingsStore;
+  readonly secrets: Pick<Secrets, "mac">;
+};
+
+/** The settings that say how long attestations are kept, as the operator has said it. */
+export function retentionSettings(retention: string, secrets: Pick<Secrets, "mac">): Record<string, string> {
+  return { [retentionSetting]: retention, [retentionTagSetting]: retentionTag(retention, secrets) };
+}
+
+/** How far apart the clocks of who deletes and who asks may be. */
+const clockMs = 60_000;
+
+/**
+ * The mark that is to be believed.
+ * @param isOld whether the log has no checkpoint yet that demands a mark: then what the database says is taken for one
+ * @returns null when nothing says what may be missing
+ */
+export async function readMark(
+  { maintenance, secrets }: Omit<Retaining, "settings">,
+  { isOld, now }: { isOld: boolean; now: number },
+): Promise<RetentionMark | null> {
+  const { mark, from } = await maintenance.kept();
+  if (mark !== null) return openMark(mark, secrets);
+  return isOld ? unsealedMark(from, Number.MAX_SAFE_INTEGER, now) : null;
+}
+
+/** What a release said that authenticated nothing. A time that retention cannot have reached was set by hand. */
+function unsealedMark(from: number | null, begun: number, now: number): RetentionMark {
+  const isPossible = from !== null && from <= now - leastRetentionMs + clockMs;
+  return { begun, through: begun - 1, from: null, unsealedFrom: isPossible ? from / 1000 : null };
+}
+
+/**
+ * Makes the first mark, with which everything that retention deletes is authenticated from then on. What a release before
+ * has noted is taken over, for what is missing already.
+ * @param renew puts a mark in the place of one that is not ours, which takes over nothing: what is missing stays missing
+ */
+export async function beginRetention(
+  { maintenance, settings, secrets }: Retaining,
+  { now, renew = false }: { now: number; renew?: boolean },
+): Promise<void> {
+  const { mark, from } = await maintenance.kept();
+  if (mark !== null && (!renew || openMark(mark, secrets) !== null)) return;
+  const begun = unsealedMark(renew ? null : from, await maintenance.firstId(), now);
+  if (!(await maintenance.setMark(mark, sealMark(begun, secrets))) || renew) return;
+  const retention = (await settings.read()).get(retentionSetting);
+  if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
+}
+
 export async function keptLog(
-  maintenance: AttestationMaintenance,
-  settings: SettingsStore,
+  { settings, ...known }: Retaining,
+  at: { isOld: boolean; now: number },
 ): Promise<KeptLog> {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
-  return { ...(await maintenance.kept()), retention };
+  const mark = await readMark(known, at);
+  const from = mark?.from ?? mark?.unsealedFrom ?? null;
+  return { from: from === null ? null : from * 1000, retention };
 }
 
 /**
@@ -70,30 +136,75 @@ export function describeKeptLog({ from, retention }: KeptLog): string {
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
 
+type Pruning = Retaining & { readonly log: Pick<LogStore, "epochs" | "tiles"> };
+
 /**
  * Deletes what is older than the retention that is in force, in commits of a millisecond with as much time between
  * them: a caller's commit waits behind none of them for long. One that is stopped or killed goes on at the next.
  * @returns how many attestations were deleted
+ * @throws TvsError STORE_CORRUPT when the retention, or the mark of what was deleted, is not what this service wrote
  */
 export async function pruneAttestations(
-  { maintenance, settings }: { maintenance: AttestationMaintenance; settings: SettingsStore },
+  pruning: Pruning,
   { clock, isStopped = () => false }: { clock: Clock; isStopped?: () => boolean },
 ): Promise<number> {
-  const keepMs = parseRetention((await settings.read()).get(retentionSetting) ?? keepForever);
+  const { maintenance } = pruning;
+  const keepMs = await ownRetention(pruning);
   if (keepMs === null) return 0;
-  const before = clock.now() - keepMs;
+  const before = Math.floor((clock.now() - keepMs) / 1000);
   // What only the log knows is noted before the log forgets it.
   while (!isStopped() && (await maintenance.noteVerified())) await new Promise((done) => setTimeout(done, 1));
   let deleted = 0;
   while (!isStopped()) {
     const startedAt = performance.now();
-    const count = await maintenance.prune(before, chunkRows);
+    const count = await pruneChunk(pruning, before);
     if (count === 0) break;
     deleted += count;
     const tookMs = performance.now() - startedAt;
     await new Promise((done) => setTimeout(done, tookMs));
   }
   return deleted;
+}
+
+/** @returns milliseconds; null for ever. @throws TvsError STORE_CORRUPT */
+async function ownRetention({ settings, secrets }: Pruning): Promise<number | null> {
+  const stored = await settings.read();
+  const retention = stored.get(retentionSetting) ?? keepForever;
+  const keepMs = parseRetention(retention);
+  if (keepMs === null || isOwnRetention(retention, stored.get(retentionTagSetting), secrets)) return keepMs;
+  const message =
+    `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
+    "say it anew with tvs serve --keep-attestations";
+  throw new TvsError("STORE_CORRUPT", message);
+}
+
+/**
+ * Deletes some of the oldest, by the time that is signed in each and not by the column beside it: one that the log does not
+ * have as it stands there stays, for the audit to name.
+ * @param before seconds since the epoch
+ */
+async function pruneChunk({ maintenance, secrets, log }: Pruning, before: number): Promise<number> {
+  const { mark: was } = await maintenance.kept();
+  const mark = was === null ? null : openMark(was, secrets);
+  if (was === null || mark === null) {
+    const message =
+      "the mark of what retention has deleted is missing or not ours: nothing is deleted; look at tvs log audit";
+    throw new TvsError("STORE_CORRUPT", message);
+  }
+  const rows = await maintenance.oldest(before, chunkRows);
+  const leaves = await keptLeaves(
+    log,
+    rows.map(({ id }) => id),
+  );
+  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? before) < before;
+  const isLogged = (jws: string, leaf: Uint8Array | undefined) =>
+    leaf !== undefined && isSameHash(leaf, leafHash(jws));
+  const ids = rows.filter(({ jws }, at) => isOld(jws) && isLogged(jws, leaves[at])).map(({ id }) => id);
+  const last = ids.at(-1);
+  if (last === undefined) return 0;
+  const from = Math.max(mark.from ?? 0, before);
+  const is = sealMark({ ...mark, from, through: Math.max(mark.through, last) }, secrets);
+  return (await maintenance.prune(ids, { was, is, from })) ? ids.length : 0;
 }
 
 /** How often maintenance looks for work; what has no index yet is searched row by row. */
@@ -108,13 +219,13 @@ const pruneMs = 60_000;
  *   tries again
  * @returns stops it, when the step that is under way has ended
  */
-export function startMaintenance(dependencies: {
-  maintenance: AttestationMaintenance;
-  settings: SettingsStore;
-  clock: Clock;
-  onPruned: (count: number) => void;
-  onError: (error: unknown) => void;
-}): () => Promise<void> {
+export function startMaintenance(
+  dependencies: Pruning & {
+    clock: Clock;
+    onPruned: (count: number) => void;
+    onError: (error: unknown) => void;
+  },
+): () => Promise<void> {
   const { maintenance, clock, onPruned, onError } = dependencies;
   let stopped = false;
   const isStopped = () => stopped;

@@ -17,8 +17,8 @@ const tagBytes = 16;
 export type Secrets = {
   /** Key of the blind indexes, 32 bytes. */
   readonly blindIndexKey: Uint8Array;
-  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console. */
-  mac(use: "api-key" | "idempotency" | "console-link", text: string): Uint8Array;
+  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
+  mac(use: "api-key" | "idempotency" | "console-link" | "retention", text: string): Uint8Array;
   /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
   seal(plain: Uint8Array, name: string): Uint8Array;
   /** @throws TvsError MASTER_KEY_WRONG */
@@ -49,6 +49,7 @@ export function deriveSecrets(text: string): Secrets {
     "api-key": derive("api-key"),
     idempotency: derive("idempotency"),
     "console-link": derive("console-link"),
+    retention: derive("retention"),
   };
   return {
     blindIndexKey: derive("blind-index"),

@@ -3,6 +3,7 @@ import type { Attestation, AttestationMaintenance, AttestationStore } from "./at
 import type { BlindIndex } from "./blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import type { KeptLog } from "./retention.ts";
 import { ninPattern } from "./search-term.ts";
 import { teacherHistory } from "./teacher-changes.ts";
 import { describeHistoryLine, describeStored } from "./teacher-record.ts";
@@ -29,12 +30,13 @@ export async function exportSubject(
     maintenance: AttestationMaintenance;
     blindIndex: BlindIndex;
     clock: Clock;
+    kept: KeptLog;
   },
   nin: string,
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
-  const { teachers, attestations, maintenance, blindIndex, clock } = stores;
+  const { teachers, attestations, maintenance, blindIndex, clock, kept } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
@@ -52,7 +54,7 @@ export async function exportSubject(
         : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
     verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, maintenance, lookups),
-    notes: [...exportNotes, ...(await deletedNote(maintenance))],
+    notes: [...exportNotes, ...deletedNote(kept)],
   };
 }
 
@@ -66,8 +68,7 @@ async function verifiersOf(
 }
 
 /** Lookups that are not kept any more are named as such: their absence is no proof that there were none. */
-async function deletedNote(maintenance: AttestationMaintenance): Promise<string[]> {
-  const { from } = await maintenance.kept();
+function deletedNote({ from }: KeptLog): string[] {
   if (from === null) return [];
   return [
     `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,

@@ -26,6 +26,8 @@ export type TreeHead = {
   readonly size: number;
   /** The root of the Merkle tree over them, 32 bytes. */
   readonly root: Uint8Array<ArrayBuffer>;
+  /** The lines after the root, which the format leaves to each log; absent when there are none. */
+  readonly extensions?: readonly string[];
 };
 
 /** A tree head that a known key signed. */
@@ -52,22 +54,22 @@ export function readCount(text: string): number | null {
 /**
  * The text of a checkpoint.
  *
- * @param head origin, size and root
- * @returns three lines, each with its line feed: exactly what the plain signature signs
+ * @param head origin, size and root, and the extension lines
+ * @returns a line each, with its line feed: exactly what the plain signature signs
  */
-export function formatTreeHead({ origin, size, root }: TreeHead): string {
-  return `${origin}\n${size}\n${encodeBase64(root)}\n`;
+export function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): string {
+  return [origin, size, encodeBase64(root), ...extensions].map((line) => `${line}\n`).join("");
 }
 
 /**
- * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are allowed by the format and mean nothing here.
+ * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are the log's own and mean nothing to a verifier.
  *
  * @param text the text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
 export function readTreeHead(text: string): TreeHead | Refusal {
   const lines = text.split("\n");
-  const [origin = "", sizeText = "", rootText = ""] = lines;
+  const [origin = "", sizeText = "", rootText = "", ...more] = lines;
   if (lines.pop() !== "" || lines.length < 3 || lines.includes("")) {
     return refuse(
       "PROOF_MALFORMED",
@@ -77,7 +79,8 @@ export function readTreeHead(text: string): TreeHead | Refusal {
   const [size, root] = [readCount(sizeText), decodeHash(rootText)];
   if (size === null) return refuse("PROOF_MALFORMED", "The checkpoint's size is no decimal number.");
   if (root === null) return refuse("PROOF_MALFORMED", "The checkpoint's root is not a hash in base64.");
-  return { origin, size, root };
+  const extensions = more.slice(0, -1);
+  return { origin, size, root, ...(extensions.length === 0 ? {} : { extensions }) };
 }
 
 /**

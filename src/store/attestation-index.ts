@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { AttestationMaintenance } from "../domain/attestations.ts";
 import { addTo, bitsOf, mayHold } from "./bloom.ts";
 import type { Driver, Value } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { bytes, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { nextLoggedId } from "./log.ts";
 
 /**
@@ -58,17 +58,21 @@ const partOf = `WITH part AS MATERIALIZED (
   SELECT id, teacher_id, nin_index, partner_id FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3)`;
 
 /**
- * Deletes the oldest rows; never the newest one, whose id the next one follows, nor one that is not built upon yet, nor
+ * The oldest rows that may go; never the newest one, whose id the next one follows, nor one that is not built upon yet, nor
  * one whose leaf is not in the tree.
  */
-const prune = `DELETE FROM attestations WHERE issued_at < ?1 AND id IN (
+const oldest = `SELECT id, jws FROM attestations WHERE issued_at < ?1 AND id IN (
     SELECT id FROM attestations WHERE id < (SELECT max(id) FROM attestations)
       AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
-      AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2)`;
-const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?1),
-    pruned = pruned + changes() WHERE id = 1 AND changes() > 0`;
+      AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2) ORDER BY id`;
+const setMark = "UPDATE attestation_upkeep SET mark = ?2 WHERE id = 1 AND mark IS ?1 RETURNING id";
+const isMarked = "EXISTS (SELECT 1 FROM attestation_upkeep WHERE id = 1 AND mark = ?1)";
+const prune = `DELETE FROM attestations WHERE ${isMarked} AND id IN (SELECT value FROM json_each(?2))`;
+const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?2),
+    pruned = pruned + changes() WHERE id = 1 AND mark = ?1`;
 const pruneSegments = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";
-const readKept = "SELECT kept_from, pruned FROM attestation_upkeep WHERE id = 1";
+const readKept = "SELECT kept_from, pruned, mark FROM attestation_upkeep WHERE id = 1";
+const firstId = `SELECT coalesce((SELECT min(id) FROM attestations), (${nextLoggedId}), 1) AS id`;
 
 const verifiedBy = `SELECT partner_id FROM verified_teachers
   WHERE block = ?1 / 62 AND (mask >> (?1 % 62)) & 1 ORDER BY partner_id`;
@@ -113,17 +117,26 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       return (await buildSegment()) || verified;
     },
     noteVerified,
-    async prune(before, limit) {
-      const seconds = Math.floor(before / 1000);
-      const counted = await driver.batch([
-        { sql: readKept, args: [] },
-        { sql: prune, args: [seconds, limit] },
-        { sql: notePruned, args: [seconds] },
+    async oldest(before, limit) {
+      const rows = await driver.query(oldest, [before, limit]);
+      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
+    },
+    async prune(ids, { was, is, from }) {
+      const [marked] = await driver.batch([
+        { sql: setMark, args: [was, is] },
+        { sql: prune, args: [is, JSON.stringify(ids)] },
+        { sql: notePruned, args: [is, from] },
         { sql: pruneSegments, args: [] },
-        { sql: readKept, args: [] },
       ]);
-      const [was, is] = [counted[0]?.[0], counted[4]?.[0]];
-      return was === undefined || is === undefined ? 0 : integer(is, "pruned") - integer(was, "pruned");
+      return marked?.length === 1;
+    },
+    async setMark(was, is) {
+      const [marked] = await driver.batch([{ sql: setMark, args: [was, is] }]);
+      return marked?.length === 1;
+    },
+    async firstId() {
+      const [row] = await driver.query(firstId);
+      return row === undefined ? 1 : integer(row, "id");
     },
     async verifiedBy(teacherId) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
@@ -134,6 +147,7 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       return {
         from: from === null ? null : from * 1000,
         pruned: row === undefined ? 0 : integer(row, "pruned"),
+        mark: row === undefined ? null : textOrNull(row, "mark"),
       };
     },
   };

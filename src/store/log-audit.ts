@@ -20,15 +20,11 @@ const states = `SELECT epoch, size, (SELECT position * 256 + length(hashes) / 32
     WHERE epoch = log_epochs.epoch AND level = 0 ORDER BY position DESC LIMIT 1) AS leaves,
   (SELECT max(size) FROM log_checkpoints WHERE epoch = log_epochs.epoch) AS signed
   FROM log_epochs ORDER BY epoch`;
-const tiles =
-  "SELECT position, hashes FROM log_tiles WHERE epoch = ? AND level = ? AND position >= ? AND position <= ?";
+const tile = "SELECT hashes FROM log_tiles WHERE epoch = ? AND level = ? AND position = ?";
 const checkpoints = `SELECT epoch, size, signed_at, note FROM log_checkpoints
   WHERE epoch = ? AND size > ? AND size <= ? ORDER BY size LIMIT ?`;
-const positions = `SELECT json_group_array(prefix) AS prefixes, json_group_array(id) AS ids
-  FROM (SELECT prefix, id FROM log_positions WHERE part = ?1 AND (prefix, id) > (?2, ?3) ORDER BY prefix, id LIMIT ?4)`;
 /** Each by itself: to find both at once, SQLite reads all of an index. */
 const ids = `SELECT min(id) AS first, (SELECT max(id) FROM attestations) AS last FROM attestations`;
-const nextId = "SELECT min(id) AS id FROM attestations WHERE id > ?";
 const unsigned = `SELECT epoch, size FROM log_anchors WHERE NOT EXISTS (SELECT 1 FROM log_checkpoints
   WHERE log_checkpoints.epoch = log_anchors.epoch AND log_checkpoints.size = log_anchors.size) ORDER BY epoch, size LIMIT 1`;
 
@@ -57,26 +53,17 @@ export function createAuditStore(driver: Driver): AuditStore {
         ? null
         : { first: integer(row, "first"), last: integer(row, "last") };
     },
-    async idAfter(id) {
-      const [row] = await driver.query(nextId, [id]);
-      return row === undefined ? null : integerOrNull(row, "id");
-    },
     async rows(from, to) {
       const [row] = await driver.query(rows, [from, to]);
       return row === undefined ? [] : auditedRows(text(row, "rows"), bytes(row, "jws"));
     },
-    async tiles({ epoch, level, first, last }) {
-      const found = await driver.query(tiles, [epoch, level, first, last]);
-      return new Map(found.map((row) => [integer(row, "position"), new Uint8Array(bytes(row, "hashes"))]));
+    async tile(epoch, level, position) {
+      const [row] = await driver.query(tile, [epoch, level, position]);
+      return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));
     },
     async checkpoints({ epoch, after, upTo, limit }) {
       const found = await driver.query(checkpoints, [epoch, after, upTo, limit]);
       return found.map(storedCheckpoint);
-    },
-    async positions({ part, after, limit }) {
-      const [row] = await driver.query(positions, [part, after.prefix, after.id, limit]);
-      if (row === undefined) return { prefixes: [], ids: [] };
-      return { prefixes: JSON.parse(text(row, "prefixes")), ids: JSON.parse(text(row, "ids")) };
     },
     async anchoredWithoutCheckpoint() {
       const [row] = await driver.query(unsigned);

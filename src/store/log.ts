@@ -69,6 +69,10 @@ const progress = `SELECT tree.epoch, origin, tree.size, coalesce(signed.size, 0)
  */
 const moveSize = `UPDATE log_epochs SET size = ?3 WHERE epoch = ?1 AND size = ?2
   AND epoch = (SELECT max(epoch) FROM log_epochs) RETURNING size`;
+/** Nor is a checkpoint stored beside another one that names the same predecessor. */
+const isNewest = (epoch: string, size: string) =>
+  `NOT EXISTS (SELECT 1 FROM log_checkpoints WHERE epoch > ${epoch} OR (epoch = ${epoch} AND size > ${size}))`;
+const moveSigned = moveSize.replace("RETURNING", `AND ${isNewest("?4", "?5")} RETURNING`);
 const isMoved = "EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size = ?2)";
 const putTile = `INSERT INTO log_tiles (epoch, level, position, hashes) SELECT ?1, ?3, ?4, ?5 WHERE ${isMoved}
   ON CONFLICT (epoch, level, position) DO UPDATE SET hashes = excluded.hashes`;
@@ -78,7 +82,8 @@ const putCheckpoint = `INSERT INTO log_checkpoints (epoch, size, signed_at, note
   SELECT ?1, ?2, ?3, ?4 WHERE ${isMoved} ON CONFLICT DO NOTHING`;
 
 const putBack = `INSERT INTO log_checkpoints (epoch, size, signed_at, note) SELECT ?1, ?2, ?3, ?4
-  WHERE EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size >= ?2) ON CONFLICT DO NOTHING`;
+  WHERE EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size >= ?2) AND ${isNewest("?1", "?2")}
+  ON CONFLICT DO NOTHING`;
 
 /** In this order of the tables (CROSS): left to itself, SQLite goes through all tiles of the tree for the few wanted. */
 const tilesOf = `SELECT wanted.key AS place, hashes FROM json_each(?2) AS wanted
@@ -189,12 +194,17 @@ function appendStatements({
   firstId,
   prefixes,
   checkpoint,
+  previous,
 }: Appended): SqlStatement[] {
   const tileStatement = ({ level, position, hashes }: Tile): SqlStatement => {
     return { sql: putTile, args: [epoch, to, level, position, hashes] };
   };
+  const move: SqlStatement =
+    checkpoint === null
+      ? { sql: moveSize, args: [epoch, from, to] }
+      : { sql: moveSigned, args: [epoch, from, to, previous?.epoch ?? 0, previous?.size ?? 0] };
   return [
-    { sql: moveSize, args: [epoch, from, to] },
+    move,
     ...tiles.map(tileStatement),
     ...(prefixes.length === 0
       ? []

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { untilAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
@@ -164,6 +164,50 @@ test("an old copy of the database is not signed upon, until its loss is accepted
       for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
     });
     await requireWhole(log);
+  }));
+
+test("an old copy that says by itself that a new epoch is due is not signed upon either", () =>
+  withLog(async (log) => {
+    await log.attest(3);
+    const putBack = keepCopy(log);
+    await log.attest(5);
+    putBack();
+    const { Database } = await import("bun:sqlite");
+    const say = (sql: string) => {
+      const database = new Database(log.database);
+      database.run(sql);
+      database.close();
+    };
+    say("INSERT INTO settings (name, value) VALUES ('log_epoch_due', 'a backup was restored')");
+    await requireRefused(log, /8 entries of verify\.example\.gov\/log were signed for, and it has 3/);
+    expect((await log.epochs()).length).toBe(1);
+    // Nor is one that is not behind served as if somebody had restored it.
+    await log.tvs("log", "epoch", "--reason", "the disk was put back");
+    say("INSERT INTO settings (name, value) VALUES ('log_epoch_due', 'a backup was restored')");
+    const { code, stderr } = await log.tvs("serve", "--port", "0", ...args);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("no tvs restore has said so here")]);
+  }));
+
+test("a mark of an earlier restore opens no epoch once more", () =>
+  withLog(async (log) => {
+    await log.attest(2);
+    const backup = join(log.dataDir, "..", "backup.db");
+    await runWell(["backup", backup, "--data", log.dataDir]);
+    await log.attest(1);
+    const mark = join(log.dataDir, "log.due");
+    await log.tvs("restore", backup, "--force", "--json");
+    const said = readFileSync(mark, "utf8");
+    await log.attest(1);
+    expect(existsSync(mark)).toBe(false);
+    writeFileSync(mark, said);
+    const { Database } = await import("bun:sqlite");
+    const database = new Database(log.database);
+    database.run("INSERT INTO settings (name, value) VALUES ('log_epoch_due', ?)", [
+      said.split("\n")[0] ?? "",
+    ]);
+    database.close();
+    await log.tvs("log", "checkpoint");
+    expect((await log.epochs()).length).toBe(2);
   }));
 
 test("a backup that lacks what was signed for goes on in a new epoch, and says so", () =>

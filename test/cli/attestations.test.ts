@@ -296,7 +296,7 @@ describe("a log whose older end was deleted", () => {
     const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
     while (await operator.stores.maintenance.build());
-    await pruneAttestations(operator.stores, { clock: later });
+    await pruneAttestations({ ...operator.stores, secrets: operator.secrets }, { clock: later });
     await close();
   });
 

@@ -113,7 +113,7 @@ describe("tvs log audit", () => {
     expect(code).toBe(1);
     expect(stdout).toContain("the first: attestation 2 contradicts its signed result in status");
     expect((await json("log", "audit")).findings).toMatchObject([
-      { what: "COLUMNS_CHANGED", epoch: 1, index: 1, id: 2, verificationId },
+      { what: "ATTESTATION", epoch: 1, index: 1, id: 2, verificationId },
     ]);
   });
 

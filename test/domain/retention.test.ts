@@ -1,22 +1,43 @@
 import { describe, expect, test } from "bun:test";
+import type { Attestation } from "../../src/domain/attestations.ts";
+import { openMark, sealMark } from "../../src/domain/log/retention-mark.ts";
 import {
+  beginRetention,
   describeKeptLog,
   keptLog,
   mayBePruned,
   parseRetention,
   pruneAttestations,
+  readMark,
   retentionSetting,
+  retentionSettings,
   startMaintenance,
 } from "../../src/domain/retention.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
 import { attest, putIntoLog } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
-import { anAttestation } from "../harness/samples.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const dayMs = 86_400_000;
 const firstAt = 1_700_000_000_000;
 const rows = 450;
+
+/** Attestation `n` with a JWS that says what its row does. */
+function attested(n: number, kid: string): Attestation {
+  const one = anAttestation(n, { kid });
+  const { verificationId: sub, partnerId: aud, issuedAt: iat, status, eligible } = one;
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const claims = part({ iss: "https://verify.example", aud, sub, iat, result: { status, eligible } });
+  return { ...one, jws: `${part({ alg: "RS256", kid })}.${claims}.signature` };
+}
+
+const retaining = ({ maintenance, settings }: TestStores) => ({ maintenance, settings, secrets });
+const pruning = (world: TestStores) => ({ ...retaining(world), log: world.log });
+const isNew = { isOld: false, now: firstAt };
+const keepFor90Days = ({ settings }: TestStores) => settings.write(retentionSettings("90d", secrets));
 
 /** A log with one attestation a second, all of it built upon. */
 function withLog(
@@ -25,11 +46,14 @@ function withLog(
   return withStores(async (world) => {
     const { active } = await fillRing(world.keys, 0);
     const { kid } = active;
-    const log = Array.from({ length: rows }, (_, n) => anAttestation(n, { kid }));
-    await attest(world.driver, log);
+    await attest(
+      world.driver,
+      Array.from({ length: rows }, (_, n) => attested(n, kid)),
+    );
     await putIntoLog(world.driver);
     const maintenance = createAttestationMaintenance(world.driver);
     while (await maintenance.build());
+    await beginRetention(retaining(world), { now: firstAt });
     await act(world, maintenance);
   });
 }
@@ -48,11 +72,12 @@ describe("how long attestations are kept", () => {
   });
 
   test("is for ever unless somebody said otherwise", () =>
-    withLog(async ({ settings, attestations }, maintenance) => {
+    withLog(async (world) => {
+      const { attestations } = world;
       const clock = { now: () => firstAt + 99_999 * dayMs };
-      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(0);
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(0);
       expect(await attestations.find(anAttestation(0).verificationId)).not.toBeNull();
-      expect(await keptLog(maintenance, settings)).toEqual({ from: null, pruned: 0, retention: "forever" });
+      expect(await keptLog(retaining(world), isNew)).toEqual({ from: null, retention: "forever" });
     }));
 });
 
@@ -64,14 +89,15 @@ function idMadeAt(ms: number): string {
 
 describe("what is too old", () => {
   test("is deleted, all of it and nothing else, and is never said to be unknown", () =>
-    withLog(async ({ settings, attestations }, maintenance) => {
-      await settings.write({ [retentionSetting]: "90d" });
+    withLog(async (world) => {
+      const { attestations } = world;
+      await keepFor90Days(world);
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
-      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(420);
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(420);
       const [gone, oldest] = [anAttestation(419).verificationId, anAttestation(420).verificationId];
       expect(await attestations.find(gone)).toBeNull();
       expect(await attestations.find(oldest)).not.toBeNull();
-      const kept = await keptLog(maintenance, settings);
+      const kept = await keptLog(retaining(world), isNew);
       expect(describeKeptLog(kept)).toBe(
         "attestations from before 2023-11-14T22:20:20.000Z have been deleted (they are kept for 90d)",
       );
@@ -84,34 +110,109 @@ describe("what is too old", () => {
     }));
 
   test("and was not deleted before somebody stopped it is deleted the next time", () =>
-    withLog(async ({ settings }, maintenance) => {
-      await settings.write({ [retentionSetting]: "90d" });
+    withLog(async (world, maintenance) => {
+      await keepFor90Days(world);
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
       let looks = 0;
       while (await maintenance.noteVerified());
       const isStopped = () => looks++ > 1;
-      const first = await pruneAttestations({ maintenance, settings }, { clock, isStopped });
+      const first = await pruneAttestations(pruning(world), { clock, isStopped });
       expect(first).toBeGreaterThan(0);
       expect(first).toBeLessThan(420);
-      expect(await pruneAttestations({ maintenance, settings }, { clock })).toBe(420 - first);
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(420 - first);
       expect((await maintenance.kept()).pruned).toBe(420);
     }));
 });
 
+describe("what the database alone says", () => {
+  const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
+
+  test("makes nothing old: the time that is signed does, of what the log has as it stands there", () =>
+    withLog(async (world, maintenance) => {
+      const { driver } = world;
+      await keepFor90Days(world);
+      const [young, changed] = [445, 10];
+      const statements = [
+        `UPDATE attestations SET issued_at = 1 WHERE id = ${young}`,
+        `UPDATE attestations SET jws = (SELECT jws FROM attestations WHERE id = 1) WHERE id = ${changed}`,
+      ];
+      await driver.batch(statements.map((sql) => ({ sql, args: [] })));
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(419);
+      const left = await world.rows("SELECT id FROM attestations ORDER BY id LIMIT 2");
+      expect(left).toEqual([{ id: changed }, { id: 421 }]);
+      const mark = await readMark({ maintenance, secrets }, isNew);
+      expect(mark).toEqual({
+        begun: 1,
+        through: 420,
+        from: Math.floor(firstAt / 1000) + 420,
+        unsealedFrom: null,
+      });
+    }));
+
+  test("shortens no retention, and a mark that is not ours lets nothing be deleted", () =>
+    withLog(async (world, maintenance) => {
+      const { settings } = world;
+      await settings.write({ [retentionSetting]: "90d" });
+      const refused = rejection(pruneAttestations(pruning(world), { clock }));
+      expect(await refused).toMatchObject({ code: "STORE_CORRUPT" });
+      const [tag] = await world.rows("SELECT value FROM settings WHERE name = 'keep_attestations_mac'");
+      expect(tag).toBeUndefined();
+      await keepFor90Days(world);
+      const { mark } = await maintenance.kept();
+      const changed = (mark ?? "").replace('"through":0', '"through":9');
+      await maintenance.setMark(mark, changed);
+      expect(await readMark({ maintenance, secrets }, isNew)).toBeNull();
+      expect(await rejection(pruneAttestations(pruning(world), { clock }))).toMatchObject({
+        code: "STORE_CORRUPT",
+      });
+      await beginRetention(retaining(world), { now: clock.now(), renew: true });
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(420);
+    }));
+
+  test("is taken over once from a release that authenticated nothing, and is not believed behind that", () =>
+    withLog(async (world, maintenance) => {
+      const { driver, settings } = world;
+      const old = [
+        "UPDATE attestation_upkeep SET mark = NULL, kept_from = 1700000100, pruned = 100",
+        "DELETE FROM attestations WHERE id <= 100",
+      ];
+      await driver.batch(old.map((sql) => ({ sql, args: [] })));
+      await settings.write({ [retentionSetting]: "90d" });
+      const now = clock.now();
+      expect(await readMark({ maintenance, secrets }, { isOld: false, now })).toBeNull();
+      const unsealed = { through: 100, from: null, unsealedFrom: 1_700_000_100 };
+      expect(await readMark({ maintenance, secrets }, { isOld: true, now })).toMatchObject({
+        unsealedFrom: 1_700_000_100,
+      });
+      await beginRetention(retaining(world), { now });
+      expect(await readMark({ maintenance, secrets }, isNew)).toEqual({ begun: 101, ...unsealed });
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(320);
+      expect(await readMark({ maintenance, secrets }, isNew)).toMatchObject({ begun: 101, through: 420 });
+    }));
+
+  test("is no mark under another master key", () => {
+    const mark = { begun: 1, through: 5, from: 7, unsealedFrom: null };
+    const sealed = sealMark(mark, secrets);
+    expect(openMark(sealed, secrets)).toEqual(mark);
+    expect(openMark(sealed, deriveSecrets(newMasterKey()))).toBeNull();
+    for (const other of ["", ".", sealed.slice(1), `${sealed}A`]) expect(openMark(other, secrets)).toBeNull();
+  });
+});
+
 describe("a running service", () => {
   test("builds and deletes by itself, says how much, and stops when it is told to", () =>
-    withLog(async ({ settings }, maintenance) => {
-      await settings.write({ [retentionSetting]: "90d" });
+    withLog(async (world) => {
+      await keepFor90Days(world);
       const clock = { now: () => firstAt + 90 * dayMs + 420_000 };
       const told = Promise.withResolvers<number>();
       const onError = (error: unknown) => told.reject(error);
-      const stop = startMaintenance({ maintenance, settings, clock, onPruned: told.resolve, onError });
+      const stop = startMaintenance({ ...pruning(world), clock, onPruned: told.resolve, onError });
       expect(await told.promise).toBe(420);
       await stop();
     }));
 
   test("reports a failure and tries again", () =>
-    withLog(async ({ settings }, maintenance) => {
+    withLog(async (world, maintenance) => {
       const failed = Promise.withResolvers<unknown>();
       const mended = Promise.withResolvers<void>();
       let builds = 0;
@@ -125,8 +226,8 @@ describe("a running service", () => {
       };
       const clock = { now: () => firstAt };
       const stop = startMaintenance({
+        ...pruning(world),
         maintenance: failing,
-        settings,
         clock,
         onPruned: () => {},
         onError: failed.resolve,

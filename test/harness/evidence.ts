@@ -2,6 +2,7 @@ import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts
 import { ensureLog } from "../../src/domain/log/epochs.ts";
 import { createLogKeeper } from "../../src/domain/log/keeper.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
+import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
 import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -54,6 +55,22 @@ export async function putIntoLog(driver: Driver): Promise<void> {
   const head = { read: () => null, write: async () => {} };
   const keeper = createLogKeeper({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") });
   while ((await keeper.append()) > 0);
+}
+
+/**
+ * Deletes the oldest attestations that say they were issued before a time, in one step, as the store does it: whether
+ * they are that old is the domain's to say.
+ * @returns how many
+ */
+export async function deleteOldest(driver: Driver, beforeMs: number, limit: number): Promise<number> {
+  const maintenance = createAttestationMaintenance(driver);
+  const was = (await maintenance.kept()).mark;
+  if (was === null) await maintenance.setMark(null, "a mark");
+  const from = Math.floor(beforeMs / 1000);
+  const ids = (await maintenance.oldest(from, limit)).map(({ id }) => id);
+  const isDone =
+    ids.length > 0 && (await maintenance.prune(ids, { was: was ?? "a mark", is: "a mark", from }));
+  return isDone ? ids.length : 0;
 }
 
 /** What a partner has used of a window, put there as it is. */

@@ -10,7 +10,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { driverKinds } from "../harness/drivers.ts";
-import { attest, putIntoLog } from "../harness/evidence.ts";
+import { attest, deleteOldest, putIntoLog } from "../harness/evidence.ts";
 import { anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 const rareTeacher = 900_001;
@@ -158,12 +158,17 @@ for (const kind of driverKinds) {
     async function deletesTheOldest(): Promise<void> {
       const total = await number("SELECT count(*) AS n FROM attestations");
       const boundary = rowOf(segmentRows + 100).issuedAt * 1000;
-      expect(await maintenance().prune(boundary, 1_500)).toBe(0);
+      expect(await deleteOldest(driver, boundary, 1_500)).toBe(0);
       await putIntoLog(driver);
       const steps: number[] = [];
-      for (let count = -1; count !== 0; steps.push(count)) count = await maintenance().prune(boundary, 1_500);
+      for (let count = -1; count !== 0; steps.push(count))
+        count = await deleteOldest(driver, boundary, 1_500);
       expect(steps).toEqual([1_500, 1_500, 1_196, 0]);
-      expect(await maintenance().kept()).toEqual({ from: boundary, pruned: segmentRows + 100 });
+      expect(await maintenance().kept()).toEqual({
+        from: boundary,
+        pruned: segmentRows + 100,
+        mark: "a mark",
+      });
       expect(await number("SELECT count(*) AS n FROM attestations")).toBe(total - segmentRows - 100);
       expect(await number("SELECT count(*) AS n FROM attestation_stretches")).toBe(1);
       expect(await attestations().find(rowOf(segmentRows + 99).verificationId)).toBeNull();
@@ -172,7 +177,7 @@ for (const kind of driverKinds) {
       expect(await maintenance().verifiedBy(900_002)).toEqual([]);
       expect((await createStatusStore(driver).attestations([0])).total).toBe(total - segmentRows - 100);
       // An earlier boundary, after a clock was set back, takes nothing back of what was said.
-      expect(await maintenance().prune(boundary - 5_000, 1_500)).toBe(0);
+      expect(await deleteOldest(driver, boundary - 5_000, 1_500)).toBe(0);
       expect((await maintenance().kept()).from).toBe(boundary);
     }
 
@@ -180,7 +185,7 @@ for (const kind of driverKinds) {
     async function keepsTheNewest(): Promise<void> {
       while (await maintenance().build());
       const newest = await number("SELECT max(id) AS n FROM attestations");
-      while ((await maintenance().prune(4_000_000_000_000, 5_000)) > 0);
+      while ((await deleteOldest(driver, 4_000_000_000_000, 5_000)) > 0);
       expect(await number("SELECT min(id) AS n FROM attestations")).toBe(newest);
       await attest(driver, [anAttestation(30_000, { teacherId: 77 })]);
       expect(await number("SELECT max(id) AS n FROM attestations")).toBe(newest + 1);

@@ -12,7 +12,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/log.ts";
 import { aClock } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { attest } from "../harness/evidence.ts";
+import { attest, deleteOldest } from "../harness/evidence.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
 
@@ -212,7 +212,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     const maintenance = createAttestationMaintenance(driver);
     while (await maintenance.noteVerified());
     const far = Date.parse("2999-01-01T00:00:00Z");
-    for (let deleted = 1; deleted > 0; ) deleted = await maintenance.prune(far, 1000);
+    for (let deleted = 1; deleted > 0; ) deleted = await deleteOldest(driver, far, 1000);
     const [left] = await driver.query("SELECT count(*) AS n FROM attestations");
     expect(Number(left?.n)).toBe(10);
     await keeper().checkpoint();

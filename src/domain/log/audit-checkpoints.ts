@@ -1,129 +1,154 @@
-import { type Checkpoint, openCheckpoint, readOrigin } from "../../partner/log-checkpoint.ts";
+/**
+ * The checkpoints of an audit, in the order of the log. Each must be signed by its epoch's key, stand where it was signed
+ * for, and name the one before it, so that none was taken out.
+ */
+
+import {
+  type Checkpoint,
+  openCheckpoint,
+  readOrigin,
+  readTreeHead,
+  type TreeHead,
+} from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import type { VerifierKey } from "../../partner/signed-note.ts";
-import type { FindingKind, Findings } from "./audit-findings.ts";
+import { readNote } from "../../partner/signed-note.ts";
+import type { Findings } from "./audit-findings.ts";
 import type { AuditStore, EpochState } from "./audit-store.ts";
-import type { SignedRoot } from "./audit-tracks.ts";
+import { linkOf, linkTo } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
-import { treeHeadOf } from "./keeper.ts";
-import { type LogEpoch, openingLeaves, type StoredCheckpoint } from "./log.ts";
+import type { LogEpoch, StoredCheckpoint } from "./log.ts";
 
 /** Checkpoints that are read and verified at once. */
 const atOnce = 256;
 /** How far times may go back in the order of the log: clocks of nodes differ by up to a minute (decision D12.4). */
 export const disorderSeconds = 120;
+/** So many of the newest ones may be named by the next: two nodes of different releases may have signed at once. */
+const nameable = 8;
 
-type CheckpointPlan = { readonly epoch: LogEpoch; readonly state: EpochState; readonly reach: number };
+/** The links of the newest checkpoints so far, of whatever epoch. */
+export type Chain = { newest: readonly string[] };
 
-type CheckpointDependencies = {
-  readonly store: AuditStore;
-  readonly findings: Findings;
-  /** The epoch after this one, which names this one's last checkpoint. */
+export const newChain = (): Chain => ({ newest: [linkTo(null)] });
+
+type Plan = {
+  readonly epoch: LogEpoch;
+  readonly state: EpochState;
+  /** The epoch after this one, which names the last checkpoint that was known of this one. */
   readonly next: LogEpoch | undefined;
   /** The newest checkpoint outside the database, as a note. */
   readonly head: string | null;
 };
 
+type Known = { readonly store: AuditStore; readonly findings: Findings; readonly chain: Chain };
+
 /** What an epoch has signed for: its kept checkpoints, the one that the next epoch names, and the one outside. */
-export type CheckpointAudit = {
-  /** False when the newest checkpoint of the newest epoch is only outside the database. */
-  readonly headStored: boolean;
+export type SignedHeads = {
+  /** The one beside the master key, where it is this epoch's. */
+  readonly kept: Checkpoint | null;
+  /** Leaves that the next epoch says were signed for: what of them is not there was lost openly. */
+  readonly accepted: number;
   /** Leaves that a good checkpoint covers. */
   readonly signed: number;
-  /** Checks what was signed for sizes above `from`, up to and with `upTo`. @returns the good ones by size */
-  signedRoots(from: number, upTo: number): Promise<SignedRoot[]>;
-  /** Checks what was signed for more leaves than there are. @returns how many were lost, openly */
-  beyond(): Promise<number>;
-  /** How many kept ones there are. */
-  count(): number;
+  /** Reads what was signed for up to so many leaves, and the one after that. */
+  readTo(size: number): Promise<void>;
+  /** The next one to be compared; undefined behind the last. */
+  peek(): Checkpoint | undefined;
+  take(): void;
+  /** The last one that was taken; null before the first. */
+  passed(): Checkpoint | null;
+  /**
+   * Checks what is left: all of them, and that the one outside follows, as far as the database reaches it.
+   * @returns how many are kept
+   */
+  finish(reach: number): Promise<number>;
 };
 
-type Wrong = (what: FindingKind, index: number, says: string) => null;
-
-/** Checks checkpoints one by one, as they stand in the database. */
-function createChecks(epoch: LogEpoch, keys: readonly VerifierKey[], wrong: Wrong) {
-  let [seconds, count] = [0, 0];
-
-  async function verified(note: string, size: number, name: string): Promise<Checkpoint | null> {
-    const opened = await openCheckpoint(note, keys);
-    if (!(opened instanceof Refusal)) return opened;
-    const isOther = opened.reason === "PROOF_OF_ANOTHER_LOG" || opened.reason === "LOG_EPOCH_UNKNOWN";
-    const how = isOther ? "is of another log" : "is not signed by the log's key";
-    return wrong("CHECKPOINT_FORGED", size, `${name} ${how}`);
-  }
-
-  async function check(stored: StoredCheckpoint): Promise<Checkpoint | null> {
-    count++;
-    const name = `the checkpoint at ${stored.size} of epoch ${epoch.epoch}`;
-    const opened = await verified(stored.note, stored.size, name);
-    if (opened === null) return null;
-    if (opened.size === stored.size && opened.seconds * 1000 === stored.signedAt) return opened;
-    const says = `${name} is kept under another size or time than it was signed for`;
-    return wrong("CHECKPOINT_CHANGED", stored.size, says);
-  }
-
-  /** In the order of the sizes: times of what is verified at once come in any. */
-  function checkTime({ size, seconds: signed }: Checkpoint): void {
-    const says = `the checkpoint at ${size} of epoch ${epoch.epoch} is older than one before it`;
-    if (signed < seconds - disorderSeconds) wrong("CHECKPOINT_CHANGED", size, says);
-    seconds = Math.max(seconds, signed);
-  }
-
-  return { verified, check, checkTime, count: () => count };
-}
-
-export async function auditCheckpoints(
-  { epoch, state, reach }: CheckpointPlan,
-  { store, findings, next, head }: CheckpointDependencies,
-): Promise<CheckpointAudit> {
-  const wrong: Wrong = (what, index, says) => {
-    const isLeaf = what === "REMOVED" || what === "ROLLED_BACK";
-    const id = isLeaf ? epoch.firstId + index - openingLeaves(epoch) : null;
-    findings.add({ what, epoch: epoch.epoch, index, id, says });
-    return null;
-  };
+export async function openSignedHeads(
+  { epoch, state, next, head }: Plan,
+  { store, findings, chain }: Known,
+): Promise<SignedHeads> {
   const keys = await openingKeysOf([epoch]);
-  const { verified, check, checkTime, count } = createChecks(epoch, keys, wrong);
+  const wrong = (index: number, says: string) => findings.add("CHECKPOINT", epoch.epoch, { index, says });
   const read = (after: number, upTo: number, limit: number) =>
     store.checkpoints({ epoch: epoch.epoch, after, upTo, limit });
+  let [count, last, seconds, isRead] = [0, 0, 0, false];
 
-  const isOwnHead = head !== null && treeHeadOf(head).origin === epoch.origin;
-  const kept = isOwnHead ? await verified(head, 0, "the checkpoint beside the master key") : null;
+  async function opened(note: string, size: number, name: string): Promise<Checkpoint | null> {
+    const found = await openCheckpoint(note, keys);
+    if (!(found instanceof Refusal)) return found;
+    wrong(size, `${name} is not signed by the log's key`);
+    return null;
+  }
+
+  const isOwnHead = head !== null && headIn(head)?.origin === epoch.origin;
+  const kept = isOwnHead ? await opened(head, 0, "the checkpoint beside the master key") : null;
   const named = `the checkpoint that epoch ${epoch.epoch + 1} names as the last one before it`;
-  const linked = namesThis(next, epoch) ? await verified(next?.previous ?? "", 0, named) : null;
+  const linked = namesThis(next, epoch) ? await opened(next?.previous ?? "", 0, named) : null;
   const outside = [linked, kept].filter((one) => one !== null);
   const [newest] = await read(state.signed - 1, state.signed, 1);
-  const opened = newest === undefined ? null : await openCheckpoint(newest.note, keys);
-  const isGood = opened !== null && !(opened instanceof Refusal);
+  const ofNewest = newest === undefined ? null : await openCheckpoint(newest.note, keys);
+  const isGood = ofNewest !== null && !(ofNewest instanceof Refusal);
+  const queue = outside.toSorted((a, b) => a.size - b.size);
+  let passed: Checkpoint | null = null;
+
+  function follow(name: string, checkpoint: Checkpoint): void {
+    const link = linkOf(checkpoint);
+    if (link !== null && !chain.newest.includes(link))
+      wrong(checkpoint.size, `the one before ${name} was removed or changed: it names another one`);
+  }
+
+  function check(stored: StoredCheckpoint, found: Checkpoint | null): void {
+    const name = `the checkpoint at ${stored.size} of epoch ${epoch.epoch}`;
+    if (found !== null) {
+      follow(name, found);
+      if (found.size !== stored.size || found.seconds * 1000 !== stored.signedAt)
+        wrong(stored.size, `${name} is kept under another size or time than it was signed for`);
+      else if (found.seconds < seconds - disorderSeconds)
+        wrong(stored.size, `${name} is older than one before it`);
+      else queue.push(found);
+      seconds = Math.max(seconds, found.seconds);
+    }
+    chain.newest = [...chain.newest.slice(1 - nameable), linkTo(stored.note)];
+  }
+
+  /** What is signed while the audit runs is for the next one. */
+  async function readTo(size: number): Promise<void> {
+    while (!isRead && last <= size) {
+      const page = await read(last, state.signed, atOnce);
+      const nameOf = ({ size: at }: StoredCheckpoint) => `the checkpoint at ${at} of epoch ${epoch.epoch}`;
+      const found = await Promise.all(page.map((one) => opened(one.note, one.size, nameOf(one))));
+      for (const [at, stored] of page.entries()) check(stored, found[at] ?? null);
+      queue.sort((a, b) => a.size - b.size);
+      count += page.length;
+      isRead = page.length < atOnce;
+      last = page.at(-1)?.size ?? last;
+    }
+  }
 
   return {
-    headStored: kept === null || next !== undefined || kept.size <= state.signed,
-    signed: Math.max(isGood ? opened.size : 0, ...outside.map(({ size }) => size)),
-    async signedRoots(from, upTo) {
-      const roots: SignedRoot[] = outside.filter(({ size }) => size > from && size <= upTo);
-      for (let after = from; ; ) {
-        const page = await read(after, upTo, atOnce);
-        const checked = (await Promise.all(page.map(check))).filter((one) => one !== null);
-        for (const one of checked) checkTime(one);
-        roots.push(...checked);
-        if (page.length < atOnce) break;
-        after = page.at(-1)?.size ?? upTo;
-      }
-      return roots.sort((a, b) => a.size - b.size);
+    kept,
+    accepted: linked?.size ?? 0,
+    signed: Math.max(isGood ? ofNewest.size : 0, ...outside.map(({ size }) => size)),
+    readTo,
+    peek: () => queue[0],
+    take() {
+      passed = queue.shift() ?? null;
     },
-    async beyond() {
-      const [first] = await read(reach, Number.MAX_SAFE_INTEGER, 1);
-      const stored = first === undefined ? null : await check(first);
-      const accepted = linked?.size ?? 0;
-      if (kept !== null && kept.size > Math.max(reach, accepted)) {
-        const says = `${kept.size} leaves of ${epoch.origin} were signed for, and the database has ${reach}`;
-        wrong("ROLLED_BACK", reach, says);
-      } else if (stored !== null && stored.size > accepted)
-        wrong("REMOVED", reach, `${stored.size} leaves were signed for, and ${reach} are left`);
-      return Math.max(0, accepted - reach);
+    passed: () => passed,
+    async finish(reach) {
+      await readTo(Number.MAX_SAFE_INTEGER);
+      if (kept !== null && kept.size > state.signed && kept.size <= reach)
+        follow("the checkpoint beside the master key", kept);
+      return count;
     },
-    count,
   };
+}
+
+/** What a note states that the database holds, where anything may stand; null when it is none. */
+export function headIn(note: string | null | undefined): TreeHead | null {
+  const signed = readNote(note ?? "");
+  const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
+  return head instanceof Refusal ? null : head;
 }
 
 /**
@@ -131,6 +156,6 @@ export async function auditCheckpoints(
  * between the two, which was lost with the database (decision D13.4).
  */
 function namesThis(next: LogEpoch | undefined, epoch: LogEpoch): boolean {
-  if (next?.previous == null || next.previous === "") return false;
-  return readOrigin(treeHeadOf(next.previous).origin).epoch <= epoch.epoch;
+  const named = headIn(next?.previous);
+  return named !== null && readOrigin(named.origin).epoch <= epoch.epoch;
 }

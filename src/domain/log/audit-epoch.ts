@@ -1,26 +1,16 @@
-import { Buffer } from "node:buffer";
-import { type ReadBlock, readAhead, type SoundBlock } from "./audit-blocks.ts";
-import { disorderSeconds } from "./audit-checkpoints.ts";
+import { isSameHash } from "../../partner/merkle-proof.ts";
+import { leastRetentionMs } from "../retention.ts";
+import { disorderSeconds, type SignedHeads } from "./audit-checkpoints.ts";
 import type { Findings } from "./audit-findings.ts";
-import type { PositionAudit } from "./audit-positions.ts";
 import type { AuditedRow, createRowReader, SignatureChecks } from "./audit-rows.ts";
 import type { AuditStore } from "./audit-store.ts";
-import { judge } from "./audit-suspect.ts";
-import {
-  type AddFinding,
-  type AuditedLeaf,
-  createTracks,
-  isContradicted,
-  keptLeaf,
-  type SignedRoot,
-} from "./audit-tracks.ts";
+import { linkOf } from "./chain.ts";
 import { type LogEpoch, openingLeaves } from "./log.ts";
-import { leafHash, openingLeafHash, tileHashes } from "./tree.ts";
+import type { RetentionMark } from "./retention-mark.ts";
+import { growTree, hashBytes, leafHash, openingLeafHash, type TileRoot, tileHashes } from "./tree.ts";
 
-/** Leaves of one block: a tile, and a quarter of a megabyte of attestations; more memory at once costs more time. */
-const blockLeaves = tileHashes;
-/** Blocks that are read ahead: enough that several threads never wait, and a few megabytes. */
-const blocksAhead = 12;
+/** How far clocks may have been apart between what deleted and what asks. */
+const clockMs = 60_000;
 
 export type EpochPlan = {
   readonly epoch: LogEpoch;
@@ -28,20 +18,18 @@ export type EpochPlan = {
   readonly logged: number;
   /** How many leaves attestations and log make together. */
   readonly reach: number;
-  /** Leaves that a good checkpoint covers. */
-  readonly signed: number;
-  /** Checks what was signed for sizes above `from`, up to and with `upTo`. @returns the good ones by size */
-  signedRoots(from: number, upTo: number): Promise<SignedRoot[]>;
 };
 
 export type EpochAudit = {
   readonly store: AuditStore;
   readonly findings: Findings;
-  readonly positions: PositionAudit;
   readonly reader: ReturnType<typeof createRowReader>;
-  readonly readBlock: ReadBlock;
-  /** What was issued before this time (seconds) retention may have deleted by now; null: nothing. */
-  prunedBefore(): Promise<number | null>;
+  /** What retention may have deleted by now; null when nothing says so that is to be believed. */
+  mark(): Promise<RetentionMark | null>;
+  /** The oldest attestation that is there; null without any. */
+  readonly first: Pick<AuditedRow, "id" | "issuedAt"> | null;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   readonly signatures: SignatureChecks;
   onLeaves(count: number): void;
 };
@@ -49,142 +37,192 @@ export type EpochAudit = {
 /** How many attestations were compared, of how many the own signature was verified, and how many retention has deleted. */
 export type EpochCounts = { readonly compared: number; readonly verified: number; readonly pruned: number };
 
+type Leaf = {
+  readonly index: number;
+  /** Null for the leaf that a later epoch begins with. */
+  readonly id: number | null;
+  readonly row: AuditedRow | undefined;
+  readonly kept: Uint8Array | undefined;
+};
+
 /**
- * Recomputes one tree from its attestations and compares it with what the log keeps and has signed for.
- *
- * The tree follows the kept leaf hashes. Where an attestation contradicts its hash, a second tree follows the
- * attestations, until the next signed root says which of the two was changed.
+ * Builds one tree anew. Each attestation is compared with the hash that the log keeps of it and with the columns beside
+ * it, and the root over the kept hashes with every checkpoint that was signed; the first of each that differs is named.
  */
-export async function auditEpoch(audit: EpochAudit, plan: EpochPlan): Promise<EpochCounts> {
-  const { store, findings, positions } = audit;
-  const { epoch, reach } = plan;
-  const add: AddFinding = (what, { index = null, id = null, row }, says) => {
-    findings.add({ what, epoch: epoch.epoch, index, id, verificationId: row?.verificationId ?? null, says });
-  };
-  const tracks = createTracks(plan, { store, add });
-  const attestations = createRowChecks(audit, plan, add);
-  const leafOf = (index: number, row: AuditedRow | undefined, kept: Uint8Array | undefined): AuditedLeaf => {
-    const isOpening = index < openingLeaves(epoch);
-    return {
-      index,
-      id: isOpening ? null : epoch.firstId + index - openingLeaves(epoch),
-      row,
-      made: isOpening ? openingLeafHash(epoch.previous ?? "") : row && leafHash(row.jws),
-      kept: index < plan.logged ? kept : undefined,
-    };
-  };
-  const idAt = (index: number) => epoch.firstId + index - openingLeaves(epoch);
-  const nextBlock = readAhead(soundRanges(plan), { readBlock: audit.readBlock, most: blocksAhead });
-  for (let from = 0; from < reach; from += blockLeaves) {
-    const upTo = Math.min(reach, from + blockLeaves);
-    const block = await nextBlock();
-    const tiles = await store.tiles({
-      epoch: epoch.epoch,
-      level: 0,
-      first: from / tileHashes,
-      last: Math.floor((upTo - 1) / tileHashes),
-    });
-    const isSound =
-      block !== null &&
-      isAsKept(block, tiles.get(from / tileHashes)) &&
-      !attestations.isOdd(block.issuedFrom);
-    const rows = isSound ? [] : await store.rows(idAt(Math.max(from, openingLeaves(epoch))), idAt(upTo - 1));
-    if (isSound) attestations.sound(upTo - from, block.issuedUpTo);
-    // Read after the rows: what was deleted until then is known to be.
-    else if (rows.length < upTo - from) attestations.setPruned(await audit.prunedBefore());
-    const roots = await plan.signedRoots(from, upTo);
-    let [row, root] = [0, 0];
+export async function auditEpoch(
+  audit: EpochAudit,
+  { epoch, logged, reach }: EpochPlan,
+  heads: SignedHeads,
+): Promise<EpochCounts> {
+  const { store, findings } = audit;
+  const opening = openingLeaves(epoch);
+  const tiles = createTileCheck(audit, epoch, logged);
+  const roots = createRootCheck(audit, { epoch, logged }, { heads, onTileRoot: tiles.add });
+  const rows = createRowCheck(audit, { epoch, logged, heads });
+  for (let from = 0; from < reach; from += tileHashes) {
+    const upTo = Math.min(reach, from + tileHashes);
+    const idAt = (index: number) => epoch.firstId + index - opening;
+    const found = await store.rows(idAt(Math.max(from, opening)), idAt(upTo - 1));
+    const tile = await store.tile(epoch.epoch, 0, from / tileHashes);
+    // After the rows: what was deleted until then is marked.
+    if (found.length < upTo - Math.max(from, opening)) await rows.readMark();
+    await heads.readTo(upTo);
+    let next = 0;
     for (let index = from; index < upTo; index++) {
-      const isHere = index >= openingLeaves(epoch) && rows[row]?.id === idAt(index);
-      const leaf = leafOf(index, isHere ? rows[row] : undefined, keptLeaf(tiles, index));
-      if (!isSound) attestations.check(leaf);
-      tracks.leaf(leaf);
-      if (leaf.id !== null && index < plan.logged)
-        positions.leaf(leaf.id, isContradicted(leaf) ? null : (leaf.kept ?? leaf.made ?? null), epoch.epoch);
-      if (isHere) row++;
-      while (roots[root]?.size === index + 1) tracks.root(roots[root++] as SignedRoot);
+      const id = index < opening ? null : idAt(index);
+      const row = id !== null && found[next]?.id === id ? found[next++] : undefined;
+      const at = (index - from) * hashBytes;
+      const hash = tile.subarray(at, at + hashBytes);
+      const kept = index < logged && hash.length === hashBytes ? hash : undefined;
+      const made = id === null ? openingLeafHash(epoch.previous ?? "") : row && leafHash(row.jws);
+      const leaf = { index, id, row, kept };
+      if (row !== undefined) rows.there(leaf, row, made);
+      else if (id !== null) rows.missing(leaf);
+      else if (kept !== undefined && made !== undefined && !isSameHash(made, kept))
+        findings.add("LOG", epoch.epoch, {
+          index,
+          says: `what epoch ${epoch.epoch} names as before it was changed`,
+        });
+      roots.leaf(leaf, kept ?? made);
+      // An id far behind was written by hand, and there may be any number.
+      if (made === undefined && index >= logged) return rows.counts();
     }
-    await tracks.compareTiles();
-    await positions.compare();
+    if (found.length === 0 && tile.length === 0) return rows.counts();
+    await tiles.compare();
     audit.onLeaves(upTo - from);
   }
-  const suspect = tracks.suspect();
-  if (suspect !== null) findings.add(judge(suspect, epoch.epoch));
-  return attestations.counts();
+  return rows.counts();
 }
 
-/** The ids of each block that may be sound as a whole: of attestations that a checkpoint covers. Null for the others. */
-function* soundRanges({ epoch, logged, reach, signed }: EpochPlan): Generator<[number, number] | null> {
-  const opening = openingLeaves(epoch);
-  for (let from = 0; from < reach; from += blockLeaves) {
-    const upTo = Math.min(reach, from + blockLeaves);
-    const isCovered = from >= opening && upTo <= Math.min(logged, signed);
-    const first = epoch.firstId + from - opening;
-    yield isCovered ? [first, first + upTo - from - 1] : null;
-  }
+/** Compares the root over the leaves so far with what was signed for. */
+function createRootCheck(
+  { findings }: EpochAudit,
+  { epoch: { epoch }, logged }: Pick<EpochPlan, "epoch" | "logged">,
+  { heads, onTileRoot }: { heads: SignedHeads; onTileRoot: (found: TileRoot) => void },
+) {
+  const tree = growTree(onTileRoot);
+  // Once a root cannot be computed, or is another one, so is every further one: that was named, and is not repeated.
+  let [lastGood, isBlind] = [0, false];
+  return {
+    leaf({ index, kept }: Leaf, hash: Uint8Array | undefined): void {
+      if (kept === undefined && index < logged && !isBlind) {
+        isBlind = true;
+        findings.add("LOG", epoch, { index, says: `the log lacks the hash of leaf ${index}` });
+      }
+      if (hash === undefined) isBlind = true;
+      else tree.push(hash);
+      for (
+        let signed = heads.peek();
+        signed !== undefined && signed.size <= index + 1;
+        signed = heads.peek()
+      ) {
+        heads.take();
+        if (isBlind) continue;
+        isBlind = signed.size !== index + 1 || !isSameHash(tree.root() ?? new Uint8Array(), signed.root);
+        const says = `the checkpoint at ${signed.size} of epoch ${epoch} was signed for other leaves than ${lastGood} to ${index}`;
+        if (isBlind) findings.add("CHECKPOINT", epoch, { index: signed.size, says });
+        else lastGood = signed.size;
+      }
+    },
+  };
 }
 
-/** Whether the log keeps the same hashes. @param tile as the log keeps it */
-function isAsKept({ leaves }: SoundBlock, tile: Uint8Array | undefined): boolean {
-  return tile !== undefined && Buffer.compare(leaves, tile.subarray(0, leaves.length)) === 0;
+/** Compares the tiles above the leaves, by which proofs are given and the next root is computed. */
+function createTileCheck({ store, findings }: EpochAudit, { epoch }: LogEpoch, logged: number) {
+  let found: TileRoot[] = [];
+  let isNamed = false;
+  return {
+    add(one: TileRoot): void {
+      if ((one.position + 1) * tileHashes ** one.level <= logged) found.push(one);
+    },
+    async compare(): Promise<void> {
+      const roots = found;
+      found = [];
+      for (const { level, position, root } of isNamed ? [] : roots) {
+        const place = Math.floor(position / tileHashes);
+        const at = (position % tileHashes) * hashBytes;
+        const kept = (await store.tile(epoch, level, place)).subarray(at, at + hashBytes);
+        if (isNamed || isSameHash(kept, root)) continue;
+        isNamed = true;
+        findings.add("LOG", epoch, {
+          says: `tile ${place} of level ${level} does not fit the leaves below it`,
+        });
+      }
+    },
+  };
 }
 
-/** What each row says for itself. */
-function createRowChecks({ reader, signatures }: EpochAudit, { logged, signed }: EpochPlan, add: AddFinding) {
+/** What each attestation says for itself, and whether one that is not there may be missing. */
+function createRowCheck(
+  audit: EpochAudit,
+  { epoch, logged, heads }: { epoch: LogEpoch; logged: number; heads: SignedHeads },
+) {
+  const { reader, signatures, findings, first, now } = audit;
   let [compared, verified, pruned] = [0, 0, 0];
   let issuedBefore: number | null = null;
-  let prunedBefore: number | null = null;
-  let isAfterGap = false;
+  let mark: RetentionMark | null = null;
 
-  function missing(leaf: AuditedLeaf): void {
-    if (leaf.index >= logged) isAfterGap = true;
-    else if (prunedBefore !== null && (issuedBefore ?? 0) - disorderSeconds < prunedBefore) pruned++;
-    else add("REMOVED", leaf, `attestation ${leaf.id} was removed`);
+  function add({ index, id, row }: Leaf, says: string): void {
+    findings.add("ATTESTATION", epoch.epoch, {
+      index,
+      id,
+      verificationId: row?.verificationId ?? null,
+      says: `attestation ${id} ${says}`,
+    });
+  }
+
+  /**
+   * Nothing that only the database says excuses a gap: the mark is authenticated, and a leaf behind a checkpoint that was
+   * signed later than the mark's time was younger. What is missing from before there were marks must be shown by a signed
+   * time to have been old enough: that of the first checkpoint over it, or of the first attestation behind it.
+   */
+  function isPruned(id: number): boolean {
+    if (mark === null) return false;
+    const { begun, through, from, unsealedFrom } = mark;
+    if (id >= begun) {
+      // One that is chained covers all that was committed before it was signed.
+      const passed = heads.passed();
+      const isYounger =
+        passed !== null && linkOf(passed) !== null && passed.seconds - disorderSeconds > (from ?? 0);
+      return id <= through && !isYounger;
+    }
+    const behind = first !== null && id < first.id ? first.issuedAt : Number.POSITIVE_INFINITY;
+    const signedBy = Math.min(heads.peek()?.seconds ?? Number.POSITIVE_INFINITY, behind);
+    return unsealedFrom !== null && signedBy * 1000 <= now - leastRetentionMs + clockMs;
   }
 
   /**
    * The log vouches for what a checkpoint covers. But what was written by hand behind the newest checkpoint is covered by
    * the next one; so one is verified as well that is odd: its time is long before that of its predecessor.
    */
-  function forgeryOf({ index }: AuditedLeaf, row: AuditedRow, isOdd: boolean): string | null {
-    if (!signatures.all && !isOdd && index < signed) return null;
+  function forgeryOf({ index }: Leaf, row: AuditedRow, isOdd: boolean): string | null {
+    if (!signatures.all && !isOdd && index < heads.signed) return null;
     verified++;
     return signatures.findForgery(row);
   }
 
-  function isOdd(issuedAt: number): boolean {
-    return issuedBefore !== null && issuedAt < issuedBefore - disorderSeconds;
-  }
-
-  function checkRow(leaf: AuditedLeaf, row: AuditedRow): void {
-    compared++;
-    const isEarly = isOdd(row.issuedAt);
-    issuedBefore = row.issuedAt;
-    const name = `attestation ${row.id}`;
-    if (leaf.index >= logged && isAfterGap)
-      add("INSERTED", leaf, `${name} was inserted: ids before it were never given`);
-    if (isContradicted(leaf)) return;
-    const columns = reader.contradictions(row);
-    const forgery = forgeryOf(leaf, row, isEarly && columns.length === 0);
-    if (forgery !== null) add("INSERTED", leaf, `${name} was inserted: ${forgery}`);
-    else if (columns.length > 0)
-      add("COLUMNS_CHANGED", leaf, `${name} contradicts its signed result in ${columns.join(", ")}`);
-  }
-
   return {
-    setPruned(before: number | null) {
-      prunedBefore = before;
+    async readMark(): Promise<void> {
+      mark = await audit.mark();
     },
-    isOdd,
-    /** Instead of checking each of them. */
-    sound(count: number, issuedUpTo: number) {
-      compared += count;
-      if (signatures.all) verified += count;
-      issuedBefore = issuedUpTo;
+    there(leaf: Leaf, row: AuditedRow, made: Uint8Array | undefined): void {
+      compared++;
+      const isOdd = issuedBefore !== null && row.issuedAt < issuedBefore - disorderSeconds;
+      issuedBefore = row.issuedAt;
+      if (leaf.kept !== undefined && made !== undefined && !isSameHash(made, leaf.kept)) {
+        add(leaf, "does not fit its leaf: it was changed, or one was removed or inserted here");
+        return;
+      }
+      const columns = reader.contradictions(row);
+      const forgery = forgeryOf(leaf, row, isOdd && columns.length === 0);
+      if (forgery !== null) add(leaf, `was inserted: ${forgery}`);
+      else if (columns.length > 0) add(leaf, `contradicts its signed result in ${columns.join(", ")}`);
     },
-    check(leaf: AuditedLeaf) {
-      if (leaf.row !== undefined) checkRow(leaf, leaf.row);
-      else if (leaf.made === undefined) missing(leaf);
+    missing(leaf: Leaf): void {
+      if (leaf.index >= logged)
+        add(leaf, "was removed before it was logged, or those behind it were inserted");
+      else if (isPruned(leaf.id ?? 0)) pruned++;
+      else add(leaf, "was removed");
     },
     counts: (): EpochCounts => ({ compared, verified, pruned }),
   };

@@ -1,22 +1,8 @@
-/** What an audit can find. */
-export type FindingKind =
-  // An attestation
-  | "CHANGED"
-  | "COLUMNS_CHANGED"
-  | "REMOVED"
-  | "INSERTED"
-  | "SWAPPED"
-  | "REWRITTEN"
-  // The database as a whole
-  | "ROLLED_BACK"
-  // What is kept beside the attestations
-  | "TILES_CHANGED"
-  | "POSITIONS_CHANGED"
-  | "SIZE_CHANGED"
-  | "CHECKPOINT_CHANGED"
-  | "CHECKPOINT_FORGED"
-  | "CHECKPOINT_REMOVED"
-  | "EPOCH_CHANGED";
+/**
+ * What an audit can find: an attestation that is not the one that was logged (changed, removed, inserted or moved), a
+ * checkpoint that does not fit, something that is kept beside them, and a database that was put back.
+ */
+export type FindingKind = "ATTESTATION" | "BEHIND" | "CHECKPOINT" | "LOG";
 
 export type AuditFinding = {
   readonly what: FindingKind;
@@ -30,21 +16,14 @@ export type AuditFinding = {
   readonly says: string;
 };
 
+/** In this order they are told: what others follow from comes first. */
+const kinds: readonly FindingKind[] = ["ATTESTATION", "BEHIND", "CHECKPOINT", "LOG"];
 /** As many as are kept; further ones are only counted. */
 const maxKept = 100;
 
-const aboutAttestations: readonly FindingKind[] = [
-  "CHANGED",
-  "COLUMNS_CHANGED",
-  "REMOVED",
-  "INSERTED",
-  "SWAPPED",
-  "REWRITTEN",
-];
-
 export type Findings = {
-  add(finding: Pick<AuditFinding, "what" | "epoch" | "says"> & Partial<AuditFinding>): void;
-  /** Those about attestations first and what others follow from last, each kind in the order of the log. */
+  add(what: FindingKind, epoch: number, found: Pick<AuditFinding, "says"> & Partial<AuditFinding>): void;
+  /** Each kind in the order of the log. */
   list(): AuditFinding[];
   count(): number;
 };
@@ -52,16 +31,19 @@ export type Findings = {
 export function createFindings(): Findings {
   const found: AuditFinding[] = [];
   let count = 0;
-  const rank = ({ what }: AuditFinding) =>
-    aboutAttestations.includes(what) ? 0 : what === "POSITIONS_CHANGED" ? 2 : 1;
-  // What is about a whole epoch explains what follows.
-  const place = ({ index }: AuditFinding) => index ?? -1;
   return {
-    add(finding) {
+    add(what, epoch, finding) {
       count++;
-      if (found.length < maxKept) found.push({ index: null, id: null, verificationId: null, ...finding });
+      if (found.length < maxKept)
+        found.push({ what, epoch, index: null, id: null, verificationId: null, ...finding });
     },
-    list: () => [...found].sort((a, b) => rank(a) - rank(b) || a.epoch - b.epoch || place(a) - place(b)),
+    list: () =>
+      found.toSorted(
+        (a, b) =>
+          kinds.indexOf(a.what) - kinds.indexOf(b.what) ||
+          a.epoch - b.epoch ||
+          (a.index ?? -1) - (b.index ?? -1),
+      ),
     count: () => count,
   };
 }

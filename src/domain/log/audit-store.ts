@@ -17,17 +17,10 @@ export type AuditStore = {
   states(): Promise<EpochState[]>;
   /** Of the attestations that are there; null without any. */
   ids(): Promise<{ readonly first: number; readonly last: number } | null>;
-  /** The id of the attestation that comes next; null after the last one. */
-  idAfter(id: number): Promise<number | null>;
   /** Both ids included; by id, without those that are missing. */
   rows(from: number, to: number): Promise<AuditedRow[]>;
-  /** By position; both positions included. */
-  tiles(wanted: {
-    epoch: number;
-    level: number;
-    first: number;
-    last: number;
-  }): Promise<Map<number, Uint8Array>>;
+  /** The hashes of one tile; empty where there is none. */
+  tile(epoch: number, level: number, position: number): Promise<Uint8Array>;
   /** Of sizes above `after`, up to and with `upTo`. */
   checkpoints(wanted: {
     epoch: number;
@@ -35,12 +28,6 @@ export type AuditStore = {
     upTo: number;
     limit: number;
   }): Promise<StoredCheckpoint[]>;
-  /** Of one part of the index, by prefix and id, as two lists of the same length. */
-  positions(wanted: {
-    part: number;
-    after: { readonly prefix: number; readonly id: number };
-    limit: number;
-  }): Promise<{ readonly prefixes: readonly number[]; readonly ids: readonly number[] }>;
   /** The first size that was anchored though no checkpoint of it is kept. */
   anchoredWithoutCheckpoint(): Promise<{ readonly epoch: number; readonly size: number } | null>;
 };

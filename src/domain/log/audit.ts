@@ -1,25 +1,21 @@
 /**
- * The audit of the evidence log (decision D13.7): recomputes every tree from the attestations, and names the first of them
- * that is not as it was logged. It reads in blocks and writes nothing, so a service may run meanwhile.
+ * The audit of the evidence log (decision D13.7), in one pass:
+ * 1. every attestation is compared with the leaf that the log keeps of it, and with the columns beside it;
+ * 2. the root over the leaves is compared with every checkpoint that was signed, each of which names the one before it.
+ * Nothing that only the database says excuses what is missing. It reads in blocks and writes nothing, so a service may run
+ * meanwhile.
  */
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
-import type { AttestationMaintenance } from "../attestations.ts";
-import { leastRetentionMs } from "../retention.ts";
 import type { Secrets } from "../secrets.ts";
-import type { ReadBlock } from "./audit-blocks.ts";
-import { auditCheckpoints } from "./audit-checkpoints.ts";
-import { auditEpoch, type EpochCounts } from "./audit-epoch.ts";
+import { headIn, newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
+import { auditEpoch, type EpochCounts, type EpochPlan } from "./audit-epoch.ts";
 import { type AuditFinding, createFindings, type Findings } from "./audit-findings.ts";
-import { auditPositions } from "./audit-positions.ts";
-import { createRowReader, type SignatureChecks } from "./audit-rows.ts";
+import { createRowReader, readSigned, type SignatureChecks } from "./audit-rows.ts";
 import type { AuditStore, EpochState } from "./audit-store.ts";
 import { hasOwnKey } from "./epochs.ts";
-import { treeHeadOf } from "./keeper.ts";
 import { type LogEpoch, nextId, openingLeaves } from "./log.ts";
-
-/** How far clocks may have been apart between what deleted and what asks. */
-const clockMs = 60_000;
+import type { RetentionMark } from "./retention-mark.ts";
 
 export type AuditedEpoch = EpochCounts & {
   readonly epoch: number;
@@ -55,80 +51,62 @@ export type AuditDependencies = {
   readonly head: string | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly kept: AttestationMaintenance["kept"];
+  /** What retention may have deleted by now; null when nothing says so that is to be believed. */
+  mark(): Promise<RetentionMark | null>;
   /** With them it is found when the newest epoch's public key was changed. */
   readonly secrets: Secrets;
   readonly signatures: SignatureChecks;
-  /** Reads what is sound as a whole, several blocks at a time where it can. */
-  readonly readBlock: ReadBlock;
   /** @param total leaves in all */
   onProgress(done: number, total: number): void;
 };
 
 /** An epoch, and how far it reaches. */
-type Plan = {
-  readonly epoch: LogEpoch;
+type Plan = EpochPlan & {
   /** Whether it is said to begin where the one before it ended. */
   readonly isPlaced: boolean;
   readonly state: EpochState;
-  readonly logged: number;
-  readonly reach: number;
 };
 
 /** @returns null when there is no log */
 export async function auditLog(dependencies: AuditDependencies): Promise<AuditResult | null> {
-  const { store } = dependencies;
+  const { store, head, onProgress } = dependencies;
   const findings = createFindings();
   const epochs = await dependencies.epochs();
   const states = await store.states();
   const ids = await store.ids();
   if (epochs.length === 0) return null;
   const plans = plansOf(epochs, { states, last: ids?.last ?? 0 });
-  checkEpochs(dependencies, plans, findings);
-  await checkOutside(dependencies, plans, { findings, first: ids?.first ?? null });
   const total = plans.reduce((sum, { reach }) => sum + reach, 0);
-  const positions = auditPositions(store, findings);
+  const [row] = ids === null ? [] : await store.rows(ids.first, ids.first);
+  const first =
+    row === undefined ? null : { ...row, issuedAt: readSigned(row.jws)?.issuedAt ?? dependencies.now };
+  checkEpochs(dependencies, plans, findings);
+  await checkOutside(dependencies, plans, { findings, first });
+  const chain = newChain();
   const audited: AuditedEpoch[] = [];
-  let headStored = true;
-  let done = 0;
-  const shared = {
-    store,
-    findings,
-    positions,
-    reader: createRowReader(),
-    async prunedBefore() {
-      const { from } = await dependencies.kept();
-      // A time that retention cannot have reached yet was set by hand.
-      return from === null || from > dependencies.now - leastRetentionMs + clockMs ? null : from / 1000;
-    },
-    signatures: dependencies.signatures,
-    readBlock: dependencies.readBlock,
-    onLeaves(count: number) {
-      done += count;
-      dependencies.onProgress(done, total);
-    },
+  let [done, headStored] = [0, true];
+  const onLeaves = (count: number) => {
+    done += count;
+    onProgress(done, total);
   };
+  const audit = { ...dependencies, findings, first, reader: createRowReader(), onLeaves };
   for (const [at, plan] of plans.entries()) {
     const next = plans[at + 1]?.epoch;
-    const checkpoints = await auditCheckpoints(plan, { store, findings, next, head: dependencies.head });
-    const counts = await auditEpoch(shared, { ...plan, ...checkpoints });
+    const heads = await openSignedHeads({ ...plan, next, head }, { store, findings, chain });
+    const counts = await auditEpoch(audit, plan, heads);
+    const checkpoints = await heads.finish(plan.reach);
+    headStored &&= heads.kept === null || next !== undefined || heads.kept.size <= plan.state.signed;
+    const lost = checkReach(plan, heads, findings);
     const { epoch, origin } = plan.epoch;
-    const lost = await checkpoints.beyond();
-    headStored &&= checkpoints.headStored;
-    audited.push({ ...counts, epoch, origin, size: plan.logged, checkpoints: checkpoints.count(), lost });
+    audited.push({ ...counts, epoch, origin, size: plan.logged, checkpoints, lost });
   }
-  await positions.compare(true);
-  await checkPruned(dependencies, plans, {
-    findings,
-    pruned: audited.reduce((sum, one) => sum + one.pruned, 0),
-  });
   const newest = plans.at(-1);
   return {
     epochs: audited,
     waiting: newest === undefined ? 0 : newest.reach - newest.logged,
     findings: findings.list(),
     found: findings.count(),
-    headKnown: dependencies.head !== null || states.every(({ signed }) => signed === 0),
+    headKnown: head !== null || total === 0,
     headStored,
   };
 }
@@ -156,14 +134,14 @@ function plansOf(
   return plans;
 }
 
-function checkEpochs({ secrets, head }: AuditDependencies, plans: readonly Plan[], findings: Findings): void {
-  if (head !== null) checkKnown(treeHeadOf(head).origin, plans, findings);
+function checkEpochs({ secrets }: AuditDependencies, plans: readonly Plan[], findings: Findings): void {
   for (const [at, { epoch, isPlaced, state, logged }] of plans.entries()) {
-    const wrong = (says: string) => findings.add({ what: "EPOCH_CHANGED", epoch: epoch.epoch, says });
+    const wrong = (says: string) => findings.add("LOG", epoch.epoch, { says });
     const isLast = at === plans.length - 1;
     const due = (plans[at - 1]?.epoch.epoch ?? 0) + 1;
     // One that was lost with the database is named by the one that follows it.
-    const isNamed = epoch.previous && readOrigin(treeHeadOf(epoch.previous).origin).epoch === epoch.epoch - 1;
+    const named = headIn(epoch.previous);
+    const isNamed = named !== null && readOrigin(named.origin).epoch === epoch.epoch - 1;
     if (epoch.epoch !== due && !isNamed) wrong(`epoch ${due} was removed`);
     else if ((epoch.previous === null) !== (epoch.epoch === 1))
       wrong(`epoch ${epoch.epoch} does not name the one before it`);
@@ -174,61 +152,54 @@ function checkEpochs({ secrets, head }: AuditDependencies, plans: readonly Plan[
           ? `the key of epoch ${epoch.epoch} is not the one that the service signs with`
           : `epoch ${epoch.epoch} is closed, yet it has a private key`,
       );
-    if (state.size !== logged || (state.leaves > logged && state.signed <= logged)) {
-      const says = `epoch ${epoch.epoch} is said to have ${state.size} leaves, and ${logged} are kept`;
-      findings.add({ what: "SIZE_CHANGED", epoch: epoch.epoch, index: logged, says });
-    }
+    if (state.size !== logged || (state.leaves > logged && state.signed <= logged))
+      wrong(`epoch ${epoch.epoch} is said to have ${state.size} leaves, and ${logged} are kept`);
   }
 }
 
-/** A checkpoint outside of an epoch that the database does not have: it is from before that was opened. */
-function checkKnown(origin: string, plans: readonly Plan[], findings: Findings): void {
-  if (plans.some(({ epoch }) => epoch.origin === origin)) return;
-  const says = `the database does not know ${origin}, of which the newest checkpoint beside the master key is`;
-  findings.add({ what: "ROLLED_BACK", epoch: plans.length, says });
-}
-
-/** What stands before the log, and what was anchored. */
+/** What stands outside of the trees: a checkpoint of another log, what is before the log, anchors, and retention's mark. */
 async function checkOutside(
-  { store }: AuditDependencies,
+  { store, head, mark }: AuditDependencies,
   plans: readonly Plan[],
-  { findings, first }: { findings: Findings; first: number | null },
+  { findings, first }: { findings: Findings; first: { id: number; verificationId: string } | null },
 ): Promise<void> {
+  const origin = headIn(head)?.origin;
+  if (origin !== undefined && !plans.some(({ epoch }) => epoch.origin === origin)) {
+    const says = `the database does not know ${origin}, of which the newest checkpoint beside the master key is`;
+    findings.add("BEHIND", plans.length, { says });
+  }
   const begins = plans[0]?.epoch.firstId ?? 0;
-  if (first !== null && first < begins) {
-    const [row] = await store.rows(first, first);
-    findings.add({
-      what: "INSERTED",
-      epoch: 1,
-      id: first,
-      index: -1,
-      verificationId: row?.verificationId ?? null,
-      says: `attestation ${first} was inserted: the log begins with ${begins}`,
-    });
+  if (first !== null && first.id < begins) {
+    const { id, verificationId } = first;
+    const says = `attestation ${id} was inserted: the log begins with ${begins}`;
+    findings.add("ATTESTATION", 1, { index: -1, id, verificationId, says });
   }
   const anchored = await store.anchoredWithoutCheckpoint();
   if (anchored !== null) {
-    const says = `the checkpoint at ${anchored.size} of epoch ${anchored.epoch} was anchored and then removed`;
-    findings.add({ what: "CHECKPOINT_REMOVED", epoch: anchored.epoch, index: anchored.size, says });
+    const { epoch, size } = anchored;
+    const says = `the checkpoint at ${size} of epoch ${epoch} was anchored and then removed`;
+    findings.add("CHECKPOINT", epoch, { index: size, says });
+  }
+  if ((await mark()) === null) {
+    const says = "the mark of what retention has deleted is missing or not ours: it excuses nothing";
+    findings.add("LOG", plans.length, { says });
   }
 }
 
-/** Retention counts what it deletes. */
-async function checkPruned(
-  { kept, store }: AuditDependencies,
-  plans: readonly Plan[],
-  { findings, pruned }: { findings: Findings; pruned: number },
-): Promise<void> {
-  const begins = plans[0]?.epoch.firstId ?? 1;
-  const surplus = pruned - Math.max(0, (await kept()).pruned - (begins - 1));
-  if (surplus <= 0) return;
-  const next = await store.idAfter(begins - 1);
-  const id = next === null ? null : next - surplus;
-  findings.add({
-    what: "REMOVED",
-    epoch: 1,
-    id,
-    index: id === null ? null : id - begins,
-    says: `${surplus} more attestations are missing than retention has deleted${id === null ? "" : `; they stood before ${next}`}`,
-  });
+/** Whether everything is there that was signed for. @returns how many leaves were lost, openly */
+function checkReach(
+  { epoch, reach }: Plan,
+  { kept, signed, accepted }: SignedHeads,
+  findings: Findings,
+): number {
+  const known = Math.max(reach, accepted);
+  const leaf = { index: reach, id: epoch.firstId + reach - openingLeaves(epoch) };
+  if (kept !== null && kept.size > known) {
+    const says = `${kept.size} leaves of ${epoch.origin} were signed for, and the database has ${reach}`;
+    findings.add("BEHIND", epoch.epoch, { ...leaf, says });
+  } else if (signed > known) {
+    const says = `${leaf.id} and those behind it were removed: ${signed} leaves were signed for, and ${reach} are left`;
+    findings.add("ATTESTATION", epoch.epoch, { ...leaf, says: `attestation ${says}` });
+  }
+  return Math.max(0, accepted - reach);
 }

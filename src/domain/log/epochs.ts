@@ -10,10 +10,28 @@ import type { EpochOpening, LogEpoch, LogStore } from "./log.ts";
 import { appendTo, openingLeafHash } from "./tree.ts";
 
 /**
- * The setting of a database whose log must not go on as it is, and why. Whoever signs next opens a new epoch, and the
- * setting is gone in the same act.
+ * The setting of a database whose log must not go on as it is. It counts only with the mark beside the master key that it
+ * names ({@link DueEpoch}): then whoever signs next opens a new epoch, and the setting is gone in the same act.
  */
 export const epochDueName = "log_epoch_due";
+
+/** What `restore` has said beside the master key of the database that it put there (decision D13.4). */
+export type DueEpoch = {
+  /** What the database's setting has to repeat. */
+  readonly token: string;
+  /** The number of the epoch that is to be opened: once there is one of that number, the mark is over. */
+  readonly epoch: number;
+  /** Why, for everybody who looks at the log. */
+  readonly reason: string;
+};
+
+export type DueEpochFile = {
+  /** @returns null where there is none. @throws TvsError INPUT_UNREADABLE */
+  read(): DueEpoch | null;
+  /** @throws TvsError STORE_READ_ONLY */
+  write(due: DueEpoch): Promise<void>;
+  remove(): void;
+};
 
 /** What a log is opened with. */
 export type LogOpening = {
@@ -55,7 +73,7 @@ export function checkpointKeyOf(epoch: LogEpoch, secrets: Pick<Secrets, "open">)
 }
 
 /** Whether the private key of an epoch is that of its public key; null when it has none. */
-export function hasOwnKey(epoch: LogEpoch, secrets: Secrets): boolean | null {
+export function hasOwnKey(epoch: LogEpoch, secrets: Pick<Secrets, "open">): boolean | null {
   if (epoch.sealed === null) return null;
   try {
     const { x } = createPublicKey(privateKeyOf(epoch, secrets)).export({ format: "jwk" });

@@ -17,7 +17,8 @@ import { readNote } from "../../partner/signed-note.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import { checkpointKeyOf, openingKeysOf } from "./epochs.ts";
+import { linkOf, linkTo } from "./chain.ts";
+import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
 import {
   type LogEpoch,
   type LogProgress,
@@ -47,6 +48,8 @@ type KeeperDependencies = {
   readonly head: LogHead;
   readonly secrets: Pick<Secrets, "open">;
   readonly clock: Clock;
+  /** Done before the first checkpoint that is chained: from then on what retention deletes has to be authenticated. */
+  readonly onFirst?: (() => Promise<void>) | undefined;
   /** Told of the first attestation in a commit that was taken out before it had a leaf. */
   readonly onMissing?: ((id: number) => void) | undefined;
 };
@@ -54,7 +57,10 @@ type KeeperDependencies = {
 export type LogKeeper = {
   /** Appends the next leaves, without signing. @returns how many: fewer than {@link leavesOfCommit} at the end */
   append(): Promise<number>;
-  /** Appends the next leaves, and signs for the tree. @throws TvsError LOG_BEHIND */
+  /**
+   * Appends all that was committed before, and signs for the tree: a leaf behind a checkpoint is younger than that.
+   * @throws TvsError LOG_BEHIND
+   */
   sign(): Promise<void>;
   /**
    * Appends what is there and signs for it.
@@ -71,31 +77,39 @@ export type LogKeeper = {
   requireNotBehind(): Promise<void>;
 };
 
-export function createLogKeeper({ store, head, secrets, clock, onMissing }: KeeperDependencies): LogKeeper {
-  /** @param sign whether a checkpoint goes with the leaves. @returns how many; null when somebody else was faster */
+export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
+  const { store, head, secrets, clock, onFirst, onMissing } = dependencies;
+
+  /**
+   * @param sign whether a checkpoint goes with the leaves, once they are the last ones
+   * @returns how many leaves; null when somebody else was faster
+   */
   async function step(epoch: LogEpoch, most: number, sign: boolean): Promise<number | null> {
     const firstId = nextId(epoch);
-    const attested = await store.attested(firstId, most);
-    const leaves = attested.map((jws, at) => (jws === null ? missingLeafHash(firstId + at) : leafHash(jws)));
-    const stored = store.tiles(epoch.epoch);
-    const tiles = appendTo(epoch.size, await stored(edgeOf(epoch.size)), leaves);
+    const newest = await store.newest();
+    const { leaves, tiles, missing } = await nextLeaves(store, epoch, most);
     const [from, to] = [epoch.size, epoch.size + leaves.length];
     let checkpoint: StoredCheckpoint | null = null;
-    if (sign) {
-      const root = await rootOf(to, readOver(tiles, stored));
-      const treeHead = { origin: epoch.origin, size: to, root: new Uint8Array(root) };
-      checkpoint = await seal({ epoch, secrets, clock }, treeHead);
+    const isSigned = newest?.epoch === epoch.epoch && newest.size === to;
+    if (sign && leaves.length < most && !isSigned) {
+      if (!isChained(head.read()) && !isChained(newest?.note ?? null)) await onFirst?.();
+      const root = new Uint8Array(await rootOf(to, readOver(tiles, store.tiles(epoch.epoch))));
+      const extensions = [linkTo(newest?.note ?? null)];
+      checkpoint = await seal(
+        { epoch, secrets, clock },
+        { origin: epoch.origin, size: to, root, extensions },
+      );
       // Before anybody can see it: what has been seen is never forgotten here.
       await head.write(checkpoint.note);
     } else if (leaves.length === 0) return 0;
-    const own = { epoch: epoch.epoch, from, to, firstId, checkpoint };
+    const own = { epoch: epoch.epoch, from, to, firstId, checkpoint, previous: newest };
     const isStored = await store.append({ ...own, tiles, prefixes: leaves.map(prefixOf) });
     if (isStored) {
-      if (attested.includes(null)) onMissing?.(firstId + attested.indexOf(null));
+      if (missing !== null) onMissing?.(missing);
       return leaves.length;
     }
     // Who was faster may have kept a later one in the same moment.
-    if (sign) await follow();
+    if (checkpoint !== null) await follow();
     return null;
   }
 
@@ -110,8 +124,8 @@ export function createLogKeeper({ store, head, secrets, clock, onMissing }: Keep
 
   async function sign(): Promise<void> {
     await requireNotBehind();
-    const epoch = await current();
-    if (epoch !== undefined) await step(epoch, leavesOfCommit, true);
+    for (let epoch = await current(); epoch !== undefined; epoch = await current())
+      if ((await step(epoch, leavesOfCommit, true)) !== leavesOfCommit) return;
   }
 
   async function checkpoint(): Promise<StoredCheckpoint | null> {
@@ -130,8 +144,9 @@ export function createLogKeeper({ store, head, secrets, clock, onMissing }: Keep
   }
 
   async function follow(): Promise<void> {
-    const [kept, newest] = [head.read(), await store.newest()];
-    if ((newest?.note ?? null) === kept) return;
+    const [kept, newest, progress] = [head.read(), await store.newest(), await store.progress()];
+    const isSame = (newest?.note ?? null) === kept && (progress?.missing ?? 0) === 0;
+    if (isSame && (kept === null || treeHeadOf(kept).origin === progress?.origin)) return;
     await requireNotBehind();
     const epochs = await store.epochs();
     if (newest !== null && isAsFar(newest, kept, epochs)) await head.write(await ownNote(newest, epochs));
@@ -145,7 +160,7 @@ export function createLogKeeper({ store, head, secrets, clock, onMissing }: Keep
     const kept = treeHeadOf(note);
     const epochs = await store.epochs();
     const epoch = epochs.at(-1);
-    if (isSucceeded(note, epochs)) return;
+    if (isSucceeded(note, epochs, secrets)) return;
     if (epoch?.origin !== kept.origin) throw behind(note, "the database knows no such log");
     // Closed while it was looked at.
     if (!(await reach(epoch, kept.size, note))) return requireNotBehind();
@@ -171,6 +186,15 @@ export function createLogKeeper({ store, head, secrets, clock, onMissing }: Keep
   return { append, sign, checkpoint, follow, requireNotBehind };
 }
 
+/** @returns the leaves that are to be appended, the tiles that change by them, and the first id that is missing */
+async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
+  const firstId = nextId(epoch);
+  const attested = await store.attested(firstId, most);
+  const leaves = attested.map((jws, at) => (jws === null ? missingLeafHash(firstId + at) : leafHash(jws)));
+  const tiles = appendTo(epoch.size, await store.tiles(epoch.epoch)(edgeOf(epoch.size)), leaves);
+  return { leaves, tiles, missing: attested.includes(null) ? firstId + attested.indexOf(null) : null };
+}
+
 type Signing = Pick<KeeperDependencies, "secrets" | "clock"> & { readonly epoch: LogEpoch };
 
 async function seal({ epoch, secrets, clock }: Signing, treeHead: TreeHead): Promise<StoredCheckpoint> {
@@ -179,15 +203,26 @@ async function seal({ epoch, secrets, clock }: Signing, treeHead: TreeHead): Pro
   return { epoch: epoch.epoch, size: treeHead.size, signedAt: seconds * 1000, note };
 }
 
+/** Whether a checkpoint is one of those that name the one before them: an old one does not. */
+export function isChained(note: string | null): boolean {
+  return note !== null && linkOf(treeHeadOf(note)) !== null;
+}
+
 /**
- * Whether the log of a checkpoint was closed, openly, for a later epoch with a name and a key of its own. Only the name
+ * Whether the log of a checkpoint was closed, openly, for a later epoch with a name and a key of its own. Only the key
  * shows that it is later: numbers and links are the database's, but no key is sealed under a name that never was.
  */
-function isSucceeded(note: string, epochs: readonly LogEpoch[]): boolean {
+function isSucceeded(
+  note: string,
+  epochs: readonly LogEpoch[],
+  secrets: KeeperDependencies["secrets"],
+): boolean {
+  const newest = epochs.at(-1);
+  if (newest === undefined || hasOwnKey(newest, secrets) !== true) return false;
   const { origin: closed } = treeHeadOf(note);
   const follows = (link: string) => treeHeadOf(link).origin === closed && !isBefore(link, note);
   const isKnown = epochs.some(({ origin, previous }) => origin === closed || (previous && follows(previous)));
-  return isKnown && readOrigin(epochs.at(-1)?.origin ?? closed).epoch > readOrigin(closed).epoch;
+  return isKnown && readOrigin(newest.origin).epoch > readOrigin(closed).epoch;
 }
 
 /**
@@ -206,12 +241,16 @@ async function ownNote(
 }
 
 /**
- * A checkpoint that was kept before the database had it may have been shown since: it is one like the others.
+ * A checkpoint that was kept before the database had it is one like the others, unless another one was signed meanwhile:
+ * then it is no link of the chain, and the next one covers what it did.
  * @throws TvsError LOG_BEHIND when another key has signed it
  */
 async function putBack(store: LogStore, epoch: LogEpoch, note: string): Promise<void> {
-  const { size } = treeHeadOf(note);
-  if ((await store.ofSize(epoch.epoch, size)) !== null) return;
+  const { size, extensions } = treeHeadOf(note);
+  const newest = await store.newest();
+  if (newest?.epoch === epoch.epoch && newest.size >= size) return;
+  const link = linkOf({ extensions: extensions ?? [] });
+  if (link !== null && link !== linkTo(newest?.note ?? null)) return;
   const opened = await openCheckpoint(note, await openingKeysOf([epoch]));
   if (opened instanceof Refusal) throw behind(note, "another key has signed it");
   await store.keep({ epoch: epoch.epoch, size, signedAt: opened.seconds * 1000, note });

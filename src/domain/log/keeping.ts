@@ -9,8 +9,8 @@ import type { LogProgress, LogStore } from "./log.ts";
 const lookMs = 1_000;
 /** The most that an answered envelope waits for a checkpoint that covers it, but for a look. */
 const signMs = 30_000;
-/** How often a node looks for checkpoints that others have signed. */
-const followMs = 5_000;
+/** How often a node looks what others have signed: until then it answers over a database that was put back. */
+const followMs = 500;
 
 type Keeping = {
   readonly keeper: LogKeeper;
@@ -37,8 +37,8 @@ export function startLogKeeping({ keeper, store, clock, onError }: Keeping): () 
       const progress = await store.progress();
       if (stopped || progress === null) return;
       const startedAt = performance.now();
-      if (isDue(progress)) await keeper.sign();
-      else if (progress.waiting >= leavesOfCommit) await keeper.append();
+      if (progress.waiting >= leavesOfCommit) await keeper.append();
+      else if (isDue(progress)) await keeper.sign();
       else return;
       // A log that is begun over many attestations takes minutes: half of the time belongs to the callers.
       await new Promise((done) => setTimeout(done, performance.now() - startedAt));

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import type { ReadTiles, Tile } from "./tree.ts";
-import { consistencyProof, inclusionProof, leafAt, openingLeafHash } from "./tree.ts";
+import { consistencyProof, hashBytes, inclusionProof, leafAt, openingLeafHash, tileHashes } from "./tree.ts";
 
 /** One tree with a name and a key of its own (decision D13.4). Times are milliseconds since the epoch. */
 export type LogEpoch = {
@@ -67,6 +67,8 @@ export type Appended = {
   readonly firstId: number;
   readonly prefixes: readonly number[];
   readonly checkpoint: StoredCheckpoint | null;
+  /** The newest checkpoint until then: one that names it is stored only while it is. */
+  readonly previous: StoredCheckpoint | null;
 };
 
 export type LogStore = {
@@ -95,7 +97,7 @@ export type LogStore = {
   tiles(epoch: number): ReadTiles;
   /** The newest checkpoint of all. */
   newest(): Promise<StoredCheckpoint | null>;
-  /** Puts a checkpoint back that was signed, and lost before the database had it. */
+  /** Puts a checkpoint back that was signed, and lost before the database had it, unless there is a later one. */
   keep(checkpoint: StoredCheckpoint): Promise<void>;
   ofSize(epoch: number, size: number): Promise<StoredCheckpoint | null>;
   /** The earliest checkpoint that covers a leaf. */
@@ -160,6 +162,28 @@ function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: number): num
 /** The epoch in whose tree an attestation stands, by its id; undefined for one that has no leaf yet. */
 function epochOf(epochs: readonly LogEpoch[], id: number): LogEpoch | undefined {
   return epochs.findLast((epoch) => id >= epoch.firstId && id < nextId(epoch));
+}
+
+/** The hash that the log keeps of each attestation; undefined for one that has no leaf. @param ids not many */
+export async function keptLeaves(
+  { epochs, tiles }: Pick<LogStore, "epochs" | "tiles">,
+  ids: readonly number[],
+): Promise<(Uint8Array | undefined)[]> {
+  const known = await epochs();
+  const read = new Map<string, Promise<readonly Uint8Array[]>>();
+  return Promise.all(
+    ids.map(async (id) => {
+      const epoch = epochOf(known, id);
+      if (epoch === undefined) return undefined;
+      const index = indexOf(epoch, id);
+      const place = { level: 0, position: Math.floor(index / tileHashes) };
+      const name = `${epoch.epoch} ${place.position}`;
+      const reading = read.get(name) ?? tiles(epoch.epoch)([place]);
+      read.set(name, reading);
+      const at = (index % tileHashes) * hashBytes;
+      return (await reading)[0]?.subarray(at, at + hashBytes);
+    }),
+  );
 }
 
 export function createLogReader(store: LogStore): LogReader {

@@ -7,7 +7,8 @@ import { readOrigin } from "../../partner/log-checkpoint.ts";
 import type { Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { SettingsStore } from "../live.ts";
-import { epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
+import type { Secrets } from "../secrets.ts";
+import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
 import { createLogKeeper, isAsFar, type LogHead, treeHeadOf } from "./keeper.ts";
 import type { LogEpoch, LogStore } from "./log.ts";
 
@@ -26,6 +27,9 @@ export type LogLoss = {
   readonly epoch: number;
 };
 
+/** What opens sealed keys; null where the master key is not at hand, and no epoch can be told from one that was made up. */
+type Opening = Pick<Secrets, "open"> | null;
+
 /** Another epoch may be opened, or a checkpoint signed, between looking and opening; three in a row are a fault. */
 const maxAttempts = 3;
 
@@ -34,25 +38,35 @@ const maxAttempts = 3;
  * @returns null when its log goes on: nothing that was signed for is missing, or nothing ever was
  * @throws TvsError INPUT_UNREADABLE for a kept checkpoint that is none
  */
-export async function findLoss(known: KnownLog, clock: Clock): Promise<LogLoss | null> {
+export async function findLoss(
+  known: KnownLog,
+  { clock, secrets }: { clock: Clock; secrets: Opening },
+): Promise<LogLoss | null> {
   const { store, head } = known;
   const kept = head.read();
   const isBegun = (await store.epochs()).length > 0;
   if (kept === null && !isBegun) return null;
   // What nobody here has kept a checkpoint of may have been signed for elsewhere, whatever this database says.
-  if (kept !== null && (await isReached(known, clock))) return null;
+  if (kept !== null && (await isReached(known, clock, secrets ?? noSecrets))) return null;
   const { previous, epoch } = await standOf(known);
   const last = previous === "" ? null : treeHeadOf(previous);
   const lost = kept === null || last === null ? null : await countLost(store, last);
   return { previous: last === null ? null : { origin: last.origin, size: last.size }, lost, epoch };
 }
 
-async function isReached({ store, head }: KnownLog, clock: Clock): Promise<boolean> {
-  const noKey = (): never => {
-    throw new TvsError("INTERNAL", "nothing is signed by who only looks");
-  };
+const noSecrets = {
+  open(): never {
+    throw new TvsError("MASTER_KEY_MISSING", "nothing is signed by who only looks");
+  },
+};
+
+async function isReached(
+  { store, head }: KnownLog,
+  clock: Clock,
+  secrets: NonNullable<Opening>,
+): Promise<boolean> {
   try {
-    await createLogKeeper({ store, head, secrets: { open: noKey }, clock }).requireNotBehind();
+    await createLogKeeper({ store, head, secrets, clock }).requireNotBehind();
     return true;
   } catch (error) {
     if (!isTvsError(error, "LOG_BEHIND")) throw error;
@@ -99,16 +113,34 @@ export async function openNextEpoch(succession: Succession, reason: string): Pro
 }
 
 /**
- * Opens the epoch that is due, if one is: a restored database says so until it has one.
+ * Opens the epoch that is due, if one is: a restored database says so until it has one. That it says so is not enough,
+ * because who puts an old copy back can write that too: the mark beside the master key must say it of this database, and
+ * not have been followed already.
  * @returns the new epoch; null when none was due
  */
 export async function openDueEpoch(
-  succession: Succession,
+  succession: Succession & { readonly due: DueEpochFile },
   settings: Pick<SettingsStore, "read">,
 ): Promise<LogEpoch | null> {
-  const reason = (await settings.read()).get(epochDueName);
-  if (reason === undefined) return null;
+  const token = (await settings.read()).get(epochDueName);
+  const due = token === undefined ? null : succession.due.read();
+  if (due === null || due.token !== token) return null;
   const isBegun = (await succession.store.epochs()).length > 0 || succession.head.read() !== null;
   // Without either there is nothing to follow: the log begins.
-  return isBegun ? openNextEpoch(succession, reason) : null;
+  if (!isBegun || (await standOf(succession)).epoch > due.epoch) return null;
+  const opened = await openNextEpoch(succession, due.reason);
+  succession.due.remove();
+  return opened;
+}
+
+/**
+ * Refuses a database that says by itself that a new epoch is due.
+ * @throws TvsError REFUSED
+ */
+export async function refuseBareMark(settings: Pick<SettingsStore, "read">): Promise<void> {
+  if (!(await settings.read()).has(epochDueName)) return;
+  const message =
+    "the database says that the evidence log must go on in a new epoch, and no tvs restore has said so here; find out " +
+    'who can write to it, then say it openly: tvs log epoch --reason "a backup was restored"';
+  throw new TvsError("REFUSED", message);
 }

@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 /** Of a SHA-256. */
 export const hashBytes = 32;
 /** Levels of the tree between a tile and the tile above it. */
-export const tileHeight = 8;
+const tileHeight = 8;
 export const tileHashes = 2 ** tileHeight;
 
 /** Where a tile stands: its level, counted from the leaves, and its place in that level. */
@@ -53,7 +53,7 @@ export function openingLeafHash(note: string): Uint8Array {
   return hashOfLeaf(openingLeaf, note);
 }
 
-export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   node.set(left, 1);
   node.set(right, 1 + hashBytes);
   return sha256(node);
@@ -233,5 +233,39 @@ export function readOver(changed: readonly Tile[], read: ReadTiles): ReadTiles {
     return places.map(
       ({ level, position }) => known.get(`${level} ${position}`) ?? others[next++] ?? new Uint8Array(),
     );
+  };
+}
+
+/** A tree that grows to the right, of which only the roots of its largest complete parts are kept. */
+export type GrowingTree = {
+  /** @param leaf its hash */
+  push(leaf: Uint8Array): void;
+  /** @returns the root over what was pushed; undefined of nothing */
+  root(): Uint8Array | undefined;
+};
+
+/** A root of a complete part, which stands in a tile above the leaves'. */
+export type TileRoot = { readonly level: number; readonly position: number; readonly root: Uint8Array };
+
+/** @param onTileRoot told of the roots that tiles above the leaves hold */
+export function growTree(onTileRoot: (found: TileRoot) => void): GrowingTree {
+  const roots: Uint8Array[] = [];
+  let size = 0;
+
+  return {
+    push(leaf) {
+      let root = leaf;
+      let height = 0;
+      // Each bit of the size is a complete part; adding one carries through those that are full.
+      for (let rest = size; rest % 2 === 1; rest = (rest - 1) / 2) {
+        root = nodeHash(roots.pop() as Uint8Array, root);
+        height++;
+        if (height % tileHeight === 0)
+          onTileRoot({ level: height / tileHeight, position: Math.floor(size / 2 ** height), root });
+      }
+      roots.push(root);
+      size++;
+    },
+    root: () => (roots.length === 0 ? undefined : roots.reduceRight((right, left) => nodeHash(left, right))),
   };
 }

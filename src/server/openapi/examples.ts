@@ -177,9 +177,10 @@ export const inclusion = {
   treeSize: 2,
   hashes: [secondLeafHash],
   checkpoint: [
-    "teachers.example/log\n2\nmZzXZ/Zzw++RNLELanSvc7OC4jkhVlr051Ytt6fv+eM=\n\n",
-    "— teachers.example/log +bbmQ1UKpKnVg6/adpVZAqjZIwhe5hUhZqkBvYJbCdXuEXJBox4gIm4F2xnuWEf5KLke9Fs5kMrli3Qdxcp7ctdyRQQ=\n",
-    "— teachers.example/log 63xhCwAAAABppAc2vhhgNNakS+lBt7yq7Xa74XywnjsyBSHoZ3IUlvKJsts4IVMte+ZQJ9XXipnYIecsFTWWlyW/7ROGdr7WFNWjAQ==\n",
+    "teachers.example/log\n2\nmZzXZ/Zzw++RNLELanSvc7OC4jkhVlr051Ytt6fv+eM=\n",
+    "previous 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n",
+    "— teachers.example/log +bbmQw0kUK3+QzNpuPCMuTuoPOEwsdb02bZAxsNfZ975zJfUfK/YKoKKoYTqUMrdpE/r9/tEpEvtunlcbRKjFGfqLwg=\n",
+    "— teachers.example/log 63xhCwAAAABppAc2HhrM+o+VcysLQCBt78AtUgWZA8Vy1sGigLKtOXUZCreo7tLLgheOFgP2A0jI37nnr9TUargQDNPNMTP3EGxDBg==\n",
   ].join(""),
 };
 export const consistency = { from: 1, to: 2, hashes: [secondLeafHash] };

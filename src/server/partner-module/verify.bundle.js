@@ -1694,7 +1694,7 @@ function readCount(text) {
 function readTreeHead(text) {
   const lines = text.split(`
 `);
-  const [origin = "", sizeText = "", rootText = ""] = lines;
+  const [origin = "", sizeText = "", rootText = "", ...more] = lines;
   if (lines.pop() !== "" || lines.length < 3 || lines.includes("")) {
     return refuse("PROOF_MALFORMED", "The checkpoint's text is not an origin, a size and a root, a line each.");
   }
@@ -1703,7 +1703,8 @@ function readTreeHead(text) {
     return refuse("PROOF_MALFORMED", "The checkpoint's size is no decimal number.");
   if (root === null)
     return refuse("PROOF_MALFORMED", "The checkpoint's root is not a hash in base64.");
-  return { origin, size, root };
+  const extensions = more.slice(0, -1);
+  return { origin, size, root, ...extensions.length === 0 ? {} : { extensions } };
 }
 function readTime2(signature) {
   if (signature.length <= timeBytes)

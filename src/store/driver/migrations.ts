@@ -13,6 +13,7 @@ import evidenceLog from "./migrations/009_evidence_log.sql" with { type: "text" 
 import importCodes from "./migrations/010_import_codes.sql" with { type: "text" };
 import changes from "./migrations/011_changes.sql" with { type: "text" };
 import importFields from "./migrations/012_import_fields.sql" with { type: "text" };
+import retentionMark from "./migrations/013_retention_mark.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 import { serverWaitMs } from "./remote.ts";
 
@@ -36,6 +37,7 @@ const migrations: readonly Migration[] = [
   { sql: importCodes, rolls: true },
   { sql: changes, rolls: true },
   { sql: importFields, rolls: true },
+  { sql: retentionMark, rolls: true },
 ];
 
 /** The schema that this program makes. */

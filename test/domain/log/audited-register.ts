@@ -1,16 +1,23 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditLog } from "../../../src/domain/log/audit.ts";
-import { createBlockReader } from "../../../src/domain/log/audit-blocks.ts";
 import { createSignatureChecks } from "../../../src/domain/log/audit-rows.ts";
-import { ensureLog } from "../../../src/domain/log/epochs.ts";
-import { createLogKeeper } from "../../../src/domain/log/keeper.ts";
+import { checkpointKeyOf, ensureLog } from "../../../src/domain/log/epochs.ts";
+import { createLogKeeper, isChained, treeHeadOf } from "../../../src/domain/log/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/log/succession.ts";
-import type { SqlStatement } from "../../../src/store/driver/driver.ts";
+import {
+  beginRetention,
+  leastRetentionMs,
+  pruneAttestations,
+  readMark,
+  retentionSettings,
+} from "../../../src/domain/retention.ts";
+import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createAuditStore } from "../../../src/store/log-audit.ts";
@@ -54,8 +61,27 @@ export type AuditedRegister = {
   readonly signer: Signer;
 };
 
-/** Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth. */
-export async function makeRegister(folder: string): Promise<AuditedRegister> {
+/** Signs the newest checkpoint anew as releases did whose checkpoints name none before them. */
+async function unchain(driver: Driver, headFile: string): Promise<void> {
+  const { log } = createStores(driver);
+  const [newest, epoch] = [await log.newest(), (await log.epochs()).at(-1)];
+  if (newest === null || epoch === undefined) throw new Error("nothing was signed");
+  const { origin, size, root } = treeHeadOf(newest.note);
+  const note = await signCheckpoint(
+    { origin, size, root },
+    newest.signedAt / 1000,
+    checkpointKeyOf(epoch, secrets),
+  );
+  const sql = "UPDATE log_checkpoints SET note = ? WHERE epoch = ? AND size = ?";
+  await driver.batch([{ sql, args: [note, epoch.epoch, size] }]);
+  writeFileSync(headFile, note);
+}
+
+/**
+ * Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth.
+ * @param isOld whether it is as a release made it that neither chained checkpoints nor authenticated what it deleted
+ */
+export async function makeRegister(folder: string, { isOld = false } = {}): Promise<AuditedRegister> {
   const file = join(folder, "whole.db");
   const driver = await openEmbedded({ file: join(folder, "tvs.db") });
   const earlier = join(folder, "earlier.db");
@@ -66,7 +92,10 @@ export async function makeRegister(folder: string): Promise<AuditedRegister> {
   const signers = await makeSigners(stores.keys, clock.now());
   const opening = { store: stores.log, secrets, issuer, now: clock.now() };
   await ensureLog(opening);
-  const keeper = createLogKeeper({ store: stores.log, head: openLogHead(headFile), secrets, clock });
+  const onFirst = async () => {
+    if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });
+  };
+  const keeper = createLogKeeper({ store: stores.log, head: openLogHead(headFile), secrets, clock, onFirst });
   let n = 0;
   async function attestTo(last: number): Promise<void> {
     for (; n < last; n += batchOf) {
@@ -78,6 +107,7 @@ export async function makeRegister(folder: string): Promise<AuditedRegister> {
       );
       clock.add(batchOf * 1000);
       await keeper.checkpoint();
+      if (isOld) await unchain(driver, headFile);
     }
     n = last;
   }
@@ -118,21 +148,34 @@ export async function auditFile({ file, head, now = askedAt, all = false }: Audi
   const driver = await openEmbedded({ file });
   try {
     const { log, maintenance, keys } = createStores(driver);
-    const store = createAuditStore(driver);
-    const signatures = createSignatureChecks(await keys.list(), { all });
+    const known = [head, (await log.newest())?.note ?? null];
+    const isOld = !known.some(isChained);
     const result = await auditLog({
-      store,
+      store: createAuditStore(driver),
       epochs: log.epochs,
       head,
       secrets,
       now,
-      kept: maintenance.kept,
-      signatures,
-      readBlock: createBlockReader(store, signatures),
+      mark: () => readMark({ maintenance, secrets }, { isOld, now }),
+      signatures: createSignatureChecks(await keys.list(), { all }),
       onProgress() {},
     });
     if (result === null) throw new Error("there is no log");
     return result;
+  } finally {
+    await driver.close();
+  }
+}
+
+/** Lets retention delete the first `count` attestations, as the service does when they have become ninety days old. */
+export async function prune(file: string, count: number): Promise<number> {
+  const driver = await openEmbedded({ file });
+  try {
+    const stores = createStores(driver);
+    await stores.settings.write(retentionSettings("90d", secrets));
+    while (await stores.maintenance.noteVerified());
+    const clock = aClock(new Date(Date.parse(startAt) + (count + 1) * 1000 + leastRetentionMs).toISOString());
+    return await pruneAttestations({ ...stores, secrets }, { clock });
   } finally {
     await driver.close();
   }
@@ -171,3 +214,29 @@ export async function tamper(
     await driver.close();
   }
 }
+
+/** The first finding in short, of what kinds all are, and the rest of the result. */
+export function inShort({ findings: all, ...others }: AuditResult) {
+  const [first] = all;
+  const { what, id, index, verificationId, says } = first ?? {};
+  return { what, id, index, verificationId, says, kinds: all.map((one) => one.what), ...others };
+}
+
+let copies = 0;
+
+/** Audits a copy of a register that was changed by hand, of its newest state unless another one is named. */
+export async function auditTampered(
+  { file, head: newest }: Pick<AuditedRegister, "file" | "head">,
+  statements: readonly (string | SqlStatement)[],
+  { from = file, head = newest, ...options }: Partial<Audited> & { readonly from?: string } = {},
+) {
+  const copy = `${file}-tampered-${++copies}`;
+  await tamper(from, copy, statements);
+  return inShort(await auditFile({ file: copy, head, ...options }));
+}
+
+/** Moves attestations from an id on. */
+export const renumber = (from: number, by: number) => [
+  `UPDATE attestations SET id = -id WHERE id >= ${from}`,
+  `UPDATE attestations SET id = -id + ${by} WHERE id < 0`,
+];

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { linkOf, linkTo } from "../../../src/domain/log/chain.ts";
 import { ensureLog } from "../../../src/domain/log/epochs.ts";
-import { createLogKeeper, type LogHead, treeHeadOf } from "../../../src/domain/log/keeper.ts";
+import { createLogKeeper, type LogHead, leavesOfCommit, treeHeadOf } from "../../../src/domain/log/keeper.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openLogHead } from "../../../src/store/log-head.ts";
 import { attest } from "../../harness/evidence.ts";
@@ -86,6 +87,64 @@ test("takes no epoch for a later one by what the database alone says of it", () 
     for (const verb of ["requireNotBehind", "sign", "checkpoint"] as const)
       expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
     expect(sizeOf(head)).toBe(512);
+  }));
+
+test("takes no epoch for a later one whose key nobody has sealed", () =>
+  withLog(async ({ keeper, head, tamper, log }) => {
+    const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await log.epochs();
+    await tamper(
+      ["DELETE FROM attestations WHERE id > 100"],
+      [
+        `INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, previous)
+          VALUES (2, 'verify.example/log/2', ?, ?, 101, 1, 1, ?)`,
+        publicKey,
+        sealed,
+        head.read() ?? "",
+      ],
+    );
+    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
+      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
+test("follows no database whose newest attestations were taken out, though its checkpoints are there", () =>
+  withLog(async ({ keeper, tamper }) => {
+    await tamper(["DELETE FROM attestations WHERE id > 500"]);
+    expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
+test("names the checkpoint before it in each, and covers all that was committed before", () =>
+  withLog(async ({ keeper, attestMore, log }) => {
+    await attestMore(leavesOfCommit + 3);
+    await keeper().sign();
+    const [first, second, third] = await Promise.all([1, 512, 1027].map((size) => log.ofSize(1, size)));
+    const links = [first, second, third].map((one) => linkOf(treeHeadOf(one?.note ?? "")));
+    expect(links).toEqual([null, first, second].map((one) => linkTo(one?.note ?? null)));
+  }));
+
+test("stores no checkpoint beside another one that names the same before it", () =>
+  withLog(async ({ keeper, head, attestMore, log }) => {
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: LogHead = {
+      ...head,
+      async write(note) {
+        reached.resolve();
+        await released.promise;
+        await head.write(note);
+      },
+    };
+    await attestMore(3);
+    const overtaken = keeper(slow).sign();
+    await reached.promise;
+    // Without a leaf more, so that the tree is as long as the first one takes it to be.
+    await keeper().sign();
+    const stored = (await log.newest())?.note;
+    released.resolve();
+    await overtaken;
+    await keeper().follow();
+    expect([(await log.newest())?.note, head.read()]).toEqual([stored, stored ?? ""]);
+    await attestMore(1);
+    await keeper().sign();
+    expect(linkOf(treeHeadOf(head.read() ?? ""))).toBe(linkTo(stored ?? ""));
   }));
 
 test("keeps nothing that the database calls a checkpoint and that the log has not signed", () =>

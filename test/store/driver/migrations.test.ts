@@ -41,6 +41,7 @@ const frozen = [
   ["010_import_codes.sql", "c8175b9f185186e2bc33242faac634e2497e766c08fcd99d831fd1290832900e"],
   ["011_changes.sql", "b7aa82c6e0e4e17a206fe4762707788d8b2342d1bf2677550384ef2aa33b5d45"],
   ["012_import_fields.sql", "2ea54b8b300a5b05b2d34946f30041e65ac9cee17a85f900724703c24de0569e"],
+  ["013_retention_mark.sql", "78fd311c9c5bc0e844d206209064035fd3d1511a96e540d857d1d0840a59d462"],
 ] as const;
 
 test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {
