@@ -53,6 +53,11 @@ export function digitsOf(text: string): string {
   return (text.match(digits) ?? []).map(asciiDigit).join("");
 }
 
+/** The text with the decimal digits of any script as ASCII, all else as it is. */
+export function withAsciiDigits(text: string): string {
+  return plainText.test(text) ? text : text.replace(/\p{Nd}/gu, asciiDigit);
+}
+
 /** Digits of one script stand in a row from zero to nine, and such rows may follow each other. */
 function asciiDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");

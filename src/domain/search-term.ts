@@ -1,5 +1,6 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "./blind-index.ts";
+import { meantTerm } from "./mistyped-term.ts";
 import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 
 /** A NIN: exactly eleven digits (contract C6). */
@@ -12,12 +13,21 @@ export const maxTermLength = 320;
  * The keys that a public search term may mean, in the order in which they are tried.
  *
  * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number,
- * else a teacher id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id.
+ * else a teacher id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. What was mistyped is read as
+ * meant where the term as it stands can name nobody, and after it where it is a number or an address of its own.
  * @param term the trimmed term
  * @returns no key when the term can name nobody
  */
 export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
+  const keys = keysAsTyped(term, index);
+  const meant = meantTerm(term);
+  const by = keys[0]?.by;
+  const mayBeMeant = by === undefined || by === "regNo" || by === "email";
+  return meant === term || !mayBeMeant ? keys : [...keys, ...keysAsTyped(meant, index)];
+}
+
+function keysAsTyped(term: string, index: BlindIndex): TeacherKey[] {
   if (term.includes("@")) return [{ by: "email", value: index.email(term) }];
   if (term.includes("/")) return regNoKeys(term);
   if (ninPattern.test(term)) {
@@ -65,6 +75,10 @@ export type TermKind = "regNo" | "tId" | "email" | "phone" | "elevenDigits";
  */
 export function termKind(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;
+  return kindAsTyped(term) ?? kindAsTyped(meantTerm(term));
+}
+
+function kindAsTyped(term: string): TermKind | null {
   if (term.includes("@")) return "email";
   if (term.includes("/")) return canonicalRegNo(term) === null ? null : "regNo";
   if (ninPattern.test(term)) return "elevenDigits";
@@ -79,6 +93,11 @@ export function termKind(term: string): TermKind | null {
  * @param term the trimmed term
  */
 export function isPersonalTerm(term: string): boolean {
+  if (term.length > maxTermLength) return isPersonalAsTyped(term);
+  return isPersonalAsTyped(term) || isPersonalAsTyped(meantTerm(term));
+}
+
+function isPersonalAsTyped(term: string): boolean {
   if (term.includes("@")) return true;
   if (term.includes("/")) return false;
   return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);

@@ -171,7 +171,8 @@ export const searchTermSchema = v.pipe(
   v.metadata({
     description:
       "Registration number, teacher id, 11-digit NIN, e-mail address or Nigerian phone number. " +
-      "White space around it is ignored.",
+      "White space around it is ignored; dashes for the slashes of a registration number, a full stop at the end and " +
+      "the digits of any script are read as meant.",
     examples: [examples.regNo],
   }),
 );

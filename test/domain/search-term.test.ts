@@ -44,7 +44,7 @@ describe("what a search term may mean, in the order in which it is tried", () =>
     ["1e3", []],
     ["0x10", []],
     ["12.0", []],
-    ["1234567890１", []],
+    ["1234567890１", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
     ["Ada Obi", []],
     ["", []],
   ])("%j", (term, keys) => {

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
+import { likelyRegNo } from "../../domain/mistyped-term.ts";
 import type { PublicAnswer } from "../../domain/public-lookup.ts";
 import { type TermKind, termKind } from "../../domain/search-term.ts";
 import type { Site } from "../../domain/site.ts";
@@ -85,6 +86,7 @@ export function lookupAnswer(answered: Answered): Markup {
   return html`<section class="verdict ${mood}" aria-labelledby="verdict">
 <h1 id="verdict">${sign(mood)}${word}</h1>
 <p class="lead">${summary}</p>
+${answer.found ? "" : likelyNumber(answered)}
 </section>
 <h2>${answer.found ? lookup.facts : lookup.thisLookup}</h2>
 <dl class="facts">
@@ -106,6 +108,15 @@ ${sharing(answered)}
 ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 </div>
 <script type="module">${raw(printScript)}</script>`;
+}
+
+/** The number that may have been meant, where the one that was entered looks mistyped. */
+function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
+  const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
+  const href = likely === null ? null : linkTo(likely, "regNo");
+  if (href === null) return "";
+  return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>
+<p>${lookup.didYouMeanWhy}</p>`;
 }
 
 function list(sentences: readonly string[]): Markup {
@@ -197,7 +208,8 @@ function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
   const isPublic = asked.kind === "regNo" || asked.kind === "tId";
   const mayLink = linkTo(asked.term, asked.kind) !== null;
-  const by = lookup.kinds[isPublic && !mayLink ? "longNumber" : asked.kind];
+  const isLong = isPublic && !mayLink && /\d{10}/.test(asked.term);
+  const by = lookup.kinds[isLong ? "longNumber" : asked.kind];
   const shown = mayLink ? `${by} ${asked.term}` : by;
   return [fact(lookup.asked, shown), fact(lookup.answered, time)];
 }

@@ -1,7 +1,10 @@
 /** The form of the public lookup, and what is entered into it. */
 
 import { html } from "hono/html";
+import { meantTerm } from "../../domain/mistyped-term.ts";
+import { withAsciiDigits } from "../../domain/personal-data.ts";
 import { maxTermLength, type TermKind, termKind } from "../../domain/search-term.ts";
+import { canonicalRegNo } from "../../domain/teachers.ts";
 import type { Markup } from "./shell.ts";
 import type { Texts } from "./texts/en.ts";
 
@@ -15,7 +18,8 @@ export type Asked =
 
 /**
  * Reads what people type or paste: white space, invisible characters and the groups in which numbers are printed
- * ("999 000 000 01") say nothing, and full-width digits mean the same.
+ * ("999 000 000 01") say nothing, and the digits of every script mean the same. A term that is a registration number as
+ * it stands is left so: that one is looked up before the one that may be meant.
  */
 export function readTerm(text: string): Asked {
   // Length first: nothing long is worked on.
@@ -24,7 +28,10 @@ export function readTerm(text: string): Asked {
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .trim();
-  const term = /^\+?[\d\s().-]+$/.test(clean) ? clean.replace(/[\s().-]/g, "") : clean;
+  const plain = withAsciiDigits(clean);
+  const isGrouped = /^\+?[\d\s().-]+$/.test(plain);
+  const meant = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
+  const term = isGrouped ? plain.replace(/[\s().-]/g, "") : meant;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: tooLong };
   const kind = termKind(term);
@@ -73,11 +80,17 @@ export type FormState = {
  */
 export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
   const value = mayRepeat(term) ? term : "";
-  const described = error === undefined ? "term-hint" : "term-error term-hint";
+  const isEmptied = term !== "" && value === "";
+  const described = [
+    ...(error === undefined ? [] : ["term-error"]),
+    "term-hint",
+    ...(isEmptied ? ["term-emptied"] : []),
+  ].join(" ");
   return html`<form method="post" action="${action}" novalidate>
 <label for="term">${texts.field}</label>
 <p class="hint" id="term-hint">${texts.hint(exampleRegNo)}</p>
 ${error === undefined ? "" : html`<p class="field-error" id="term-error">${error}</p>`}
+${isEmptied ? html`<p class="hint" id="term-emptied">${texts.emptied}</p>` : ""}
 <input type="text" id="term" name="searchTerm" value="${value}" aria-describedby="${described}"
 ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autocapitalize="none" spellcheck="false">
 <button type="submit">${texts.button}</button>

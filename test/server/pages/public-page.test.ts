@@ -189,6 +189,52 @@ describe("the answer", () => {
   });
 });
 
+describe("what was mistyped", () => {
+  const [, year = "", , last = ""] = known.regNo.split("/");
+
+  test("is read as meant where it can mean one number only", async () => {
+    for (const term of [
+      known.regNo.replaceAll("/", "-"),
+      known.regNo.replaceAll("/", " – "),
+      `${known.regNo}.`,
+      known.regNo.replace(
+        year,
+        year.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit))),
+      ),
+    ]) {
+      const html = await (await ask(term)).text();
+      expect([term, verdictIn(html)]).toEqual([term, lookup.licensed]);
+    }
+  });
+
+  test("is asked about where it can only be guessed, by a link and by nothing in the answer for machines", async () => {
+    const typed = known.regNo.replace(year, year.replace("0", "O"));
+    const html = await (await ask(typed)).text();
+    expect(verdictIn(html)).toBe(lookup.nobody);
+    const link = `<a href="./?regNo=${encodeURIComponent(known.regNo)}">${known.regNo}</a>?`;
+    expect(html).toContain(`${lookup.didYouMean} ${link}`);
+    const answer = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(typed)}`);
+    expect(Object.keys((await answer.json()) as object)).toEqual(["found", "verifiedAt"]);
+    const other = await (await ask("XX/2019/PRI/99999")).text();
+    expect(other).not.toContain(lookup.didYouMean);
+  });
+
+  test("is asked about in the same way when nobody has the number that may be meant", async () => {
+    const html = await (await ask(`TR/1999/ZZ/${Number(last)}`)).text();
+    expect(html).toContain(`${lookup.didYouMean} <a href="./?regNo=TR%2F1999%2FZZ%2F`);
+  });
+
+  test("and may be about a person is not shown again, which the page says", async () => {
+    const emptied = 'aria-describedby="term-error term-hint term-emptied"';
+    const name = await (await ask("Adaeze Okafor")).text();
+    expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
+    expect(name).not.toContain("Adaeze");
+    const number = await (await ask("TR/2019/1")).text();
+    expect([number.includes(lookup.emptied), number.includes('value="TR/2019/1"')]).toEqual([false, true]);
+    expect(await (await world.call("/")).text()).not.toContain(lookup.emptied);
+  });
+});
+
 describe("no answer", () => {
   const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
 

@@ -30,6 +30,7 @@ const values = [
   known.regNo,
   legacy.regNo,
   unknownNo,
+  "XX/2000/AA/000001",
   "Signing keys and the master key",
 ];
 

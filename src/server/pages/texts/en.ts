@@ -95,6 +95,8 @@ export const english = {
     emailWrong: "Enter the whole e-mail address, for example name@example.org",
     unreadable:
       "Enter a number or an e-mail address. Names cannot be looked up, because many people share one",
+    emptied:
+      "The field was emptied: what you entered may be about a person, and is not shown again on a screen that others may see.",
     linkWrong: "This link is damaged: it holds no registration number or teacher id. Enter one below",
     formWrong: "Your browser sent something that this page cannot read. Enter it again below",
 
@@ -108,6 +110,9 @@ export const english = {
     notYetSummary: (name: string, issue: string) =>
       `${name} is on the register, but holds no licence to teach today. One begins on ${issue}.`,
     nobodySummary: "Nobody on this register matches what you entered.",
+    didYouMean: "Did you mean",
+    didYouMeanWhy:
+      "A letter O is easily taken for the digit 0, an l for a 1, and zeros are left out. This is a guess from the form of the number: nobody was looked up under it.",
 
     facts: "What the register says",
     thisLookup: "This lookup",
