@@ -5,7 +5,7 @@ import { isoTime, systemClock } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { Difference } from "../src/store/audit-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
-import type { Driver } from "../src/store/driver/driver.ts";
+import { type Driver, statement } from "../src/store/driver/driver.ts";
 import { migrate, schemaVersion } from "../src/store/driver/migrations.ts";
 import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
 import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
@@ -57,6 +57,8 @@ export const restoreCommand = command({
     let log: RestoredLog | null = null;
     const onCopied = async (driver: Driver) => {
       await migrate(driver, systemClock.now(), facts.schema);
+      // Who served the database when the backup was made does not serve this copy, and is not missed in it.
+      await driver.batch([statement("DELETE FROM nodes")]);
       log = await settleRestoredLog(driver, { config, schema: facts.schema, clock: systemClock });
     };
     const options = { from, facts, target, force, holdWebhooks, stamp, onCopied };
@@ -64,7 +66,8 @@ export const restoreCommand = command({
     const { replaced, undone } = restored;
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
-    const notes = remarks(config, restored, { facts, holdWebhooks, log });
+    const notes = remarks(restored, { facts, holdWebhooks, log });
+    const first = masterKey === "absent" ? [keyIsMissing(config)] : [];
     const value = {
       database: target,
       ...describeFacts(facts),
@@ -73,12 +76,14 @@ export const restoreCommand = command({
       webhooksHeld: holdWebhooks,
       undone,
       log,
-      notes,
+      notes: [...first, ...notes],
     };
     print(args, value, () =>
       restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
+    // At the very end, where it is read: it is what comes first.
+    if (args.json !== true) for (const line of first) note(line);
   },
 });
 
@@ -97,17 +102,17 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
+function keyIsMissing({ masterKeyFile }: Config): string {
+  return `First put the master key that belongs to this backup into ${masterKeyFile} (mode 0600): nothing opens the register without it.`;
+}
+
 /** Notes on what the operator must know and do now: the restored database itself does not say what is undone. */
 function remarks(
-  config: Config,
   { replaced, undone }: Restored,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
 ): string[] {
   const since = "since the backup was made";
   return [
-    ...(masterKeyState(config, facts) === "absent"
-      ? [`First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600).`]
-      : []),
     ...(replaced === null
       ? []
       : [`The old database is kept as ${replaced}; delete it once the restored one has been checked.`]),

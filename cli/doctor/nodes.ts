@@ -27,7 +27,8 @@ function judgeGone(nodes: readonly Node[]): Check {
   const live = `${nodes.filter(({ state }) => state === "live").length} live`;
   if (gone.length === 0) return ok(name, live);
   const advice =
-    "find out why in the log there, and start it again; a machine that was taken away is forgotten after a day";
+    "find out why in the log there, and start it again; a machine that was taken away is forgotten after a day, and of " +
+    "a restored copy that is expected";
   return warn(name, `${live}, ${gone.length} gone without an end: ${urls(gone)}`, advice);
 }
 

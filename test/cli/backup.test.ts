@@ -240,6 +240,10 @@ describe.concurrent("tvs restore", () => {
           webhooksHeld: false,
         });
         expect(value.notes[0]).toContain(`${there}/master.key`);
+        const read = await tvs("restore", file, "--data", there, "--force");
+        const last = `First put the master key that belongs to this backup into ${there}/master.key`;
+        expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
+        expect(read.stdout).not.toContain("master.key");
         expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
         copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
         const keys = await tvs("keys", "list", "--data", there, "--json");
@@ -247,6 +251,21 @@ describe.concurrent("tvs restore", () => {
       }),
     30_000,
   );
+
+  test("beside the service whose backup it is misses no node: none has ever served the copy", () =>
+    withBackup(async ({ folder, dataDir, tvs }) => {
+      const [beside, there] = [`${folder}/beside.db`, `${folder}/new`];
+      const open = await openService(readConfig({ data: dataDir }, {}), { url: "http://127.0.0.1:8080" });
+      expect((await tvs("nodes", "list")).stdout).toContain("live");
+      expect((await tvs("backup", beside)).code).toBe(0);
+      mkdirSync(there);
+      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
+      expect((await tvs("restore", beside, "--data", there)).code).toBe(0);
+      const { stdout } = await tvs("doctor", "--data", there, "--json");
+      const { checks } = JSON.parse(stdout) as { checks: { name: string }[] };
+      expect(checks.find(({ name }) => name === "nodes")).toMatchObject({ result: "ok", found: "0 live" });
+      await open.close();
+    }));
 
   test(
     "over a database needs --force, keeps the old one, and names the keys that were rotated since",
