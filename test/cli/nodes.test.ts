@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { openOperator } from "../../cli/open.ts";
@@ -96,7 +95,7 @@ test("an idle sandbox writes nothing into its database, and is seen as it runs",
   const dataDir = join(folder.path, "data");
   const sandbox = ["--sandbox"];
   const service = await startService({ dataDir, args: [...sandbox, "--threads", "2"] });
-  const database = new Database(join(dataDir, readdirSync(dataDir).find((name) => /\.db$/.test(name)) ?? ""));
+  const database = new Database(join(dataDir, "sandbox.db"));
   try {
     // What the start itself writes is over soon; then nothing may come for longer than two beats of a node of several.
     const stand = () => JSON.stringify(database.query("PRAGMA data_version").get());
