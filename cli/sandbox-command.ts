@@ -1,16 +1,17 @@
-/** `tvs sandbox`: its day, and its beginning anew (decisions D9.3 and D9.4). */
+/** `tvs sandbox`: its teachers, its day, and its beginning anew (decisions D9.3 and D9.4). */
 
 import { createCalendar } from "../src/domain/clock.ts";
 import { type MovedClock, moveClock, parseClock } from "../src/domain/sandbox-clock.ts";
 import { putBackEndpoint } from "../src/domain/sandbox-endpoint.ts";
 import { demoPartner, readRelay, readSandboxState, writeRelay } from "../src/domain/sandbox-state.ts";
+import { sandboxTeachers, stateTeachers } from "../src/domain/sandbox-teachers.ts";
 import { removeWebhook } from "../src/domain/webhooks.ts";
 import { command, group } from "./command.ts";
 import { isListening } from "./listen-relay.ts";
 import { type Operator, webhookDependencies } from "./open.ts";
 import { withSandbox } from "./sandbox-register.ts";
 import { putTeachersBack } from "./sandbox-sample.ts";
-import { hint, print, record } from "./terminal/output.ts";
+import { hint, print, record, table } from "./terminal/output.ts";
 
 const clockCommand = command({
   name: "clock",
@@ -108,7 +109,26 @@ async function resetEndpoint(operator: Operator): Promise<"none" | "removed" | "
   return "removed";
 }
 
-export const sandboxCommand = group("sandbox", "Move the sandbox's day, or put its teachers back", {
+const teachersCommand = command({
+  name: "teachers",
+  description: "List the sandbox's made-up teachers that stand for something, and what each shows",
+  example: "tvs sandbox teachers",
+  async run({ args }) {
+    const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => [regNo, tId, nin, shows]);
+    const [first] = stateTeachers;
+    print(
+      args,
+      sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows })),
+      () => table(["REGISTRATION NUMBER", "TEACHER ID", "NIN", "SHOWS"], rows),
+    );
+    // Phones are typed as people type them; the country code is the service's business.
+    const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
+    hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);
+  },
+});
+
+export const sandboxCommand = group("sandbox", "List the sandbox's teachers, move its day, or begin anew", {
+  teachers: async () => teachersCommand,
   clock: async () => clockCommand,
   reset: async () => resetCommand,
 });

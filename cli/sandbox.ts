@@ -3,7 +3,7 @@ import { apiKeyRecord, mintApiKey } from "../src/domain/credentials.ts";
 import { scopes } from "../src/domain/partners.ts";
 import { putBackEndpoint } from "../src/domain/sandbox-endpoint.ts";
 import { demoPartner, readRelay } from "../src/domain/sandbox-state.ts";
-import { stateTeachers, trapTeachers } from "../src/domain/sandbox-teachers.ts";
+import { stateTeachers } from "../src/domain/sandbox-teachers.ts";
 import { purposes } from "../src/partner/contract.ts";
 import type { Demo } from "../src/server/local-caller.ts";
 import { isListening } from "./listen-relay.ts";
@@ -62,50 +62,38 @@ async function healEndpoint(operator: Operator): Promise<void> {
   await putBackEndpoint({ ...webhookDependencies(operator), settings }, demoPartner, relay.url);
 }
 
-function describe({ calendar, clock }: Operator, url: string, apiKey: string): string {
+/** Where to begin, on one screen: the addresses first, then the key. */
+function describe({ calendar, clock, dataDir }: Operator, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
+  const tvs = programWords();
   const [first, , revoked] = stateTeachers;
-  // Phones are typed as people type them; the country code is the service's business.
-  const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   const today = calendar.dateAt(clock.now());
-  const moved =
-    createCalendar(calendar.timeZone).dateAt(clock.now()) === today ? "" : `${movedNote(today)}\n`;
+  const isMoved = createCalendar(calendar.timeZone).dateAt(clock.now()) !== today;
   return `
-The tvs sandbox: made-up teachers and test keys; nothing here is live.
-
-Demo partner "${demoPartner}", API key ${apiKey}
-
-Teachers (registration number, teacher id, NIN):
-${stateTeachers.map(teacherLine).join("\n")}
-The first one can also be looked up by ${first?.email} and by ${phone}, the others likewise.
-
-What programs stumble over:
-${trapTeachers.map(teacherLine).join("\n")}
-${moved}
-Try:
-  curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
-  curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
-  curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
-  curl ${api}/.well-known/jwks.json
+The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is live.
 
 Look up a teacher:  ${url}/
 Verify an envelope: ${url}/verify-envelope
 Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
-Webhooks, in two more terminals with the same --data:
-  ${programWords()} listen --forward http://127.0.0.1:3000/events
-  ${programWords()} trigger license.revoked
-More: ${programWords()} help sandbox. Every other command works on it with --sandbox: ${programWords()} status --sandbox
+Demo partner "${demoPartner}", API key ${apiKey}
+${isMoved ? `\n${movedNote(today)}\n` : ""}
+Try:
+  curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
+  curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
+  curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
+
+In another terminal, with the same --data:
+  ${tvs} sandbox teachers                                    every made-up teacher, and what each shows
+  ${tvs} listen --forward http://127.0.0.1:3000/events       receive webhooks
+  ${tvs} trigger license.revoked                             cause one
+  ${tvs} help sandbox                                        the rest; every other command takes --sandbox
 
 `;
 }
 
-function teacherLine({ regNo, tId, nin, shows }: (typeof stateTeachers)[number]): string {
-  return `  ${regNo}  ${String(tId ?? "-").padEnd(4)}  ${(nin ?? "-").padEnd(11)}  ${shows}`;
-}
-
 function movedNote(today: string): string {
-  return `\nThe day of this sandbox was moved: it judges licences as of ${today}. tvs sandbox clock real ends that.`;
+  return `The day of this sandbox was moved: it judges licences as of ${today}. ${programWords()} sandbox clock real ends that.`;
 }

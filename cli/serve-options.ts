@@ -1,5 +1,6 @@
 /** The options of `tvs serve`, besides those that every command has. */
 
+import type { Config, Environment } from "../src/config.ts";
 import type { Args } from "./command.ts";
 import { byArg } from "./operator-name.ts";
 
@@ -114,3 +115,12 @@ export const serveArgs = {
   ...noBackupArg,
   ...byArg,
 } as const satisfies Args;
+
+/** A level of the log, from which on it is written. */
+export type LogLevel = "debug" | "info" | "warning";
+
+/** The least severe of what is logged. Who tries a sandbox at a terminal is to see where to begin, and no log. */
+export function logLevelOf({ sandbox }: Pick<Config, "sandbox">, { TVS_LOG_LEVEL }: Environment): LogLevel {
+  if (TVS_LOG_LEVEL === "debug") return "debug";
+  return sandbox && process.stderr.isTTY === true ? "warning" : "info";
+}

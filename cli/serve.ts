@@ -24,7 +24,7 @@ import { goingLiveReader } from "./going-live.ts";
 import { readSmallFile } from "./input-file.ts";
 import { settingsOfRegister } from "./open.ts";
 import { type OpenService, openService } from "./open-service.ts";
-import { serveArgs } from "./serve-options.ts";
+import { logLevelOf, serveArgs } from "./serve-options.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { exitCodes } from "./terminal/output.ts";
@@ -73,8 +73,8 @@ const lossPatienceMs = 10_000;
  * @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
-  const isDebug = environment.TVS_LOG_LEVEL === "debug";
-  configureLog((line) => process.stderr.write(line), isDebug ? "debug" : "info");
+  const logLevel = logLevelOf(config, environment);
+  configureLog((line) => process.stderr.write(line), logLevel);
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
@@ -101,7 +101,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const addressCounts = open.memory.addresses;
     openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
-    threads = await startThreads(open, { config, ports, demo, isDebug, onLost: lost.resolve });
+    threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
     adminConsole = await openConsole(open, { config, consolePort, threads });
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (adminConsole !== undefined)
@@ -164,7 +164,7 @@ function startThreads(
     onLost,
     ports,
     ...given
-  }: Pick<ServingThreadData, "config" | "demo" | "isDebug"> & {
+  }: Pick<ServingThreadData, "config" | "demo" | "logLevel"> & {
     ports: NonNullable<ServingThreadData["ports"]>;
     onLost: (error: TvsError) => void;
   },

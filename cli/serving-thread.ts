@@ -18,6 +18,7 @@ import type { Driver } from "../src/store/driver/driver.ts";
 import { goingLiveReader } from "./going-live.ts";
 import { createStores, openDriver } from "./open.ts";
 import { openServer, type ProcessMemory } from "./open-server.ts";
+import type { LogLevel } from "./serve-options.ts";
 import { openVault } from "./vault.ts";
 
 /** What a thread is given. The main one has made everything that lies on the disk. */
@@ -31,7 +32,7 @@ export type ServingThreadData = {
   readonly engine: SigningEngine;
   readonly keyKind: KeyKind;
   readonly demo: Demo | undefined;
-  readonly isDebug: boolean;
+  readonly logLevel: LogLevel;
   /** Where it listens beside the main one; null where the system lets no port be shared. */
   readonly ports: Pick<ListenOptions, "host" | "port" | "tls"> | null;
 };
@@ -62,7 +63,7 @@ export async function runServingThread(data: ServingThreadData): Promise<void> {
   if (port === null) throw new Error("this runs in a worker thread only");
   const tell = (message: FromThread) => port.postMessage(message);
   process.stderr.on("error", () => {});
-  configureLog((line) => process.stderr.write(line), data.isDebug ? "debug" : "info");
+  configureLog((line) => process.stderr.write(line), data.logLevel);
   let driver: Driver | undefined;
 
   /** Ends the thread. Its connection goes first: who is ended inside of a read keeps its lock for ever. */

@@ -1,4 +1,4 @@
-/** `tvs help`: the manual's pages, read at a terminal or piped as the Markdown that they are. */
+/** `tvs help`: the manual's pages, laid out to be read. */
 
 import { lexer, type Token, type Tokens } from "marked";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
@@ -12,14 +12,14 @@ import { wrapped } from "./tables.ts";
 type Explain = (words: readonly string[]) => Promise<number>;
 
 /**
- * Answers `tvs help WORDS`. Without a word that is the commands and the topics. A word that names both a topic and
- * a command is answered with the page, and the command's own help under it.
+ * Answers `tvs help WORDS`. Without a word that is the topics; `tvs --help` has the commands. A word that names both a
+ * topic and a command is answered with the page, and the command's own help under it.
  * @returns the exit code
  * @throws TvsError USAGE for a word that names neither
  */
 export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
   const [word] = words;
-  if (word === undefined) return (await explain([])) || written(topicList());
+  if (word === undefined) return written(topicList());
   if (words.length > 1 || word.startsWith("-")) return explain(words);
   const topic = topics.find(({ name }) => name === word);
   const commands = Object.keys(root.subCommands ?? {});
@@ -37,16 +37,15 @@ function written(text: string): number {
 
 function topicList(): string {
   const rows = topics.map(({ name, summary }) => [name, summary]);
-  return `\n${table(["MANUAL", "`tvs help TOPIC` prints a page"], rows)}\n`;
+  const more = "`tvs --help` lists the commands, and `tvs help COMMAND` explains one.";
+  return `${table(["MANUAL", "`tvs help TOPIC` prints a page"], rows)}\n\n${wrapped(more, terminalWidth())}\n`;
 }
 
 async function writePage({ name, text }: Topic, command: (() => Promise<number>) | null): Promise<number> {
-  const isSeen = process.stdout.isTTY === true;
-  written(isSeen ? `${laidOut(text)}\n` : text);
+  written(`${laidOut(text)}\n`);
   if (command === null) return exitCodes.done;
-  const title = `The command tvs ${name}`;
-  written(isSeen ? `\n${heading(title)}\n\n` : `\n## ${title}\n\n\`\`\`text\n`);
-  return (await command()) || written(isSeen ? "" : "```\n");
+  written(`\n${heading(`The command tvs ${name}`)}\n\n`);
+  return command();
 }
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
@@ -83,7 +82,8 @@ function list({ items, ordered, start }: Tokens.List): string {
 
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
-  return table(cells(header), rows.map(cells));
+  // Whoever pipes a page reads it in a pager, where rows of a line each would be too wide.
+  return table(cells(header), rows.map(cells), { isTTY: true, columns: terminalWidth() });
 }
 
 /** The words of a line. Code keeps its quotes, so that one sees where it ends. */

@@ -97,7 +97,7 @@ describe.concurrent("help", () => {
   test("tvs help TOPIC carries the manual, in an empty folder", async () => {
     const { code, stdout } = await runTvs(["help", "privacy"], { cwd: folder.path });
     expect(code).toBe(0);
-    expect(stdout).toStartWith("# What is stored, and for how long\n");
+    expect(stdout).toStartWith("What is stored, and for how long\n");
   });
 
   test("help makes nothing on the disk", async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { makeFolder } from "../harness/folder.ts";
-import { patienceMs, runJson, type Service, startService } from "../harness/program.ts";
+import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Envelope, KeyInfo } from "./contract.ts";
 import { api, readJson } from "./world.ts";
 
@@ -36,6 +36,17 @@ test("prints a demo key and lines to paste, before the line that says it listens
   expect(printed).toContain("curl");
   expect(printed).toContain(service.url);
   expect(printed.trimEnd().split("\n").at(-1)).toBe(`listening on ${service.url}`);
+});
+
+test("says on one screen where to begin: the addresses first, then the key", async () => {
+  const places = ["/", "/verify-envelope", `${api}/getting-started`, `${api}/docs`];
+  const at = places.map((path) => printed.indexOf(` ${service.url}${path}\n`));
+  expect(at.every((place) => place > 0 && place < printed.indexOf("tvs_test_"))).toBe(true);
+  expect(printed.trim().split("\n").length).toBeLessThan(25);
+  expect(printed.match(/^listening on http:/gm)).toHaveLength(1);
+  const teachers = await runTvs(["sandbox", "teachers"], { dataDir: folder.path });
+  expect(teachers.stdout).toMatch(/^TR\/2019\/LA\/000003 +1003 +99900000003 +licence revoked$/m);
+  expect((await lookUp(1003, demoKey())).status).toBe(200);
 });
 
 test("the demo key opens it, and the envelopes are the demo partner's", async () => {

@@ -45,7 +45,7 @@ async function openThreads(threads: number, waits: Parameters<typeof startServin
     keyKind: open.operator.keyKind,
     engine: open.signingEngine.name,
     demo: undefined,
-    isDebug: false,
+    logLevel: "info",
     ports: { host: "127.0.0.1", port: listener.port },
     dooms: doomOf,
   };
