@@ -1,11 +1,21 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { inspectBackup } from "../../src/store/driver/backup.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { readSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
+import { openRemote } from "../../src/store/driver/remote.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, startService } from "../harness/program.ts";
+import { noServer, startServer } from "../harness/sqld.ts";
 import { makeOldRegister } from "../store/driver/old-database.ts";
 
 setDefaultTimeout(patienceMs);
@@ -131,4 +141,26 @@ describe.concurrent("a register of an earlier release", () => {
       expect(await runJson<object>(["upgrade", "--no-backup"], { dataDir })).toMatchObject({ backup: null });
       expect(await schemaOf(dataDir)).toBe(schemaVersion);
     }));
+
+  test.skipIf(noServer !== undefined)(
+    "on a libSQL server is brought to this one by upgrade, which backs nothing up",
+    () =>
+      withTempDir(async (folder) => {
+        const server = await startServer();
+        try {
+          const dataDir = join(folder, "data");
+          const options = { dataDir, env: { TVS_DATABASE: server.url } };
+          await makeOldRegister(dataDir, later, await openRemote({ url: server.url }));
+          expect((await runTvs(["keys", "list"], options)).stderr).toContain(
+            `has schema ${later}, this program`,
+          );
+          const { code, stdout } = await runTvs(["upgrade"], options);
+          expect([code, stdout]).toEqual([0, expect.stringContaining("tvs help libsql says how")]);
+          expect((await runTvs(["keys", "list"], options)).code).toBe(0);
+          expect(readdirSync(dataDir).filter((name) => name.endsWith(".db"))).toEqual([]);
+        } finally {
+          await server.stop();
+        }
+      }),
+  );
 });

@@ -26,8 +26,11 @@ export async function migrateTo(driver: Driver, version: number): Promise<void> 
   }
 }
 
-/** Makes the register of an earlier program in a data folder: with keys that its master key opens, and nothing else. */
-export async function makeOldRegister(dataDir: string, version: number): Promise<void> {
+/**
+ * Makes the register of an earlier program in a data folder: with keys that its master key opens, and nothing else.
+ * @param elsewhere an empty database that it is made in, and not in the folder's file
+ */
+export async function makeOldRegister(dataDir: string, version: number, elsewhere?: Driver): Promise<void> {
   await makeRegister(dataDir);
   const file = join(dataDir, "tvs.db");
   const made = await openEmbedded({ file });
@@ -35,7 +38,7 @@ export async function makeOldRegister(dataDir: string, version: number): Promise
   const rows = await Promise.all(tables.map((table) => made.query(`SELECT * FROM ${table}`)));
   await made.close();
   for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
-  const driver = await openEmbedded({ file });
+  const driver = elsewhere ?? (await openEmbedded({ file }));
   await migrateTo(driver, version);
   for (const [index, table] of tables.entries())
     await driver.batch((rows[index] ?? []).map((row) => insertion(table, row)));
