@@ -28,6 +28,7 @@ describeDrivers("servers over one database", (kind, database) => {
     const tally: Tally = {
       answered: 0,
       batches: 0,
+      asSecond: 0,
       replayed: 0,
       refused: 0,
       spent: 0,

@@ -97,6 +97,7 @@ function refusalOf(error: { code?: string }): Reply {
     status: error.code === "CREDENTIAL_REQUIRED" ? 401 : 500,
     headers: {},
     body: String(error),
+    partnerId: null,
   };
 }
 
@@ -138,6 +139,12 @@ function createCalls({ seed, random, clock, apiKeys }: Setting): (place: number,
     const partnerId = one([...apiKeys.keys()]);
     const operation = random(3) === 0 ? "batch" : "eligibility-check";
     const { text: apiKey, keyId } = one(apiKeys.get(partnerId) ?? []);
+    const presented = [{ partnerId, keyId }];
+    // Some present a credential of the other partner too.
+    const other = random(3) === 0 ? [...apiKeys.keys()].find((id) => id !== partnerId) : undefined;
+    const second = other === undefined ? undefined : one(apiKeys.get(other) ?? []);
+    if (other !== undefined && second !== undefined)
+      presented.push({ partnerId: other, keyId: second.keyId });
     const idempotencyKey = random(2) === 0 ? one(sharedKeys) : undefined;
     const name = `${partnerId} ${operation} ${idempotencyKey}`;
     let questions = questionsOf(operation === "batch" ? 2 + random(3) : 1, random(12) > 0);
@@ -147,7 +154,8 @@ function createCalls({ seed, random, clock, apiKeys }: Setting): (place: number,
       requestId: `call-${seed}-${place}`,
       operation,
       apiKey,
-      keyId,
+      headerKey: second?.text,
+      presented,
       idempotencyKey,
       body: random(15) === 0 ? {} : operation === "batch" ? { items: questions } : questions[0],
       partnerId,

@@ -36,6 +36,8 @@ export type SentCall = {
   readonly requestId: string;
   readonly operation: "eligibility-check" | "batch";
   readonly apiKey: string;
+  /** A second credential, which counts where the first one does not. */
+  readonly headerKey?: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly body: unknown;
 };
@@ -44,6 +46,8 @@ export type Reply = {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string;
+  /** Whose call it was, as the trace tells. */
+  readonly partnerId: string | null;
 };
 
 /** One of several servers over one database, with nothing in common but that. */
@@ -82,7 +86,10 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     batch: forPartners({ scope: "batch", handler: checkBatch }, how),
   };
   return {
-    send: (call) => handlers[call.operation](httpCall(call)),
+    async send(sent) {
+      const call = httpCall(sent);
+      return { ...(await handlers[sent.operation](call)), partnerId: call.trace.partnerId };
+    },
     refresh: () => void live.refresh().catch(() => {}),
   };
 }
@@ -121,9 +128,10 @@ async function openLive(
   };
 }
 
-function httpCall({ requestId, operation, apiKey, idempotencyKey, body }: SentCall): HttpCall {
+function httpCall({ requestId, operation, apiKey, headerKey, idempotencyKey, body }: SentCall): HttpCall {
   const headers: Record<string, string | undefined> = {
     authorization: `Bearer ${apiKey}`,
+    "x-agency-api-key": headerKey,
     "idempotency-key": idempotencyKey,
   };
   return {

@@ -6,14 +6,16 @@ import type { Reply, SentCall } from "./servers.ts";
 
 /** What came about in some interleavings, so that a test can see that they were not all peace and quiet. */
 export type Tally = Record<
-  "answered" | "batches" | "replayed" | "refused" | "spent" | "notStored" | "gaveUp",
+  "answered" | "batches" | "asSecond" | "replayed" | "refused" | "spent" | "notStored" | "gaveUp",
   number
 >;
 
 /** A call of an interleaving, and what came of it. */
 export type Call = SentCall & {
-  readonly partnerId: string;
-  readonly keyId: string;
+  /** What it presents, the strongest first. */
+  readonly presented: readonly { readonly partnerId: string; readonly keyId: string }[];
+  /** Whose call it is: the strongest one's, until a commit or the reply says whose it was. */
+  partnerId: string;
   readonly questions: readonly Question[];
   readonly minute: number;
   readonly startStep: number;
@@ -82,10 +84,14 @@ export function createWitness(
   }
 
   function checkRow(call: Call, row: Row, question: Question | undefined): void {
-    const { partnerId, keyId } = call;
-    const partner = model.partners.get(partnerId);
-    must(partner?.disabledAt === null, "a disabled partner was answered", row);
-    must(!model.revokedKeys.has(keyId), "a revoked key was answered", row);
+    const counts = call.presented.find(
+      ({ partnerId, keyId }) =>
+        model.partners.get(partnerId)?.disabledAt === null && !model.revokedKeys.has(keyId),
+    );
+    const isTheirs = counts?.partnerId === row.partner_id && counts?.keyId === row.credential;
+    must(isTheirs, "another credential than the first valid one was answered", [row, counts]);
+    call.partnerId = String(row.partner_id);
+    const partner = model.partners.get(call.partnerId);
     const scope = call.operation === "batch" ? "batch" : "eligibility";
     must(partner?.scopes.includes(scope) === true, "a scope was missing", row);
     must(row.kid === model.activeKid, "another key than the active one signed", row);
@@ -101,6 +107,7 @@ export function createWitness(
     must(call.stored === undefined && call.reply === undefined, "a call was stored twice", call.requestId);
     must(rows.length === call.questions.length, "a call was stored in part", rows);
     for (const [place, row] of rows.entries()) checkRow(call, row, call.questions[place]);
+    if (call.partnerId !== call.presented[0]?.partnerId) tally.asSecond++;
     const partner = model.partners.get(call.partnerId);
     const left = (kind: string, startsAt: number, limit = 0) =>
       Math.max(0, limit - (windows.get(`${call.partnerId} ${kind} ${startsAt}`) ?? 0));
@@ -172,7 +179,7 @@ export function createWitness(
         statements.filter((one) => "sql" in one && texts.every((part) => one.sql.includes(part))).length;
       const later = withText("AS charged");
       checkWindows(await readWindows());
-      const columns = "id, request_id, kid, policy_version, jws";
+      const columns = "id, request_id, kid, policy_version, jws, partner_id, credential";
       const rows = await look(`SELECT ${columns} FROM attestations WHERE id > ? ORDER BY id`, [lastId]);
       const stored = Map.groupBy(rows, (row) => String(row.request_id));
       // Each call's first attestation asks whether the revision is still the same.
@@ -187,8 +194,12 @@ export function createWitness(
     ended(call: Call): void {
       const { reply } = call;
       if (reply === undefined) return;
-      const shutAt = model.shutOutSince.get(call.partnerId) ?? model.shutOutSince.get(call.keyId);
-      if (shutAt !== undefined && shutAt < call.startStep)
+      call.partnerId = reply.partnerId ?? call.partnerId;
+      const isShutOut = call.presented.every(({ partnerId, keyId }) => {
+        const shutAt = model.shutOutSince.get(partnerId) ?? model.shutOutSince.get(keyId);
+        return shutAt !== undefined && shutAt < call.startStep;
+      });
+      if (isShutOut)
         must([401, 403, 429, 503].includes(reply.status), "who was shut out was answered", [
           call.requestId,
           reply,
