@@ -27,8 +27,11 @@ export const rosterCommand = command({
   name: "roster",
   description:
     "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
-    "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). " +
-    "Nothing is attested, and no NIN is printed. Exit 0: all eligible; 1: some are not; 2: not readable",
+    "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
+    "it has a name column, a name that differs from the registered one is marked: impostors use real numbers. " +
+    "Nothing is attested, and no NIN is printed: a school that needs envelopes for its list becomes a partner (tvs " +
+    "partners add) or asks one, who sends it to POST /v1/inter-agency/batch, 100 teachers at a time. " +
+    "Exit 0: all eligible; 1: some are not; 2: not readable",
   example:
     "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
     "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
@@ -63,15 +66,18 @@ export const rosterCommand = command({
       async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
         const today = calendar.dateAt(clock.now());
         const { policy } = settingsInForce;
-        const results = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
+        const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
         if (results.length === 0)
           throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
-        await out?.write(rowsText(results));
+        await out?.write(rowsText(results, hasNames));
         const eligible = results.filter((row) => row.eligible).length;
         const percentage = percentageOf(eligible, results.length);
         print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
-          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)`;
-          return out === undefined ? `${rosterTable(results)}\n${summary}` : summary;
+          const differing = results.filter((row) => row.nameMatches === false).length;
+          const names =
+            differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
+          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
+          return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
         });
         if (eligible < results.length) process.exitCode = exitCodes.refused;
       },
@@ -92,7 +98,10 @@ function readPurpose(text: string): Purpose {
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
  */
-async function judgeFile(file: string, dependencies: RosterDependencies): Promise<RosterRow[]> {
+async function judgeFile(
+  file: string,
+  dependencies: RosterDependencies,
+): Promise<{ results: RosterRow[]; hasNames: boolean }> {
   const results: RosterRow[] = [];
   let header: RosterHeader | undefined;
   let judging: Promise<RosterRow>[] = [];
@@ -113,9 +122,9 @@ async function judgeFile(file: string, dependencies: RosterDependencies): Promis
     await Promise.allSettled(judging);
     throw explainUnreadable(file, error);
   }
-  if (header === undefined) readRosterHeader([]);
+  header ??= readRosterHeader([]);
   results.push(...(await Promise.all(judging)));
-  return results;
+  return { results, hasNames: header.places.has("name") };
 }
 
 /** The records of a list without its empty lines. */
@@ -136,14 +145,14 @@ function nameOf(file: string): string {
   return file === "-" ? "standard input" : file;
 }
 
-function rowsText(rows: readonly RosterRow[]): string {
+function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
   const columns = { line: "line", regNo: "reg_no", tId: "t_id", name: "name", found: "found" };
   const verdict = { status: "status", eligible: "eligible", reasons: "reasons", error: "error" };
   return stringify(
     rows.map((row) => ({ ...row, reasons: row.reasons.join(" ") })),
     {
       header: true,
-      columns: { ...columns, ...verdict },
+      columns: { ...columns, ...verdict, ...(hasNames ? { nameMatches: "name_matches" } : {}) },
       cast: { boolean: String },
       // A name that begins like a formula must not become one in the spreadsheet that opens this.
       escape_formulas: true,
@@ -151,13 +160,25 @@ function rowsText(rows: readonly RosterRow[]): string {
   );
 }
 
-function rosterTable(rows: readonly RosterRow[]): string {
-  const head = ["LINE", "REG NO", "T ID", "NAME", "STATUS", "ELIGIBLE", "WHY"];
+function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
+  const head = [
+    "LINE",
+    "REG NO",
+    "T ID",
+    "NAME",
+    ...(hasNames ? ["LISTED NAME"] : []),
+    "STATUS",
+    "ELIGIBLE",
+    "WHY",
+  ];
+  const listed = ({ nameMatches }: RosterRow) =>
+    nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
   const cells = rows.map((row) => [
     row.line,
     row.regNo,
     row.tId,
     row.name,
+    ...(hasNames ? [listed(row)] : []),
     row.status,
     row.eligible ? "yes" : "no",
     row.error ?? row.reasons.join(", "),

@@ -31,7 +31,7 @@ const plainName = /^[a-z ]*$/;
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
 /** A name without case and marks, its parts a blank apart, with a blank before each. */
-function folded(name: string): string {
+export function foldedName(name: string): string {
   const lower = name.toLowerCase();
   if (plainName.test(lower)) return ` ${lower}`;
   const letters = lower
@@ -50,12 +50,12 @@ function folded(name: string): string {
  */
 export function nameTest(term: string): ((name: string) => boolean) | null {
   if (!/\p{L}/u.test(term)) return null;
-  const beginnings = folded(term)
+  const beginnings = foldedName(term)
     .split(" ")
     .filter((word) => word !== "")
     .map((word) => ` ${word}`);
   return (name) => {
-    const text = folded(name);
+    const text = foldedName(name);
     return beginnings.every((beginning) => text.includes(beginning));
   };
 }

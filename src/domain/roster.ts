@@ -1,12 +1,15 @@
 import type { LicenseStatus, Purpose, Reason } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { CalendarDate } from "./clock.ts";
+import { unguardedCell } from "./csv.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { TvsError } from "./errors.ts";
 import type { RejectionCode } from "./import/report.ts";
 import { readNin, readRegNo, readTId } from "./import/values.ts";
+import { meantTerm } from "./mistyped-term.ts";
+import { nameMatches } from "./name-match.ts";
 import type { Policy } from "./policy.ts";
-import type { Teacher, TeacherKey, TeacherReader } from "./teachers.ts";
+import { canonicalRegNo, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
 
 /**
  * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too
@@ -25,6 +28,8 @@ export type RosterRow = {
   readonly eligible: boolean;
   readonly reasons: readonly Reason[];
   readonly name: string | null;
+  /** Whether the listed name can be the registered one; null where none is listed or nobody was found. */
+  readonly nameMatches: boolean | null;
   readonly error: RosterError | null;
 };
 
@@ -32,14 +37,17 @@ export type RosterRow = {
 const rosterColumns = ["reg_no", "t_id", "nin"] as const;
 type RosterColumn = (typeof rosterColumns)[number];
 
-/** Where each identifying column stands, and how many columns there are. */
-export type RosterHeader = { readonly places: ReadonlyMap<RosterColumn, number>; readonly width: number };
+/** Where each identifying column and the names stand, and how many columns there are. */
+export type RosterHeader = {
+  readonly places: ReadonlyMap<RosterColumn | "name", number>;
+  readonly width: number;
+};
 
 /** @throws TvsError INPUT_UNREADABLE when no column identifies a teacher, or one does twice */
 export function readRosterHeader(cells: readonly string[]): RosterHeader {
   const names = cells.map((cell) => cell.trim().toLowerCase());
-  const places = new Map<RosterColumn, number>();
-  for (const column of rosterColumns) {
+  const places = new Map<RosterColumn | "name", number>();
+  for (const column of [...rosterColumns, "name"] as const) {
     const place = names.indexOf(column);
     if (place === -1) continue;
     if (names.lastIndexOf(column) !== place) {
@@ -47,7 +55,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
     }
     places.set(column, place);
   }
-  if (places.size > 0) return { places, width: cells.length };
+  if (rosterColumns.some((column) => places.has(column))) return { places, width: cells.length };
   const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(" or ")}`;
   throw new TvsError("INPUT_UNREADABLE", message);
 }
@@ -78,8 +86,10 @@ export async function judgeRosterRow(
   }
   const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
   const answer = { line: place.line, found, status, eligible, reasons, error: null };
-  if (teacher === null) return { ...answer, ...asked(key), name: null };
-  return { ...answer, regNo: teacher.regNo, tId: teacher.tId, name: teacher.name };
+  if (teacher === null) return { ...answer, ...asked(key), name: null, nameMatches: null };
+  const { regNo, tId, name } = teacher;
+  const listed = unguardedCell(cells[place.header.places.get("name") ?? -1]?.trim() ?? "");
+  return { ...answer, regNo, tId, name, nameMatches: nameMatches(listed, name) };
 }
 
 const nobody: Omit<RosterRow, "line" | "error"> = {
@@ -90,6 +100,7 @@ const nobody: Omit<RosterRow, "line" | "error"> = {
   eligible: false,
   reasons: [],
   name: null,
+  nameMatches: null,
 };
 
 /** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
@@ -119,7 +130,7 @@ function readKeys(
 
 function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {
   if (column === "reg_no") {
-    const read = readRegNo(text);
+    const read = readRegNo(canonicalRegNo(text) === null ? meantTerm(text) : text);
     return "code" in read ? read.code : { by: "regNo", value: read.value };
   }
   if (column === "t_id") {

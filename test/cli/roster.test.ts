@@ -77,6 +77,25 @@ test("a row whose numbers belong to different teachers is nobody's", async () =>
   expect(results).toMatchObject([refused, refused, refused, { regNo: "A/B/C/2", error: null }]);
 });
 
+test("marks a listed name that differs from the registered one, and judges by the number all the same", async () => {
+  const csv = `reg_no,Name\nA/B/C/3,"OBI, Ada"\nA-B-C-3,Chidi Okeke\nA/B/C/3,\nX/Y/Z/1,Ada Obi\n`;
+  const { results } = await rows(csv);
+  expect(results.map((row: { nameMatches: boolean | null }) => row.nameMatches)).toEqual([
+    true,
+    false,
+    null,
+    null,
+  ]);
+  const { stdout } = await roster(csv);
+  expect(stdout).toMatch(/^LINE +REG NO +T ID +NAME +LISTED NAME +STATUS +ELIGIBLE +WHY$/m);
+  expect(stdout).toMatch(/^3 +A\/B\/C\/3 +13 +Ada Obi +DIFFERS +EXPIRED +no/m);
+  expect(stdout).toContain("(0 %); 1 listed under another name than the registered one");
+  const out = join(outDir, "names.csv");
+  await roster(csv, "--out", out);
+  const columns = (await readFile(out, "utf8")).split("\n").map((line) => line.split(",").at(-1));
+  expect(columns).toEqual(["name_matches", "true", "false", "", "", ""]);
+});
+
 test("attests nothing", async () => {
   await roster("t_id\n11\n");
   const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
