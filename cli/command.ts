@@ -122,6 +122,13 @@ export function group(name: string, description: string, subCommands: Commands):
   return { meta: { name, description }, subCommands };
 }
 
+/** Options that there were, and what does now what they did. */
+const removedOptions: Readonly<Record<string, string>> = {
+  "tsa-ca":
+    "OpenSSL judges an authority's answer, with its certificates as -CAfile: leave the option out, and run the line " +
+    "openssl ts -verify that tvs log anchor prints (a timer: tvs service install anew)",
+};
+
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {
   const options: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};
   let operands = 0;
@@ -136,6 +143,8 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     // Node's message names the option, and its further sentences are advice for other programs.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
+    const instead = removedOptions[unknown ?? ""];
+    if (instead !== undefined) throw new TvsError("USAGE", `--${unknown} is gone: ${instead}`);
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
     throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }

@@ -4,23 +4,20 @@ import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { LogAnchor } from "../src/domain/log/anchors.ts";
 import type { LogEpoch, StoredCheckpoint } from "../src/domain/log/log.ts";
-import { checkTimeStamp, createTimeStampRequest, type TimeStamp } from "../src/domain/log/time-stamp.ts";
+import { createTimeStampRequest, readTimeStamp, type TimeStamp } from "../src/domain/log/time-stamp.ts";
 import { createLogAnchorStore } from "../src/store/log-anchors.ts";
 import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "./bounded-fetch.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { logKeeperOf } from "./evidence-log.ts";
-import { readSmallFile } from "./input-file.ts";
-import { anchorExportCommand, anchorListCommand } from "./log-anchors.ts";
+import { anchorExportCommand, anchorListCommand, judgeLine } from "./log-anchors.ts";
 import { type Operator, withOperator } from "./open.ts";
-import { hint, print, record } from "./terminal/output.ts";
+import { print, record } from "./terminal/output.ts";
 
-/** What a time-stamp authority is asked for, and how its answer is checked. */
+/** What a time-stamp authority is asked for. */
 type AuthorityOptions = {
   readonly url: URL;
   readonly policy: string | undefined;
-  /** The certificates that the caller trusts, as PEM. */
-  readonly trust: string | undefined;
   readonly timeoutMs: number;
 };
 
@@ -34,11 +31,12 @@ const makeCommand = command({
   name: "anchor",
   description:
     "Hand the newest checkpoint of the evidence log out, having made one when entries are not covered yet: to a folder, " +
-    "in a file each, or to a time-stamp authority (RFC 3161), whose answer is checked and kept. Exit 0: done, or no entry yet; 1: the " +
-    "authority refuses, its answer does not hold, or a file in the folder contradicts the database; 2: no answer",
+    "in a file each, or to a time-stamp authority (RFC 3161), whose answer is compared with the question and kept, and " +
+    "judged by the line of openssl that is printed. Exit 0: done, or no entry yet; 1: the " +
+    "authority refuses, its answer is to something else, or a file in the folder contradicts the database; 2: no answer",
   example:
     "tvs log anchor /mnt/evidence\n" +
-    "  tvs log anchor https://tsa.example.org/ --tsa-ca tsa-root.pem\n" +
+    "  tvs log anchor https://tsa.example.org/\n" +
     "  tvs log anchor list\n" +
     "  tvs log anchor export 7 /mnt/case-42",
   args: {
@@ -47,12 +45,6 @@ const makeCommand = command({
       required: true,
       valueHint: "DIR|URL",
       description: "An existing folder, or the address of a time-stamp authority",
-    },
-    "tsa-ca": {
-      type: "string",
-      valueHint: "FILE",
-      description:
-        "Certificates that the authority's must lead up to, as PEM; without it, its own is not checked",
     },
     "tsa-policy": {
       type: "string",
@@ -81,34 +73,30 @@ const makeCommand = command({
       print(args, describeOutcome(outcome, epoch, checkpoint, id), () =>
         outcomeText(outcome, epoch, checkpoint, id),
       );
-      if (id !== null && outcome.stamp !== null)
-        hint(args, `tvs log anchor export ${id} DIR writes it out, for openssl ts -verify`);
     });
   },
 });
 
 type AuthorityArgs = {
   place: string;
-  "tsa-ca"?: string | undefined;
   "tsa-policy"?: string | undefined;
   timeout?: string | undefined;
 };
 
 /** @returns null for a folder. @throws TvsError USAGE, INPUT_UNREADABLE */
 function readAuthority(args: AuthorityArgs): AuthorityOptions | null {
-  const { place, "tsa-ca": trustFile, "tsa-policy": policy, timeout } = args;
+  const { place, "tsa-policy": policy, timeout } = args;
   if (!/^https?:/i.test(place)) {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(place))
       throw new TvsError("USAGE", `PLACE: ${place} is neither a folder nor an http or https address`);
-    if (trustFile === undefined && policy === undefined && timeout === undefined) return null;
-    throw new TvsError("USAGE", "--tsa-ca, --tsa-policy and --timeout are for the address of an authority");
+    if (policy === undefined && timeout === undefined) return null;
+    throw new TvsError("USAGE", "--tsa-policy and --timeout are for the address of an authority");
   }
   if (policy !== undefined && !/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(policy))
     throw new TvsError("USAGE", "--tsa-policy must be an object identifier such as 1.3.6.1.4.1.601.10.3.1");
   return {
     url: readHttpUrl("URL", place),
     policy,
-    trust: trustFile === undefined ? undefined : readSmallFile(trustFile, "--tsa-ca").toString("utf8"),
     timeoutMs: readTimeout(timeout),
   };
 }
@@ -143,12 +131,12 @@ async function toFolder(
 }
 
 async function toAuthority(
-  { url, policy, trust, timeoutMs }: AuthorityOptions,
+  { url, policy, timeoutMs }: AuthorityOptions,
   { epoch, size, note: signedNote }: StoredCheckpoint,
   { clock }: Operator,
 ): Promise<Outcome> {
   const content = new TextEncoder().encode(signedNote);
-  const { bytes, nonce } = await createTimeStampRequest(content, policy);
+  const { bytes, nonce } = createTimeStampRequest(content, policy);
   const post = { type: "application/timestamp-query", body: bytes };
   const called = "the time-stamp authority";
   const { status, body: token } = await fetchBounded({ url, called, timeoutMs, post });
@@ -158,18 +146,19 @@ async function toAuthority(
       `${called} at ${url.origin}${url.pathname} answered HTTP ${status}`,
     );
   const now = clock.now();
-  const stamp = await checkTimeStamp(token, { content, asked: { nonce, policy, now }, trust });
+  const stamp = readTimeStamp(token, { content, asked: { nonce, policy, now } });
   const place = `${url.origin}${url.pathname}`;
   return { stamp, placed: null, anchor: { epoch, size, kind: "rfc3161", place, anchoredAt: now, token } };
 }
 
 function describeOutcome(
   { anchor, placed, stamp }: Outcome,
-  { origin }: LogEpoch,
+  epochOf: LogEpoch,
   { signedAt }: StoredCheckpoint,
   id: number | null,
 ) {
   const { kind, place, epoch, size, anchoredAt } = anchor;
+  const { origin } = epochOf;
   return {
     id,
     kind,
@@ -183,6 +172,7 @@ function describeOutcome(
     state: placed?.state ?? "written",
     checked: placed?.checked ?? null,
     timeStamp: stamp === null ? null : describeStamp(stamp),
+    check: stamp === null || id === null ? null : judgeLine(epochOf, size, id),
   };
 }
 
@@ -190,32 +180,21 @@ const describeStamp = (stamp: TimeStamp) => ({ ...stamp, time: isoTime(stamp.tim
 
 function outcomeText(
   { anchor, placed, stamp }: Outcome,
-  { origin }: LogEpoch,
+  epoch: LogEpoch,
   { signedAt }: StoredCheckpoint,
   id: number | null,
 ): string {
-  const common = { log: origin, size: anchor.size, signed: isoTime(signedAt) };
+  const common = { log: epoch.origin, size: anchor.size, signed: isoTime(signedAt) };
   if (placed !== null) {
     const { file, state, checked } = placed;
     const before = `${checked} of this log, all in agreement with the database`;
     return record({ ...common, file, state: state === "kept" ? "was there already" : state, before });
   }
-  return stamp === null
-    ? ""
-    : record({ ...common, authority: anchor.place, ...stampMembers(stamp), kept: id });
-}
-
-function stampMembers({ time, policy, serial, signer, fingerprint, trusted }: TimeStamp) {
-  return {
-    "time-stamped": isoTime(time),
-    policy,
-    serial,
-    signer,
-    "certificate (SHA-256)": fingerprint,
-    trust: trusted
-      ? "the certificate leads up to one in --tsa-ca"
-      : "the authority's certificate was not checked against anything; --tsa-ca FILE does",
-  };
+  if (stamp === null || id === null) return "";
+  const { time, policy, serial } = stamp;
+  const said = { "time-stamped": isoTime(time), policy, serial };
+  const check = judgeLine(epoch, anchor.size, id);
+  return record({ ...common, authority: anchor.place, ...said, kept: id, check });
 }
 
 export const logAnchorCommand = withSubCommands(makeCommand, {

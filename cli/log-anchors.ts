@@ -5,7 +5,9 @@ import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { anchorFileName, type LogAnchor } from "../src/domain/log/anchors.ts";
 import { verifierKeyOf } from "../src/domain/log/epochs.ts";
-import { checkTimeStamp } from "../src/domain/log/time-stamp.ts";
+import type { LogEpoch } from "../src/domain/log/log.ts";
+import { readTimeStamp } from "../src/domain/log/time-stamp.ts";
+import { shellWord } from "../src/domain/shell-word.ts";
 import { createLogAnchorStore } from "../src/store/log-anchors.ts";
 import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
 import { command, configOf, type FindIds } from "./command.ts";
@@ -48,6 +50,24 @@ function anchorTable(shown: readonly ReturnType<typeof describeAnchor>[]): strin
   return table(["ID", "AT", "KIND", "EPOCH", "SIZE", "PLACE"], rows);
 }
 
+/** How the files begin that an anchor is written out to. */
+function fileName(epoch: LogEpoch, size: number): string {
+  return anchorFileName(epoch, size).replace(/\.checkpoint$/, "");
+}
+
+/** The line that judges an authority's answer. @param files where checkpoint and answer lie */
+function opensslLine(files: { checkpoint: string; timeStamp: string }): string {
+  const words = ["-data", files.checkpoint, "-in", files.timeStamp].map((word) => shellWord(word));
+  return `openssl ts -verify ${words.join(" ")} -CAfile ROOT.pem`;
+}
+
+/** The same for one that is not written out yet. @param id the anchor's number */
+export function judgeLine(epoch: LogEpoch, size: number, id: number): string {
+  const name = fileName(epoch, size);
+  const files = { checkpoint: `${name}.checkpoint`, timeStamp: `${name}-${id}.tsr` };
+  return `tvs log anchor export ${id} . && ${opensslLine(files)}`;
+}
+
 /** The anchors that can be exported, newest first, for completion. */
 const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
   const found = await createLogAnchorStore(driver).list(limit);
@@ -76,7 +96,7 @@ export const anchorExportCommand = command({
     const folder = requireFolder("DIR", args.dir);
     await withOperator(configOf(args), async (operator) => {
       const { token, content, name, key } = await keptAnchor(id, operator);
-      const stamp = await checkTimeStamp(token, { content });
+      const { time } = readTimeStamp(token, { content });
       const files = {
         checkpoint: join(folder, `${name}.checkpoint`),
         timeStamp: join(folder, `${name}-${id}.tsr`),
@@ -85,9 +105,9 @@ export const anchorExportCommand = command({
       await writeNew(files.timeStamp, token);
       await writeUnlessThere(files.checkpoint, content);
       await writeUnlessThere(files.key, `${key}\n`);
-      const check = `openssl ts -verify -data ${files.checkpoint} -in ${files.timeStamp} -CAfile ROOT.pem`;
-      print(args, { ...files, time: isoTime(stamp.time), signer: stamp.signer, check }, () =>
-        record({ ...files, "time-stamped": isoTime(stamp.time), signer: stamp.signer, check }),
+      const check = opensslLine(files);
+      print(args, { ...files, time: isoTime(time), check }, () =>
+        record({ ...files, "time-stamped": isoTime(time), check }),
       );
     });
   },
@@ -115,7 +135,7 @@ async function keptAnchor(id: number, { driver, stores }: Operator): Promise<Kep
   const checkpoint = await stores.log.ofSize(number, size);
   if (epoch === undefined || checkpoint === null)
     throw new TvsError("STORE_CORRUPT", `the checkpoint of anchor ${id} is missing; look at tvs log audit`);
-  const name = anchorFileName(epoch, size).replace(/\.checkpoint$/, "");
+  const name = fileName(epoch, size);
   const content = new TextEncoder().encode(checkpoint.note);
   return { token, content, name, key: await verifierKeyOf(epoch) };
 }

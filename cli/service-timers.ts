@@ -37,11 +37,6 @@ export const timerArgs = {
     valueHint: "CALENDAR",
     description: `When (default ${defaults.anchorAt})`,
   },
-  "tsa-ca": {
-    type: "string",
-    valueHint: "FILE",
-    description: "Certificates that the time-stamp authority's must lead up to, as PEM",
-  },
 } as const;
 
 type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefined };
@@ -49,7 +44,7 @@ type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefi
 /** The jobs that the options ask for. @throws TvsError USAGE */
 export function readTimerJobs(args: TimerValues): TimerJob[] {
   requireTogether(args, "backup-to", ["backup-at", "backup-keep"]);
-  requireTogether(args, "anchor-to", ["anchor-at", "tsa-ca"]);
+  requireTogether(args, "anchor-to", ["anchor-at"]);
   const { "backup-to": backupTo, "anchor-to": anchorTo } = args;
   return [
     ...(backupTo === undefined ? [] : [backupJob(args, backupTo)]),
@@ -76,16 +71,12 @@ function backupJob(args: TimerValues, to: string): TimerJob {
 }
 
 function anchorJob(args: TimerValues, to: string): TimerJob {
-  const trustFile = args["tsa-ca"];
   const isUrl = /^https?:/i.test(to);
-  if (!isUrl && trustFile !== undefined)
-    throw new TvsError("USAGE", "--tsa-ca goes with the address of an authority");
   const place = isUrl ? plainUrl(to) : absolute("--anchor-to", to);
-  const trust = trustFile === undefined ? [] : ["--tsa-ca", absolute("--tsa-ca", trustFile)];
   return {
     name: "anchor",
     description: "Checkpoints of the Teacher Verification Service, handed out",
-    words: ["log", "anchor", place, ...trust],
+    words: ["log", "anchor", place],
     at: calendar("--anchor-at", args["anchor-at"] ?? defaults.anchorAt),
     folder: isUrl ? null : place,
   };

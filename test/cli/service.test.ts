@@ -226,7 +226,6 @@ describe("service install", () => {
     [["--backup-to", "/srv/b", "--backup-keep", "0"], "--backup-keep must be at least 1"],
     [["--backup-to", "/srv/b", "--backup-at", "daily\nUser=root"], "--backup-at must be a calendar"],
     [["--anchor-to", "https://user:word@tsa.example/"], "without a user or password"],
-    [["--anchor-to", "/mnt/a", "--tsa-ca", "/etc/ca.pem"], "--tsa-ca goes with"],
   ])("refuses the timers of %p", (more, message) =>
     withTempDir(async (root) => {
       const { code, stderr } = await runTvs(words(root, ...more));

@@ -29,8 +29,6 @@ basicConstraints = critical,CA:TRUE
 keyUsage = critical,keyCertSign
 [signer]
 extendedKeyUsage = critical,timeStamping
-[other]
-extendedKeyUsage = critical,serverAuth
 `;
 
 /** An authority's files: what it signs with, and a root that its users trust. */
@@ -74,11 +72,6 @@ export function makeAuthority(folder: string): TimeStampAuthority {
       return new Uint8Array(readFileSync(join(folder, "answer")));
     },
   };
-}
-
-/** Puts another certificate in the signer's place, one that is not for time-stamping. */
-export function spoilPurpose({ folder }: TimeStampAuthority): void {
-  makeCertificate(folder, "signer", { issuer: "between", as: "other" });
 }
 
 export type AuthorityServer = { readonly url: string; stop(): Promise<void> };

@@ -1,19 +1,25 @@
-/** Time-stamps over a checkpoint: what an authority is asked, and what its answer must hold to (RFC 3161; decision D13.8). */
+/**
+ * Time-stamps over a checkpoint (RFC 3161; decision D13.8): what an authority is asked, and whether its answer is one to that
+ * question. Who signed it, and whether that counts, is judged by `openssl ts -verify`, whose line is printed with it.
+ */
 
+import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import { fromBER, Integer } from "asn1js";
-import { MessageImprint, PKIStatus, TimeStampReq, TimeStampResp } from "pkijs";
 import { TvsError } from "../errors.ts";
-import { checkSigner, readToken, type Signer } from "./time-stamp-signature.ts";
+import { contentOf, decodeOid, encodeOid, inside, readDer, tags, writeDer } from "./der.ts";
 
 const sha256 = "2.16.840.1.101.3.4.2.1";
-/** What each status that is no time-stamp says (RFC 3161, 2.4.2). */
-const refusals: Readonly<Record<number, string>> = {
-  [PKIStatus.rejection]: "rejected",
-  [PKIStatus.waiting]: "waiting",
-  [PKIStatus.revocationWarning]: "revocation warning",
-  [PKIStatus.revocationNotification]: "revoked",
-};
+const signedData = "1.2.840.113549.1.7.2";
+const timeStampInfo = "1.2.840.113549.1.9.16.1.4";
+/** What each status says (RFC 3161, 2.4.2); the first two grant a time-stamp. */
+const statuses = [
+  "granted",
+  "granted with changes",
+  "rejected",
+  "waiting",
+  "revocation warning",
+  "revoked",
+] as const;
 /** The most of an authority's own words that is repeated. */
 const maxWords = 200;
 /** How far the authority's time may be from ours: beyond it one of the two clocks is wrong, and the stamp worth nothing. */
@@ -22,13 +28,13 @@ const maxClockDifferenceMs = 300_000;
 /** A question to an authority. */
 export type TimeStampRequest = {
   /** What is sent, as DER. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Buffer<ArrayBuffer>;
   /** What the answer must repeat, so that no older answer can stand in for it. */
   readonly nonce: Buffer;
 };
 
-/** What an authority's answer says, and who signed it. */
-export type TimeStamp = Signer & {
+/** What an authority's answer says. That the authority said it is not checked here. */
+export type TimeStamp = {
   /** The authority's time, ms since the epoch. */
   readonly time: number;
   /** The number that the authority gave it, in hex. */
@@ -40,87 +46,110 @@ export type TimeStamp = Signer & {
 export type TimeStampExpectations = {
   /** The bytes that were time-stamped. */
   readonly content: Uint8Array;
-  /** What was asked just now; absent for an answer that was kept, which was checked against it when it came. */
+  /** What was asked just now; absent for an answer that was kept, which was compared with it when it came. */
   readonly asked?: { readonly nonce: Buffer; readonly policy?: string | undefined; readonly now: number };
-  /** The authorities that the caller trusts, as PEM; absent when the certificate is to be checked against nothing. */
-  readonly trust?: string | undefined;
 };
 
 /** Asks for a time-stamp over SHA-256 of `content`, with the signer's certificate in the answer. */
-export async function createTimeStampRequest(
-  content: Uint8Array,
-  policy?: string,
-): Promise<TimeStampRequest> {
+export function createTimeStampRequest(content: Uint8Array, policy?: string): TimeStampRequest {
   // Neither a leading zero nor a sign: an INTEGER in its one DER form.
   const nonce = randomBytes(16);
   nonce[0] = ((nonce[0] ?? 0) & 0x3f) | 0x40;
-  const request = new TimeStampReq({
-    version: 1,
-    messageImprint: await MessageImprint.create("SHA-256", new Uint8Array(content)),
-    nonce: new Integer({ valueHex: new Uint8Array(nonce).buffer }),
-    certReq: true,
-    ...(policy === undefined ? {} : { reqPolicy: policy }),
-  });
-  return { bytes: new Uint8Array(request.toSchema().toBER()), nonce };
+  const algorithm = writeDer(tags.sequence, writeDer(tags.oid, encodeOid(sha256)), writeDer(tags.null));
+  const bytes = writeDer(
+    tags.sequence,
+    writeDer(tags.integer, Uint8Array.of(1)),
+    writeDer(tags.sequence, algorithm, writeDer(tags.octets, digestOf(content))),
+    ...(policy === undefined ? [] : [writeDer(tags.oid, encodeOid(policy))]),
+    writeDer(tags.integer, nonce),
+    writeDer(tags.boolean, Uint8Array.of(0xff)),
+  );
+  return { bytes: Buffer.from(bytes), nonce };
+}
+
+const digestOf = (content: Uint8Array) => createHash("sha256").update(content).digest();
+
+/**
+ * Compares an authority's answer with what it was asked: that it grants, for these bytes and this question.
+ * @param answer a TimeStampResp as DER
+ * @throws TvsError INPUT_UNREADABLE for what is none, REFUSED for one that is not the answer to it
+ */
+export function readTimeStamp(answer: Uint8Array, { content, asked }: TimeStampExpectations): TimeStamp {
+  const { status, words, token } = read(() => readAnswer(answer));
+  if (status > 1) {
+    const said = words === "" ? "" : `: ${words.slice(0, maxWords)}`;
+    throw refusal(`refused (${statuses[status] ?? `status ${status}`})${said}`);
+  }
+  if (token === undefined) throw refusal("granted a time-stamp and sent none");
+  const info = read(() => readInfo(token));
+  if (info === null) throw refusal("signed something that is not a time-stamp");
+  if (info.algorithm !== sha256 || !digestOf(content).equals(info.digest))
+    throw refusal("time-stamped something else than this checkpoint");
+  const { time, serial, policy } = info;
+  if (asked === undefined) return { time, serial, policy };
+  if (info.nonce === undefined || !asked.nonce.equals(info.nonce))
+    throw refusal("did not repeat the number that was sent: this may be the answer to another question");
+  if (asked.policy !== undefined && policy !== asked.policy)
+    throw refusal(`time-stamped under the policy ${policy}, not ${asked.policy}`);
+  if (Math.abs(time - asked.now) > maxClockDifferenceMs) {
+    const when = new Date(time).toISOString();
+    throw refusal(`says that it is ${when}, more than five minutes from this machine's clock`);
+  }
+  return { time, serial, policy };
+}
+
+/** TimeStampResp: a PKIStatusInfo, and where it grants the token (RFC 3161, 2.4.2). */
+function readAnswer(answer: Uint8Array) {
+  const [whole, ...more] = readDer(answer);
+  const [statusInfo, token] = inside(whole, tags.sequence);
+  const [status, texts] = inside(statusInfo, tags.sequence);
+  const number = contentOf(status, tags.integer);
+  if (more.length > 0 || number.length !== 1) throw new RangeError("not an answer");
+  const words = texts?.tag === tags.sequence ? readDer(texts.content) : [];
+  const said = words.map(({ content }) => Buffer.from(content).toString("utf8")).join("; ");
+  return { status: number[0] ?? 0, words: said, token };
 }
 
 /**
- * Checks an authority's whole answer: that it grants, for these bytes and this question, and who signed it.
- * @param answer a TimeStampResp as DER
- * @throws TvsError INPUT_UNREADABLE for what is none, REFUSED for one that does not hold
+ * The TSTInfo in a token: a ContentInfo of SignedData over it (RFC 5652, 3 and 5.1).
+ * @returns null for what is signed but no time-stamp
  */
-export async function checkTimeStamp(
-  answer: Uint8Array,
-  { content, asked, trust }: TimeStampExpectations,
-): Promise<TimeStamp> {
-  const { status, timeStampToken } = readAnswer(answer);
-  const said = (status.statusStrings ?? []).map(({ valueBlock }) => valueBlock.value).join("; ");
-  if (status.status !== PKIStatus.granted && status.status !== PKIStatus.grantedWithMods) {
-    const words = said === "" ? "" : `: ${said.slice(0, maxWords)}`;
-    throw refusal(`refused (${refusals[status.status] ?? `status ${status.status}`})${words}`);
-  }
-  if (timeStampToken === undefined) throw refusal("granted a time-stamp and sent none");
-  const token = readToken(timeStampToken);
-  const { info } = token;
-  const { hashAlgorithm, hashedMessage } = info.messageImprint;
-  const hash = createHash("sha256").update(content).digest();
-  if (hashAlgorithm.algorithmId !== sha256 || !hash.equals(hashedMessage.valueBlock.valueHexView))
-    throw refusal("time-stamped something else than this checkpoint");
-  const signer = await checkSigner(token, content, trust);
-  const time = info.genTime.getTime();
-  const stamp = {
-    time,
-    serial: Buffer.from(info.serialNumber.valueBlock.valueHexView).toString("hex"),
-    policy: info.policy,
-    ...signer,
+function readInfo(token: ReturnType<typeof readAnswer>["token"]) {
+  const [type, signed] = inside(token, tags.sequence);
+  if (decodeOid(contentOf(type, tags.oid)) !== signedData) return null;
+  const [, , encapsulated] = inside(inside(signed, tags.explicit)[0], tags.sequence);
+  const [contentType, wrapped] = inside(encapsulated, tags.sequence);
+  if (decodeOid(contentOf(contentType, tags.oid)) !== timeStampInfo) return null;
+  const [info] = readDer(contentOf(inside(wrapped, tags.explicit)[0], tags.octets));
+  const [, policy, imprint, serial, time, ...rest] = inside(info, tags.sequence);
+  const [algorithm, digest] = inside(imprint, tags.sequence);
+  return {
+    policy: decodeOid(contentOf(policy, tags.oid)),
+    algorithm: decodeOid(contentOf(inside(algorithm, tags.sequence)[0], tags.oid)),
+    digest: contentOf(digest, tags.octets),
+    serial: Buffer.from(contentOf(serial, tags.integer)).toString("hex"),
+    time: readTime(Buffer.from(contentOf(time, tags.time)).toString("latin1")),
+    nonce: rest.find(({ tag }) => tag === tags.integer)?.content,
   };
-  if (asked === undefined) return stamp;
-  if (info.nonce === undefined || !asked.nonce.equals(info.nonce.valueBlock.valueHexView))
-    throw refusal("did not repeat the number that was sent: this may be the answer to another question");
-  if (asked.policy !== undefined && info.policy !== asked.policy)
-    throw refusal(`time-stamped under the policy ${info.policy}, not ${asked.policy}`);
-  if (Math.abs(time - asked.now) > maxClockDifferenceMs) {
-    const when = info.genTime.toISOString();
-    throw refusal(`says that it is ${when}, more than five minutes from this machine's clock`);
-  }
-  return stamp;
+}
+
+/** A GeneralizedTime in its one form: to the second or finer, in UTC (RFC 3161, 2.4.2). @throws RangeError */
+function readTime(text: string): number {
+  const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\.\d{1,9})?Z$/.exec(text);
+  if (parts === null) throw new RangeError("not a time");
+  const [, year, month, day, hour, minute, second, fraction = ""] = parts;
+  const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}Z`);
+  if (Number.isNaN(time)) throw new RangeError("not a time");
+  return time;
 }
 
 /** @throws TvsError INPUT_UNREADABLE */
-function readAnswer(answer: Uint8Array): TimeStampResp {
+function read<T>(act: () => T): T {
   try {
-    const bytes = new Uint8Array(answer);
-    const { offset, result } = fromBER(bytes);
-    if (offset !== bytes.length) throw new Error("bytes are left, or are missing");
-    return new TimeStampResp({ schema: result });
+    return act();
   } catch (cause) {
-    throw new TvsError(
-      "INPUT_UNREADABLE",
-      "what came is not an answer of a time-stamp authority (RFC 3161)",
-      {
-        cause,
-      },
-    );
+    const message = "what came is not an answer of a time-stamp authority (RFC 3161)";
+    throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
 }
 
