@@ -114,7 +114,7 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
 
 /** The reason why a delivery is held, and what releases it; null when nothing holds it. */
 export function whyHeld(
-  { heldBy, partnerId }: Delivery,
+  { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
   { endpoint }: Pick<Situation, "endpoint">,
 ): string | null {
   switch (heldBy) {
@@ -135,4 +135,22 @@ export function whyHeld(
 export async function noteWithoutService({ driver }: Operator): Promise<void> {
   if (await driver.serviceRunning()) return;
   note("no service is running on this data; it will be sent when tvs serve is started");
+}
+
+/**
+ * Notes what is not sent although it is due, and what would let it go: to who has just been told that it is.
+ * @returns whether anything is held
+ */
+export async function noteHeld(
+  { stores: { webhooks }, clock }: Operator,
+  partnerId?: string,
+): Promise<boolean> {
+  const held = (await webhooks.backlog(clock.now())).filter(
+    (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
+  );
+  for (const one of held) {
+    const endpoint = await webhooks.endpoint(one.partnerId);
+    note(`what waits for ${one.partnerId} (${one.pending}): ${whyHeld(one, { endpoint })}`);
+  }
+  return held.length > 0;
 }

@@ -16,7 +16,7 @@ import {
 } from "../src/domain/webhooks.ts";
 import { eventTypes } from "../src/partner/contract.ts";
 import { command, configOf, group } from "./command.ts";
-import { noteWithoutService, whyDisabled } from "./delivery-advice.ts";
+import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 import { type Operator, webhookDependencies, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
 import { partnerIdArg } from "./partner-credentials.ts";
@@ -158,9 +158,11 @@ function stateCommand(definition: {
   name: string;
   description: string;
   done: string;
+  /** Said besides where nothing holds the deliveries. */
+  freed?: string;
   act: (dependencies: WebhookDependencies, partnerId: string) => Promise<WebhookEndpoint>;
 }) {
-  const { name, description, done, act } = definition;
+  const { name, description, done, freed, act } = definition;
   return command({
     name,
     description,
@@ -170,7 +172,13 @@ function stateCommand(definition: {
       await withOperator(configOf(args), async (operator) => {
         const endpoint = await act(webhookDependencies(operator), args.id);
         const partner = await requirePartner(operator.stores.partners, args.id);
-        print(args, describeEndpoint(endpoint, partner), () => `the endpoint of ${args.id} is ${done}`);
+        const isHeld = freed !== undefined && (await noteHeld(operator, args.id));
+        const more = freed === undefined || isHeld ? "" : `; ${freed}`;
+        print(
+          args,
+          describeEndpoint(endpoint, partner),
+          () => `the endpoint of ${args.id} is ${done}${more}`,
+        );
       });
     },
   });
@@ -187,7 +195,8 @@ const enableCommand = stateCommand({
   name: "enable",
   description:
     "Send to a disabled endpoint again; held deliveries are sent now, each with its full retry schedule",
-  done: "enabled; what was held is due now",
+  done: "enabled",
+  freed: "what was held is due now",
   act: enableWebhook,
 });
 
@@ -224,6 +233,7 @@ const testCommand = command({
       const { eventId, eventType } = event;
       const shown = { partnerId: args.id, deliveryId, eventId, eventType };
       print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+      await noteHeld(operator, args.id);
       await noteWithoutService(operator);
     });
   },

@@ -17,6 +17,7 @@ import { openWindows, quotaUse } from "../src/domain/quota-windows.ts";
 import { purposes } from "../src/partner/contract.ts";
 import { changeTable, partnerHistoryCommand } from "./changes.ts";
 import { command, configOf, group } from "./command.ts";
+import { noteHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
 import {
@@ -251,9 +252,10 @@ const enableCommand = command({
   example: "tvs partners enable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners } }) => {
-      const partner = await partners.disable(args.id, null);
+    await withOperator(configOf(args), async (operator) => {
+      const partner = await operator.stores.partners.disable(args.id, null);
       print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
+      await noteHeld(operator, args.id);
     });
   },
 });

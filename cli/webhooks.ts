@@ -10,7 +10,7 @@ import {
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
 import { command, configOf, group } from "./command.ts";
-import { explainAttempt, nextStep, noteWithoutService, whyHeld } from "./delivery-advice.ts";
+import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
 import { partnerArg } from "./partner-credentials.ts";
@@ -212,11 +212,14 @@ async function retryOne({ stores: { webhooks }, clock }: Operator, deliveryId: s
 }
 
 async function retryDead(
-  { stores: { webhooks, partners }, clock }: Operator,
+  operator: Operator,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
+  const { webhooks, partners } = operator.stores;
+  const { clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
+  await noteHeld(operator, filter.partnerId);
   const endpoints = new Set((await webhooks.endpoints()).map((one) => one.partnerId));
   const left = (await webhooks.backlog(clock.now())).filter(
     (one) =>

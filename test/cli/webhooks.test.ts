@@ -166,13 +166,28 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
     await withTestOperator(held.dataDir, ({ stores: { settings } }) =>
       settings.write({ hold_webhooks: "true" }),
     );
-    await held.json("partners webhook enable agency");
+    // Nothing says that it is sent while it is not.
+    const enabled = await held.run("partners webhook enable agency");
+    expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
+    expect(enabled.stderr).toContain(
+      "what waits for agency (1): it is held because the database was restored",
+    );
+    expect((await held.run("partners enable agency")).stderr).toContain("tvs webhooks release");
+    expect((await held.run("webhooks retry --dead")).stderr).toContain("tvs webhooks release");
     const shown = await held.json(`webhooks show ${deliveryId}`);
     expect(shown).toMatchObject({ heldBy: "restore" });
     expect(shown.nextStep).toContain("tvs webhooks release");
     expect(await held.json("webhooks release")).toEqual({ released: true });
     expect((await held.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
     expect((await held.run("webhooks release")).stdout).toBe("webhooks were not held\n");
+    expect(await held.run("partners webhook enable agency")).toMatchObject({
+      stdout: "the endpoint of agency is enabled; what was held is due now\n",
+      stderr: "",
+    });
+    await held.json("partners disable agency");
+    const resting = await held.run("partners webhook enable agency");
+    expect(resting.stdout).toBe("the endpoint of agency is enabled\n");
+    expect(resting.stderr).toContain("tvs partners enable agency");
   } finally {
     await held.remove();
   }
