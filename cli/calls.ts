@@ -3,7 +3,7 @@ import { type CallFilter, describeCall, meaningOfError, parseStatuses } from "..
 import { timeOfUuid } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { requirePartner } from "../src/domain/partners.ts";
-import { type CallReader, openCallReader } from "../src/store/call-reader.ts";
+import { type FoundCalls, readCalls } from "../src/store/call-reader.ts";
 import { command, configOf, withSubCommands } from "./command.ts";
 import { withOperator } from "./open.ts";
 import { partnerArg } from "./partner-credentials.ts";
@@ -13,16 +13,20 @@ import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } 
 const defaultLimit = 50;
 
 /**
- * Opens the access log, and nothing else, so that it can be read while the database cannot.
+ * Reads the access log, and nothing else, so that it can be read while the database cannot.
  * @throws TvsError REGISTER_MISSING, INPUT_UNREADABLE
  */
-function openCalls(config: Config): CallReader {
+async function find(config: Config, filter: CallFilter): Promise<FoundCalls> {
   if (!hasDatabase(config)) throw noRegister(config);
-  return openCallReader(config.callsFolder);
+  return readCalls(config.callsFolder, filter);
 }
 
-async function findCall(config: Config, requestId: string) {
-  return openCalls(config).find(requestId);
+/** A drop is dated by when the log was written again: within a minute, unless the disk refused for longer. */
+const droppedMs = 60_000;
+
+/** @param requestId a UUID of version 7. @returns a list of the one call, or of none */
+function findOne(config: Config, requestId: string): Promise<FoundCalls> {
+  return find(config, { requestId, since: (timeOfUuid(requestId) ?? 0) - droppedMs, limit: 1 });
 }
 
 const listCommand = command({
@@ -50,7 +54,7 @@ const listCommand = command({
       ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
       ...(args.since === undefined ? {} : { since: parseSince("--since", args.since) }),
     };
-    const { calls, dropped } = await openCalls(config).list(filter);
+    const { calls, dropped } = await find(config, filter);
     if (calls.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
     const found = calls.map(describeCall);
     print(args, found, () => (found.length === 0 ? `no calls; ${soonThere}` : callTable(found)));
@@ -99,8 +103,9 @@ const showCommand = command({
         "USAGE",
         "REQUESTID must be a whole request id, such as 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
       );
-    const { calls: call, dropped } = await findCall(configOf(args), id);
-    if (call === null) throw notFound(dropped);
+    const { calls, dropped } = await findOne(configOf(args), id);
+    const [call] = calls;
+    if (call === undefined) throw notFound(dropped);
     const shown = describeCall(call);
     print(args, shown, () =>
       record({ ...shown, replayed: call.replayed ? "yes" : "no", means: meaningOfError(call.error) }),
@@ -128,11 +133,9 @@ export const callsCommand = withSubCommands(listCommand, { show: async () => sho
  */
 export async function whyNotAttested(config: Config, requestId: string): Promise<string | null> {
   // The access log is a help here, not what was asked for: one that cannot be read says nothing.
-  const call = await findCall(config, requestId).then(
-    (found) => found.calls,
-    () => null,
-  );
-  if (call === null) return null;
+  const found = await findOne(config, requestId).catch(() => null);
+  const call = found?.calls[0];
+  if (call === undefined) return null;
   if (call.replayed)
     return "this call got an earlier answer again (Idempotency-Key) and has no attestation of its own";
   const why = call.error === null ? "" : ` (${call.error})`;

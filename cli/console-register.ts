@@ -4,7 +4,7 @@ import type { Live } from "../src/domain/live.ts";
 import { requireTeacher, teacherHistory, teacherKeyOf } from "../src/domain/teacher-changes.ts";
 import { findTeachers, listTeachers } from "../src/domain/teacher-list.ts";
 import type { RegisterReader } from "../src/server/admin/register-reader.ts";
-import { openCallReader } from "../src/store/call-reader.ts";
+import { readCalls } from "../src/store/call-reader.ts";
 import { createImportHistory } from "../src/store/imports.ts";
 import type { Operator } from "./open.ts";
 
@@ -32,7 +32,7 @@ export function createRegisterReader(
     deliveries: (filter) => webhooks.deliveries(filter),
     async calls(filter) {
       if (!existsSync(config.callsFolder)) return null;
-      return (await openCallReader(config.callsFolder).list(filter)).calls;
+      return [...(await readCalls(config.callsFolder, filter)).calls];
     },
     changes: (filter) => stores.changes.list(filter),
     imports: (limit) => imports.latest(limit),

@@ -2,7 +2,7 @@ import type { Config } from "../src/config.ts";
 import { type GoingLive, goingLive } from "../src/domain/going-live.ts";
 import type { Live } from "../src/domain/live.ts";
 import type { Demo } from "../src/server/local-caller.ts";
-import { openCallReader } from "../src/store/call-reader.ts";
+import { readCalls } from "../src/store/call-reader.ts";
 import type { Stores } from "./open.ts";
 
 /** How far back a sandbox looks: calls of a day's trying, and attestations. */
@@ -24,11 +24,10 @@ export function goingLiveReader(from: Read, demo: Demo | undefined): (() => Prom
  * @throws TvsError INPUT_UNREADABLE where there is no access log
  */
 async function readGoingLive({ stores, config, live }: Read, partnerId: string): Promise<GoingLive> {
-  const log = openCallReader(config.callsFolder);
   // Its own apart: the key documents ask for no credential, and whoever fetches them often pushes nothing else out.
   const [own, everybodys] = await Promise.all([
-    log.list({ partnerId, limit: latest.calls }),
-    log.list({ limit: latest.calls }),
+    readCalls(config.callsFolder, { partnerId, limit: latest.calls }),
+    readCalls(config.callsFolder, { limit: latest.calls }),
   ]);
   return goingLive({
     partnerId,

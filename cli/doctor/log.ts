@@ -11,7 +11,7 @@ import type { LogStore } from "../../src/domain/log/log.ts";
 import { rootOf } from "../../src/domain/log/tree.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
-import { openCallReader } from "../../src/store/call-reader.ts";
+import { readCalls } from "../../src/store/call-reader.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/log.ts";
 import { createLogFigures } from "../../src/store/log-figures.ts";
@@ -131,7 +131,8 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
     );
   if (!existsSync(callsFolder)) return ok(name, "none is kept");
   try {
-    const dropped = await openCallReader(callsFolder).droppedSince(now - dayMs);
+    const noCalls = { first: 0, last: 0 };
+    const { dropped } = await readCalls(callsFolder, { since: now - dayMs, statuses: noCalls, limit: 1 });
     if (dropped === 0) return ok(name, callsFolder);
     const advice = "the service's log says why: free some space, or mend the folder";
     return warn(name, `${callsFolder}; ${dropped} calls of the last day are missing`, advice);

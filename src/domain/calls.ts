@@ -48,6 +48,8 @@ export const maxWaiting: CallsOfKinds = { partners: 15_000, strangers: 5_000 };
 export type CallObserver = (call: Call) => void;
 
 export type CallFilter = {
+  /** A UUID of version 7, in lower case. */
+  readonly requestId?: string;
   readonly partnerId?: string;
   readonly statuses?: StatusRange;
   /** Milliseconds since the epoch. */

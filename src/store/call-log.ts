@@ -9,6 +9,7 @@ import {
   maxWaiting,
 } from "../domain/calls.ts";
 import { isoTime } from "../domain/clock.ts";
+import { inTime } from "../domain/deadline.ts";
 import { log } from "../log.ts";
 import type { CallFiles } from "./call-files.ts";
 
@@ -25,34 +26,41 @@ export type CallLog = {
 
 /** How long calls are gathered before they are written. */
 const gatherMs = 200;
-/** How often old files are looked for. */
+/** How often old files are looked for, and a loss is told of. */
 const maintenanceMs = 60_000;
-/** How often a lasting loss is told of. */
-const tellMs = 60_000;
 /** How long the end of the service waits for the disk. */
 const closeMs = 2_000;
-
-/** Lines of one kind that wait, and dropped calls of it that its file does not know of. */
-type Queue = { lines: string[]; unwritten: number };
 
 /**
  * Keeps the access log: calls are gathered, and appended in the background. Whatever becomes of the disk, a call is only
  * ever taken or dropped.
  */
 export function createCallLog(files: CallFiles): CallLog {
-  const queues: Record<CallKind, Queue> = {
-    partners: { lines: [], unwritten: 0 },
-    strangers: { lines: [], unwritten: 0 },
-  };
+  const waiting: Record<CallKind, string[]> = { partners: [], strangers: [] };
+  /** Dropped calls that their file does not know of. */
+  const untold = { partners: 0, strangers: 0 };
   const counts = { written: 0, dropped: 0 };
-  const reporter = createReporter();
+  let told = 0;
+  let failure: string | null = null;
   let underWay: Promise<void> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function drop(kind: CallKind, calls: number): void {
     counts.dropped += calls;
-    queues[kind].unwritten += calls;
-    schedule();
+    untold[kind] += calls;
+  }
+
+  function tell(why: string | null): void {
+    if (why !== null && failure === null)
+      log.error("the access log cannot be written; calls are dropped from it until it can", { detail: why });
+    if (why === null && failure !== null) log.info("the access log is written again", {});
+    failure = why;
+  }
+
+  function tellLoss(): void {
+    const { dropped } = counts;
+    if (dropped > told) log.warn("calls are missing from the access log", { dropped });
+    told = dropped;
   }
 
   function schedule(): void {
@@ -62,41 +70,38 @@ export function createCallLog(files: CallFiles): CallLog {
   }
 
   async function write(kind: CallKind): Promise<void> {
-    const queue = queues[kind];
-    const { lines, unwritten } = queue;
-    if (lines.length === 0 && unwritten === 0) return;
-    queue.lines = [];
-    const gap = unwritten === 0 ? [] : [JSON.stringify({ time: isoTime(Date.now()), dropped: unwritten })];
+    const [lines, gap] = [waiting[kind], untold[kind]];
+    if (lines.length === 0 && gap === 0) return;
+    waiting[kind] = [];
+    const missing = gap === 0 ? [] : [JSON.stringify({ time: isoTime(Date.now()), dropped: gap })];
     try {
-      await files.append(kind, `${[...gap, ...lines].join("\n")}\n`);
+      await files.append(kind, `${[...missing, ...lines].join("\n")}\n`);
       counts.written += lines.length;
-      queue.unwritten -= unwritten;
-      reporter.tell(null, counts.dropped);
+      untold[kind] -= gap;
+      tell(null);
     } catch (error) {
-      counts.dropped += lines.length;
-      queue.unwritten += lines.length;
-      reporter.tell(String(error), counts.dropped);
+      drop(kind, lines.length);
+      tell(String(error));
     }
   }
 
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    underWay ??= writeAll().finally(() => {
-      underWay = undefined;
-      if (callKinds.some((kind) => queues[kind].lines.length > 0)) schedule();
-    });
+    underWay ??= write("partners")
+      .then(() => write("strangers"))
+      .finally(() => {
+        underWay = undefined;
+        if (callKinds.some((kind) => waiting[kind].length > 0)) schedule();
+      });
     return underWay;
   }
 
-  async function writeAll(): Promise<void> {
-    for (const kind of callKinds) await write(kind);
-  }
-
   function maintain(): void {
+    tellLoss();
     void files
       .prune()
-      .catch((error) => reporter.tell(String(error), counts.dropped))
+      .catch((error) => tell(String(error)))
       .then(flush);
   }
 
@@ -108,61 +113,23 @@ export function createCallLog(files: CallFiles): CallLog {
   return {
     observe(call) {
       const kind = kindOf(call);
-      const { lines } = queues[kind];
-      if (lines.length >= maxWaiting[kind]) return drop(kind, 1);
-      lines.push(JSON.stringify(describeCall(call)));
+      if (waiting[kind].length >= maxWaiting[kind]) return drop(kind, 1);
+      waiting[kind].push(JSON.stringify(describeCall(call)));
       schedule();
     },
     miss(calls) {
-      for (const kind of callKinds) if (calls[kind] > 0) drop(kind, calls[kind]);
+      for (const kind of callKinds) drop(kind, calls[kind]);
+      schedule();
     },
-    figures: () => ({ ...counts, failure: reporter.failure() }),
+    figures: () => ({ ...counts, failure }),
     async close() {
       clearInterval(maintenance);
-      let timeUp: ReturnType<typeof setTimeout> | undefined;
-      const patience = new Promise<void>((resolve) => {
-        timeUp = setTimeout(resolve, closeMs);
-      });
       // What waits behind an act that is under way is written by the next one.
-      await Promise.race([Promise.resolve(underWay).then(flush), patience]);
-      clearTimeout(timeUp);
+      const written = Promise.resolve(underWay).then(flush);
+      await inTime(written, { ms: closeMs, late: () => new Error("late") }).catch(() => {});
       clearTimeout(timer);
-      for (const kind of callKinds) counts.dropped += queues[kind].lines.length;
-      reporter.tellLast(counts.dropped);
-    },
-  };
-}
-
-/** What the service's log is told: a failure once, that it is over once, and a loss once a minute at most. */
-type Reporter = {
-  tell(failure: string | null, dropped: number): void;
-  /** What was told last; null when all is well. */
-  failure(): string | null;
-  /** Tells of a loss whenever the last one was told. */
-  tellLast(dropped: number): void;
-};
-
-function createReporter(): Reporter {
-  let failure: string | null = null;
-  let told = { dropped: 0, at: 0 };
-
-  function tell(why: string | null, dropped: number): void {
-    if (why !== null && failure === null)
-      log.error("the access log cannot be written; calls are dropped from it until it can", { detail: why });
-    if (why === null && failure !== null) log.info("the access log is written again", {});
-    failure = why;
-    const now = performance.now();
-    if (dropped === told.dropped || (told.at !== 0 && now - told.at < tellMs)) return;
-    log.warn("calls are missing from the access log", { dropped });
-    told = { dropped, at: now };
-  }
-
-  return {
-    tell,
-    failure: () => failure,
-    tellLast(dropped) {
-      told.at = 0;
-      tell(failure, dropped);
+      for (const kind of callKinds) drop(kind, waiting[kind].length);
+      tellLoss();
     },
   };
 }
