@@ -69,7 +69,8 @@ function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   };
 }
 
-const anyKeys = () => true;
+/** Ones that are refused whole are asked for again: they may have been cut off on the way. */
+const usableKeys = ({ refusal }: KeySet) => refusal === null;
 
 function unverified(value: JsonValue): Answer {
   const envelope = value as unknown as SignedEnvelope;
@@ -97,7 +98,7 @@ export function createJudge(connection: Connection, options: ClientVerification 
   const verify = (envelopes: readonly JsonValue[], keys: KeySet) =>
     Promise.all(envelopes.map((one) => verifyEnvelope(one, { keys, issuer, audience })));
   return async (envelopes, signal) => {
-    let verifications = await verify(envelopes, given ?? (await keysFor(anyKeys, signal)));
+    let verifications = await verify(envelopes, given ?? (await keysFor(usableKeys, signal)));
     const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
     // The service may have rotated its keys since they were fetched.
     if (given === undefined && unknown != null)

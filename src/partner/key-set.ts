@@ -95,12 +95,14 @@ function isSameKey(one: VettedKey, other: VettedKey): boolean {
  * The history adds windows to the keys of the JWKS and names those that were compromised. It brings back no other key
  * that the JWKS lacks: retired keys stay in there for ever, so one that is gone was taken out for a reason that is
  * newer than this history.
+ * @param isPinned the history is believed by a key that the caller pinned: then a JWKS, which nobody signs, adds none to it
  */
 function merge(
   published: ReadonlyMap<string, KnownKey>,
   historic: ReadonlyMap<string, HistoricKey>,
+  isPinned: boolean,
 ): Map<string, KnownKey> | Refusal {
-  const keys = new Map<string, KnownKey>(published);
+  const keys = new Map<string, KnownKey>(isPinned ? [] : published);
   for (const [kid, key] of historic) {
     const other = published.get(kid);
     if (other !== undefined && !isSameKey(other, key)) {
@@ -120,7 +122,7 @@ async function anchorHistory(
   anchor: string | undefined,
 ): Promise<Trusted | Refusal> {
   const { signer } = history;
-  const keys = published === null ? history.keys : merge(published, history.keys);
+  const keys = published === null ? history.keys : merge(published, history.keys, anchor !== undefined);
   if (keys instanceof Refusal) return keys;
   const historySigner = await thumbprintOf(signer.jwk);
   const isPublished = published === null || [...published.values()].some((key) => isSameKey(key, signer));
@@ -166,7 +168,8 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
  * A bad source does not throw: the set then carries the refusal that every envelope will get. With both given, the key
  * that signed the history must be in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. The history alone is enough, but then
  * it is believed as it is, unless `anchor` pins its signer: take it from the service or from your own archive, never
- * from the party that hands over the envelope.
+ * from the party that hands over the envelope. With an anchor, a key that is not in the history is not known, whatever
+ * the JWKS says.
  *
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
  * @returns the set, vetted once for all envelopes

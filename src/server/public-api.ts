@@ -130,8 +130,9 @@ export function serviceDocuments(service: Service) {
   const keyHistory: PageHandler = async (c) =>
     sendDocument(c, publicDocument((await live.recent()).keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
-    const { settings, keys } = service.live.current();
     const available = !service.isEnding() && (await isAvailable(service));
+    // The probe has read again what commands have changed.
+    const { settings, keys } = service.live.current();
     c.header("Cache-Control", "no-store");
     if (!available) c.header("Retry-After", "1");
     const status = available ? "ok" : "unavailable";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { ClientError, type ClientOptions, createClient, createKeySet, verifyEnvelope } from "tvs/partner";
 import {
   known,
@@ -105,6 +105,21 @@ describe("a client", () => {
     const given = aClient({ verify: { issuer, audience: "full", keys: await createKeySet({ jwks }) } });
     await given.client.lookUpByTId(known.tId);
     expect(given.of(".well-known")).toHaveLength(0);
+  });
+
+  test("asks for keys again that cannot be used, and not only when five minutes are over", async () => {
+    const { client, of } = aClient({
+      answer: ({ path }, attempt) =>
+        path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
+    });
+    expect(await failure(client.lookUpByTId(known.tId))).toMatchObject({ code: "ENVELOPE_REFUSED" });
+    setSystemTime(Date.now() + 6_000);
+    try {
+      expect((await client.lookUpByTId(known.tId)).result.found).toBe(true);
+    } finally {
+      setSystemTime();
+    }
+    expect(of("jwks.json")).toHaveLength(2);
   });
 
   test("gives nothing out that does not verify", async () => {

@@ -83,6 +83,17 @@ describe("what a key set rests on", () => {
     expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
   });
 
+  test("an anchor lets a JWKS add no key: who hands out a false one cannot put his own into it", async () => {
+    const set = JSON.parse(read("jwks.json").toString());
+    set.keys.push(keys.stranger.jwk);
+    const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
+    const forged = JSON.stringify(envelope({}, "stranger"));
+    expect((await judgeWith(sources, forged)).valid).toBe(true);
+    const pinned = await judgeWith({ ...sources, anchor: keys.active.kid }, forged);
+    expect(pinned).toMatchObject({ valid: false, reason: "KID_UNKNOWN", verdict: "undecidable" });
+    expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+  });
+
   test("an anchor that pins nothing, or is no thumbprint, is the caller's mistake", async () => {
     const attempts = [
       { jwks: read("jwks.json"), anchor: keys.active.kid },

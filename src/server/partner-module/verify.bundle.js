@@ -1076,8 +1076,8 @@ function readJwks(jwks) {
 function isSameKey(one, other) {
   return one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e;
 }
-function merge(published, historic) {
-  const keys = new Map(published);
+function merge(published, historic, isPinned) {
+  const keys = new Map(isPinned ? [] : published);
   for (const [kid, key] of historic) {
     const other = published.get(kid);
     if (other !== undefined && !isSameKey(other, key)) {
@@ -1090,7 +1090,7 @@ function merge(published, historic) {
 }
 async function anchorHistory(history, published, anchor) {
   const { signer } = history;
-  const keys = published === null ? history.keys : merge(published, history.keys);
+  const keys = published === null ? history.keys : merge(published, history.keys, anchor !== undefined);
   if (keys instanceof Refusal)
     return keys;
   const historySigner = await thumbprintOf(signer.jwk);
@@ -2167,7 +2167,7 @@ function keepKeys(fetch2) {
     return kept.keys;
   };
 }
-var anyKeys = () => true;
+var usableKeys = ({ refusal }) => refusal === null;
 function unverified(value) {
   const envelope = value;
   return { result: envelope.result, envelope, verification: null };
@@ -2183,7 +2183,7 @@ function createJudge(connection, options) {
   const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
   const verify = (envelopes, keys) => Promise.all(envelopes.map((one) => verifyEnvelope(one, { keys, issuer, audience })));
   return async (envelopes, signal) => {
-    let verifications = await verify(envelopes, given ?? await keysFor(anyKeys, signal));
+    let verifications = await verify(envelopes, given ?? await keysFor(usableKeys, signal));
     const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
     if (given === undefined && unknown != null)
       verifications = await verify(envelopes, await keysFor(({ keys }) => keys.has(unknown), signal));
