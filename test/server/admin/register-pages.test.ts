@@ -58,11 +58,23 @@ describe("the console's pages on the register", () => {
     "/deliveries",
     "/calls",
     "/imports",
+    "/changes",
   ];
 
   test.each(paths)("ask for a session: %s", async (path) => {
     expect((await world.call(path)).status).toBe(401);
     expect((await get(path)).status).toBe(200);
+  });
+
+  test("list who changed what, by whom and of what", async () => {
+    const all = await get("/changes");
+    expect(all.text).toContain("partner:agency");
+    const [, actor = ""] = />((?:cli:\S+?|service))</.exec(all.text) ?? [];
+    expect((await get(`/changes?by=${actor.replace("cli:", "")}&of=partner:agency`)).text).toContain(
+      ">added<",
+    );
+    expect((await get("/changes?by=nobody")).text).toContain("Nothing was changed that fits.");
+    expect((await get("/changes.csv?of=partner:agency")).text).toContain(`,${actor},partner:agency,added,`);
   });
 
   test("list the register a page at a time, to its end", async () => {
