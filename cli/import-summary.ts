@@ -45,12 +45,13 @@ export function tellRemarks(
 export function importSummary(result: ImportResult): string {
   const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } = result;
   const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
+  const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const mode =
     result.stopped !== undefined
       ? "stopped, nothing changed"
       : result.dryRun
         ? "dry run, nothing changed"
-        : "done";
+        : done;
   const unknown = result.unknownColumns?.join(", ");
   const figures = record({
     ...{ file, sha256, ...counts },

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../src/config.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { codeOf, placeNew, placeOver, writeBeside } from "../src/store/driver/files.ts";
 
 /** A file that a command is to write, by the name that the operator gave it. */
@@ -134,7 +134,8 @@ async function write(
     temporary = await writeBeside(path, content);
   } catch (cause) {
     const code = codeOf(cause);
-    if (code === "") throw cause;
+    // What the content's own maker says is not the file's fault.
+    if (code === "" || isTvsError(cause)) throw cause;
     throw new TvsError("REFUSED", `${path} could not be written (${code}); check its folder and the disk`, {
       cause,
     });

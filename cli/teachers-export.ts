@@ -48,6 +48,9 @@ export const exportCommand = command({
           bar.show(counts.teachers, rate(counts.teachers));
           yield piece.text;
         }
+        // A file with a header alone looks like a register; an import refuses it too.
+        if (counts.teachers === 0)
+          throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
       }
       await output.write(text()).finally(bar.stop);
       const { teachers, profilesLeftOut } = counts;

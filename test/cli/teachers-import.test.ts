@@ -96,6 +96,15 @@ describe.concurrent("tvs teachers import", () => {
       expect(stdout).not.toContain("someday");
     }));
 
+  test("is not called done when every row was rejected", () =>
+    withFolder(async ({ file, run }) => {
+      const { code, stdout } = await run(await file("extract.csv", [row(1, { nin: "x" })]));
+      expect([code, stdout]).toEqual([
+        1,
+        expect.stringMatching(/^import +nothing changed, every row was rejected$/m),
+      ]);
+    }));
+
   test("--template prints an empty extract that can be imported, and explains it beside", () =>
     withFolder(async ({ file, run }) => {
       const { code, stdout, stderr } = await run("--template");

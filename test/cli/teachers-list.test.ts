@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../harness/folder.ts";
@@ -125,6 +125,10 @@ describe("tvs teachers export", () => {
       expect((await run("export", file)).code).toBe(2);
       expect((await run("export", file, "--force", "--state", "Oyo")).stdout).toContain("1 teacher written");
     }
+    const nobody = await run("export", join(folder, "nobody.csv"), "--state", "Nowhere");
+    expect([nobody.code, nobody.stdout]).toEqual([1, ""]);
+    expect(nobody.stderr).toContain("there is no teacher to write, so no file was written");
+    expect(readdirSync(folder).filter((name) => name.includes("nobody"))).toEqual([]);
     expect((await run("export", join(dataDir, "inside.csv"))).code).toBe(2);
     expect(readFileSync(join(folder, "register.csv"), "utf8")).toContain(",'=Bọ́lá Adéyẹmí,");
   });
