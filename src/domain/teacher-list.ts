@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
+import { foldRegNo } from "../partner/reg-no.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { nameTest } from "./name-search.ts";
 import { maxTermLength, searchKeys } from "./search-term.ts";
-import { canonicalRegNo, licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
+import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**
  * The register as commands and the console look into it: in the order of the registration numbers, a bounded piece at
@@ -223,7 +224,7 @@ function cut<T extends { regNo: string }>(found: readonly T[], next: string | nu
 
 /** The beginning of a registration number as numbers are stored. @throws TvsError USAGE */
 function canonicalStart(text: string): string {
-  const start = canonicalRegNo(text) ?? text.normalize("NFKC").replace(/\s+/g, "").toUpperCase();
+  const start = foldRegNo(text);
   if (start === "" || start.length > maxTermLength || start.includes("\0"))
     throw new TvsError("USAGE", "this is no registration number, nor the beginning of one");
   return start;

@@ -15,9 +15,10 @@ import {
 export const issuer = "https://teachers.example";
 export const audience = "exam-body-a";
 
-export const regNo = "LA/2019/PRI/04417";
-export const tId = 204417;
-export const nin = "12345678901";
+/** The first of a sandbox's teachers, so that what is asked there is answered as it is shown here. */
+export const regNo = "TR/2019/LA/000001";
+export const tId = 1001;
+export const nin = "99900000001";
 export const context = { examBatch: "2026-MAY", correlationId: "a-17" };
 
 export const eligibilityCheck = { identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY", context };
@@ -28,22 +29,41 @@ export const batchCheck = {
   ],
 };
 
-export const teacher = { name: "Ngozi Adé-Bello", tId, state: "Lagos", category: "A" };
+export const teacher = { name: "Adaeze Okafor", tId, state: "Lagos", category: "A" };
 export const license = {
   status: "VALID",
-  issueDate: "2025-06-01",
-  expiryDate: "2027-05-31",
-  daysRemaining: 456,
+  issueDate: "2019-03-01",
+  expiryDate: "2092-02-29",
+  daysRemaining: 24_106,
 } as const;
-export const certificate = { status: "VERIFIED", regNo, issueDate: "2019-09-12" } as const;
-export const qualification = { title: "B.Ed.", institution: "University of Lagos", year: 2018 };
+export const certificate = { status: "VERIFIED", regNo, issueDate: "2018-11-05" } as const;
+export const qualification = {
+  title: "B.Ed. Mathematics",
+  institution: "University of Lagos",
+  year: 2015,
+};
+const furtherQualification = {
+  title: "Nigeria Certificate in Education",
+  institution: "Federal College of Education, Akoka",
+  year: 2011,
+};
 export const employment = {
-  employer: "Ikeja Model School",
-  role: "Class teacher",
-  from: "2019-09-16",
+  employer: "Government College, Ikorodu",
+  role: "Mathematics teacher",
+  from: "2019-09-01",
   to: null,
 };
-export const profile = { ninVerified: true, qualifications: [qualification], employment: [employment] };
+const formerEmployment = {
+  employer: "Queen's College, Yaba",
+  role: "Form teacher",
+  from: "2016-01-11",
+  to: "2019-07-31",
+};
+export const profile = {
+  ninVerified: true,
+  qualifications: [qualification, furtherQualification],
+  employment: [employment, formerEmployment],
+};
 
 export const eligibleResult: EligibilityResult = {
   found: true,
@@ -100,16 +120,19 @@ export const foundEnvelope: SignedEnvelope = {
     "V1QifQ.eyJpc3MiOiJodHRwczovL3RlYWNoZXJzLmV4YW1wbGUiLCJhdWQiOiJleGFtLWJvZHktYSIsInN1YiI6IjAxOWNhOGJiL",
     "WI1YzAtN2MzYS05ZjQxLTJkOGYwYzZlMWI1NyIsImlhdCI6MTc3MjM1NzQwMCwicmVzdWx0Ijp7ImZvdW5kIjp0cnVlLCJzb3VyY",
     "2UiOiJuZXdfc3lzdGVtIiwic3RhdHVzIjoiVkFMSUQiLCJlbGlnaWJsZSI6dHJ1ZSwicmVhc29ucyI6W10sInRlYWNoZXIiOnsib",
-    "mFtZSI6Ik5nb3ppIEFkw6ktQmVsbG8iLCJ0SWQiOjIwNDQxNywic3RhdGUiOiJMYWdvcyIsImNhdGVnb3J5IjoiQSJ9LCJsaWNlb",
-    "nNlIjp7InN0YXR1cyI6IlZBTElEIiwiaXNzdWVEYXRlIjoiMjAyNS0wNi0wMSIsImV4cGlyeURhdGUiOiIyMDI3LTA1LTMxIiwiZ",
-    "GF5c1JlbWFpbmluZyI6NDU2fSwiY2VydGlmaWNhdGUiOnsic3RhdHVzIjoiVkVSSUZJRUQiLCJyZWdObyI6IkxBLzIwMTkvUFJJL",
-    "zA0NDE3IiwiaXNzdWVEYXRlIjoiMjAxOS0wOS0xMiJ9LCJwcm9maWxlIjp7Im5pblZlcmlmaWVkIjp0cnVlLCJxdWFsaWZpY2F0a",
-    "W9ucyI6W3sidGl0bGUiOiJCLkVkLiIsImluc3RpdHV0aW9uIjoiVW5pdmVyc2l0eSBvZiBMYWdvcyIsInllYXIiOjIwMTh9XSwiZ",
-    "W1wbG95bWVudCI6W3siZW1wbG95ZXIiOiJJa2VqYSBNb2RlbCBTY2hvb2wiLCJyb2xlIjoiQ2xhc3MgdGVhY2hlciIsImZyb20iO",
-    "iIyMDE5LTA5LTE2IiwidG8iOm51bGx9XX19fQ.TD7FiSiXhE53muESkI3CXISZ0M-MolSBc-EKfS63Elh1ZrMY0ykcqVEQtAS1ZI",
-    "EYzwI0C9BsfssadCWMPH_MVRT6ID012xV68PrN75m1NJI9mN6Mi2d1KOgCXi6bYdFvm78RRh5bGPCAb_B7IcAxn0MqEM92ZPRoTP",
-    "-_Z69BHXXQKgRxzADFgX2SRGKFUWKhczwi2OtyUJ3kv_sRGF-FZnk11hoR7rK73dxbd4CqOlPvocM0UV1XRiCOHgEu2jwQdCrna3",
-    "j2blJIDFVq-cjjRZSvrT_Fxq6GVbbIjhWSD9vj09LGyGd3pSr_gdjdYeV_zOspXwYVSnNionNF1bDUMw",
+    "mFtZSI6IkFkYWV6ZSBPa2Fmb3IiLCJ0SWQiOjEwMDEsInN0YXRlIjoiTGFnb3MiLCJjYXRlZ29yeSI6IkEifSwibGljZW5zZSI6e",
+    "yJzdGF0dXMiOiJWQUxJRCIsImlzc3VlRGF0ZSI6IjIwMTktMDMtMDEiLCJleHBpcnlEYXRlIjoiMjA5Mi0wMi0yOSIsImRheXNSZ",
+    "W1haW5pbmciOjI0MTA2fSwiY2VydGlmaWNhdGUiOnsic3RhdHVzIjoiVkVSSUZJRUQiLCJyZWdObyI6IlRSLzIwMTkvTEEvMDAwM",
+    "DAxIiwiaXNzdWVEYXRlIjoiMjAxOC0xMS0wNSJ9LCJwcm9maWxlIjp7Im5pblZlcmlmaWVkIjp0cnVlLCJxdWFsaWZpY2F0aW9uc",
+    "yI6W3sidGl0bGUiOiJCLkVkLiBNYXRoZW1hdGljcyIsImluc3RpdHV0aW9uIjoiVW5pdmVyc2l0eSBvZiBMYWdvcyIsInllYXIiO",
+    "jIwMTV9LHsidGl0bGUiOiJOaWdlcmlhIENlcnRpZmljYXRlIGluIEVkdWNhdGlvbiIsImluc3RpdHV0aW9uIjoiRmVkZXJhbCBDb",
+    "2xsZWdlIG9mIEVkdWNhdGlvbiwgQWtva2EiLCJ5ZWFyIjoyMDExfV0sImVtcGxveW1lbnQiOlt7ImVtcGxveWVyIjoiR292ZXJub",
+    "WVudCBDb2xsZWdlLCBJa29yb2R1Iiwicm9sZSI6Ik1hdGhlbWF0aWNzIHRlYWNoZXIiLCJmcm9tIjoiMjAxOS0wOS0wMSIsInRvI",
+    "jpudWxsfSx7ImVtcGxveWVyIjoiUXVlZW4ncyBDb2xsZWdlLCBZYWJhIiwicm9sZSI6IkZvcm0gdGVhY2hlciIsImZyb20iOiIyM",
+    "DE2LTAxLTExIiwidG8iOiIyMDE5LTA3LTMxIn1dfX19.BSOW2oYuHPEtMqTLymmvxqeOYjZr2jOZ6Ev3pER3rtwf1cMLyvluWOh_",
+    "bUdbA_50wcMrzP-kE2Q2uYQC1-ekUn9RlXiPyLMi87Qy7ys2v6SfLtstGUK9NvGhhpfA5pU-k1Asfk_lY7gmVbN5tOyAeDyO1SQQ",
+    "wmnYnTPFxytfWU1Tc2RWmVOqCJsOY9hzWgcbQ9CuY5EO0u8FC6cIFuTxC4W7fj807_7H3-D9J8nUlnw1m50KT6O6wRUiSoypOYyR",
+    "ncU27baYshvV7tSxOqu2ONSr4HqP93SfKam9t7yOkSotRLw6z2zhrkVPVwitrb6mxUb4czq2QMUBwjnT9LzBVg",
   ].join(""),
   signatureKid: kid,
 };
@@ -169,7 +192,7 @@ export const keyHistory = [
 ].join("");
 
 /** The leaf of the envelope that was found, and nobody's key for a log of the two envelopes above. */
-export const leafHash = "a3c207f5b0e4c1606abe680f4a6c88e8b99599caa530b10b05485bf258449631";
+export const leafHash = "5d4a9bcecdc85d5d5cd8eec674cb251af26a21d9f535ebcdf9fcd4a877bfcf0d";
 export const logKey = "teachers.example/log+f9b6e643+Ab/lE3k80tWakG9E3Fx+plnhkGpM/s5JsbZX1fUcvqPj\n";
 const secondLeafHash = "do7E7ELOabaGeW63b72as3r3t2zIhKn2bidHixVyg64=";
 export const inclusion = {
@@ -177,10 +200,10 @@ export const inclusion = {
   treeSize: 2,
   hashes: [secondLeafHash],
   checkpoint: [
-    "teachers.example/log\n2\nmZzXZ/Zzw++RNLELanSvc7OC4jkhVlr051Ytt6fv+eM=\n",
+    "teachers.example/log\n2\nXPVtVV2gJCPaRHoXequqVeb3JsSeKGWIS58jXGmLTtY=\n",
     "previous 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n",
-    "— teachers.example/log +bbmQw0kUK3+QzNpuPCMuTuoPOEwsdb02bZAxsNfZ975zJfUfK/YKoKKoYTqUMrdpE/r9/tEpEvtunlcbRKjFGfqLwg=\n",
-    "— teachers.example/log 63xhCwAAAABppAc2HhrM+o+VcysLQCBt78AtUgWZA8Vy1sGigLKtOXUZCreo7tLLgheOFgP2A0jI37nnr9TUargQDNPNMTP3EGxDBg==\n",
+    "— teachers.example/log +bbmQ5MCmVtS/9DSbNV1MvcWUvarFbUrJbDKfJIC4ZI7MQjs7kWeqUULbM8GK2Suzfw1gDtiTSDwR7Ga+Ybj26upzQA=\n",
+    "— teachers.example/log 63xhCwAAAABppAc2ez1Ka9iQcsIy58MW/YeiHmBy8VZzLr0hfhf5twp+xYReaPf5KOjmhNWqC/HCEreS0En/bRh1CHFs+yRDQqLBBw==\n",
   ].join(""),
 };
 export const consistency = { from: 1, to: 2, hashes: [secondLeafHash] };
@@ -249,4 +272,4 @@ export const webhookEvent = webhookEvents["license.revoked"];
 /** Nobody's secret, and the header that the example event is sent with under it, over its compact JSON. */
 export const webhookSecret = "whsec_5f4dcc3b5aa765d61d8327deb882cf99";
 export const webhookSignature =
-  "t=1772357999,v1=a5931eb811af8d0dffe04e4e8070febfae3e077616e834460e5b463fb3dc249d";
+  "t=1772357999,v1=77b87158824ed9363e167073fa1e27a5844c750234a275deb370656c6006b2de";

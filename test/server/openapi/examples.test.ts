@@ -5,6 +5,7 @@ import { signDelivery } from "../../../src/delivery/attempt.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createIdempotency, type StoredAnswer } from "../../../src/domain/idempotency.ts";
 import { scopes } from "../../../src/domain/partners.ts";
+import { sandboxTeachers } from "../../../src/domain/sandbox-teachers.ts";
 import { changeTeacher } from "../../../src/domain/teacher-changes.ts";
 import { planWrite } from "../../../src/domain/teacher-store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers.ts";
@@ -209,6 +210,12 @@ describe("the app answers as the document shows", () => {
     const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
     expect(outcome).toMatchObject({ valid: true });
   });
+});
+
+test("the document's teacher is the first of a sandbox, whose answers there are those that it shows", () => {
+  const [first] = sandboxTeachers;
+  expect(first).toMatchObject({ ...teacher, regNo, nin: examples.nin, profile: expect.anything() });
+  expect(first?.profile).toEqual({ qualifications: profile.qualifications, employment: profile.employment });
 });
 
 describe("the app refuses as the document shows", () => {
