@@ -12,7 +12,7 @@ const asked = [
   ["1002", lookup.expired],
   ["99900000003", lookup.notLicensed],
   ["teacher05@example.org", lookup.notLicensed],
-  ["XX/2019/LA/999999", lookup.nobody],
+  ["XX/2O19/LA/999999", lookup.nobody],
 ] as const;
 
 let site: Site;
