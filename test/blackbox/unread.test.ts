@@ -1,0 +1,102 @@
+/** What a stranger asks for and does not read: a service's memory is not the place where it waits. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { makeCertificate } from "../harness/certificates.ts";
+import { patienceMs } from "../harness/program.ts";
+import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+import { api, createWorld, type World } from "./world.ts";
+
+setDefaultTimeout(patienceMs);
+
+const pdf = "/verify-envelope/pdf.js";
+const health = `${api}/health`;
+/** Each took gigabytes when it was answered into memory. */
+const mostMegabytes = 500;
+
+let world: World;
+let ports: Readonly<Record<"plain" | "TLS", { port: number; tls: boolean }>>;
+
+beforeAll(async () => {
+  world = await createWorld({ rows: [] });
+  const server = await makeCertificate({ commonName: "verify.example.gov" });
+  const certFile = await world.file("server.pem", server.certPem);
+  const keyFile = await world.file("server.key", server.keyPem);
+  await world.restart({ args: ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile] });
+  const { url, tlsUrl } = world.service();
+  ports = {
+    plain: { port: Number(new URL(url).port), tls: false },
+    TLS: { port: Number(new URL(tlsUrl).port), tls: true },
+  };
+  for (const path of [pdf, health]) await answered(path);
+});
+
+afterAll(() => world?.end());
+
+/** Asks on a connection of its own, and reads the whole answer. */
+async function answered(path: string): Promise<string> {
+  const client = await openClient(ports.plain);
+  client.write(get(path, "Connection: close"));
+  return client.closed;
+}
+
+/** Connections that were written to, and take nothing. */
+async function unread(on: keyof typeof ports, text: string, connections = 1): Promise<RawClient[]> {
+  const opened: RawClient[] = [];
+  for (let count = 0; count < connections; count++) {
+    const client = await openClient(ports[on]);
+    client.socket.pause();
+    client.write(text);
+    opened.push(client);
+  }
+  return opened;
+}
+
+function residentMegabytes(): number {
+  const status = readFileSync(`/proc/${world.service().pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+}
+
+describe.skipIf(process.platform !== "linux")("beside what nobody reads", () => {
+  test.each<["plain" | "TLS", string, string, number]>([
+    ["plain", "3,000 times the largest file on one connection", get(pdf).repeat(3_000), 1],
+    ["TLS", "3,000 times the largest file on one connection", get(pdf).repeat(3_000), 1],
+    ["plain", "the largest file sixteen times on each of 300 connections", get(pdf).repeat(16), 300],
+    ["TLS", "the largest file sixteen times on each of 100 connections", get(pdf).repeat(16), 100],
+    ["plain", "20,000 small answers", get(health).repeat(20_000), 1],
+    ["TLS", "20,000 small answers", get(health).repeat(20_000), 1],
+  ])("the service answers others and stays small: %s, %s", async (on, _what, text, connections) => {
+    const before = residentMegabytes();
+    const clients = await unread(on, text, connections);
+    let most = before;
+    for (let time = 0; time < 20; time++) {
+      expect(await answered(health)).toStartWith("HTTP/1.1 200");
+      most = Math.max(most, residentMegabytes());
+    }
+    for (const { socket } of clients) socket.destroy();
+    expect(most - before).toBeLessThan(mostMegabytes);
+  });
+});
+
+test.each(["plain", "TLS"] as const)(
+  "sixteen requests at once are answered in their order, large ones too: %s",
+  async (on) => {
+    const paths = Array.from({ length: 16 }, (_, at) =>
+      at % 3 === 0 ? pdf : at % 3 === 1 ? health : "/icon.svg",
+    );
+    const client = await openClient(ports[on]);
+    client.write(paths.map((path, at) => get(path, ...(at === 15 ? ["Connection: close"] : []))).join(""));
+    const types = { [pdf]: "text/javascript", [health]: "application/json", "/icon.svg": "image/svg+xml" };
+    expect(typesOf(await client.closed)).toEqual(paths.map((path) => types[path] ?? ""));
+  },
+);
+
+/** The media types of answers that came one after another, by their lengths. */
+function typesOf(received: string): string[] {
+  const types: string[] = [];
+  for (let rest = received; rest !== ""; ) {
+    const head = rest.slice(0, rest.indexOf("\r\n\r\n") + 4);
+    types.push(/^content-type: ([^;\r]+)/im.exec(head)?.[1] ?? head);
+    rest = rest.slice(head.length + Number(/^content-length: (\d+)/im.exec(head)?.[1]));
+  }
+  return types;
+}
