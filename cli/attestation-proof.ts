@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../src/domain/errors.ts";
-import { treeHeadOf } from "../src/domain/log/keeper.ts";
+import { treeHeadOf } from "../src/domain/log/chain.ts";
 import { createLogReader, type Inclusion } from "../src/domain/log/log.ts";
 import { leafHash } from "../src/domain/log/tree.ts";
 import { encodeBase64 } from "../src/partner/base64.ts";

@@ -4,8 +4,9 @@
  */
 
 import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
+import { isChained } from "../src/domain/log/chain.ts";
 import { ensureLog } from "../src/domain/log/epochs.ts";
-import { createLogKeeper, isChained, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
+import { createLogKeeper, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
 import type { LogEpoch } from "../src/domain/log/log.ts";
 import type { RetentionMark } from "../src/domain/log/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../src/domain/log/succession.ts";

@@ -1,6 +1,6 @@
 import { TvsError } from "../src/domain/errors.ts";
+import { treeHeadOf } from "../src/domain/log/chain.ts";
 import { verifierKeyOf } from "../src/domain/log/epochs.ts";
-import { treeHeadOf } from "../src/domain/log/keeper.ts";
 import type { LogEpoch } from "../src/domain/log/log.ts";
 import { openNextEpoch } from "../src/domain/log/succession.ts";
 import { hasHiddenCharacter } from "../src/domain/plain-text.ts";

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
+import { treeHeadOf } from "../src/domain/log/chain.ts";
 import { verifierKeyOf } from "../src/domain/log/epochs.ts";
-import { treeHeadOf } from "../src/domain/log/keeper.ts";
 import { command, configOf, group } from "./command.ts";
 import { logKeeperOf } from "./evidence-log.ts";
 import { withOperator } from "./open.ts";

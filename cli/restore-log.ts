@@ -3,8 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../src/config.ts";
 import type { Clock } from "../src/domain/clock.ts";
+import { treeHeadOf } from "../src/domain/log/chain.ts";
 import { epochDueName, originOf } from "../src/domain/log/epochs.ts";
-import { type LogHead, treeHeadOf } from "../src/domain/log/keeper.ts";
+import type { LogHead } from "../src/domain/log/keeper.ts";
 import { findLoss, type LogLoss } from "../src/domain/log/succession.ts";
 import { deriveSecrets } from "../src/domain/secrets.ts";
 import { readOrigin } from "../src/partner/log-checkpoint.ts";

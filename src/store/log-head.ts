@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { TvsError } from "../domain/errors.ts";
-import { isBefore, type LogHead } from "../domain/log/keeper.ts";
+import { isBefore } from "../domain/log/chain.ts";
+import type { LogHead } from "../domain/log/keeper.ts";
 import { codeOf, placeOver, writeBeside } from "./driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */

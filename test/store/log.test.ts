@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
+import { treeHeadOf } from "../../src/domain/log/chain.ts";
 import { ensureLog, verifierKeyOf } from "../../src/domain/log/epochs.ts";
-import { createLogKeeper, type LogHead, treeHeadOf } from "../../src/domain/log/keeper.ts";
+import { createLogKeeper, type LogHead } from "../../src/domain/log/keeper.ts";
 import { createLogReader, type LogStore } from "../../src/domain/log/log.ts";
 import { openNextEpoch } from "../../src/domain/log/succession.ts";
 import { leafHash, openingLeafHash } from "../../src/domain/log/tree.ts";

@@ -3,8 +3,8 @@
 import { openCheckpoint, readOrigin } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
+import { treeHeadOf } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
-import { treeHeadOf } from "./keeper.ts";
 import type { LogEpoch, LogStore } from "./log.ts";
 import { rootOf } from "./tree.ts";
 

@@ -1,10 +1,13 @@
 /**
- * Each checkpoint names the one before it, by an extension line (C2SP tlog-checkpoint; decision D13.2): so none can be
- * taken out of the database unnoticed, as long as somebody has a later one.
+ * What checkpoints say of one another. Each names the one before it, by an extension line (C2SP tlog-checkpoint; decision
+ * D13.2): so none can be taken out of the database unnoticed, as long as somebody has a later one.
  */
 
 import { hash } from "node:crypto";
-import type { TreeHead } from "../../partner/log-checkpoint.ts";
+import { readOrigin, readTreeHead, type TreeHead } from "../../partner/log-checkpoint.ts";
+import { Refusal } from "../../partner/reasons.ts";
+import { readNote } from "../../partner/signed-note.ts";
+import { TvsError } from "../errors.ts";
 
 const name = "previous ";
 
@@ -16,4 +19,24 @@ export function linkTo(note: string | null): string {
 /** The line by which a checkpoint names the one before it; null in one from before checkpoints were chained. */
 export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): string | null {
   return extensions.find((line) => line.startsWith(name)) ?? null;
+}
+
+/** Whether a checkpoint is one of those that name the one before them: an old one does not. */
+export function isChained(note: string | null): boolean {
+  return note !== null && linkOf(treeHeadOf(note)) !== null;
+}
+
+/** @throws TvsError INPUT_UNREADABLE */
+export function treeHeadOf(note: string): TreeHead {
+  const signed = readNote(note);
+  const found = signed instanceof Refusal ? signed : readTreeHead(signed.text);
+  if (!(found instanceof Refusal)) return found;
+  throw new TvsError("INPUT_UNREADABLE", "the kept checkpoint of the evidence log is not one");
+}
+
+/** Whether a checkpoint is of an earlier epoch than another one, or of a smaller tree of the same. */
+export function isBefore(note: string, other: string): boolean {
+  const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
+  const epochs = readOrigin(one.origin).epoch - readOrigin(another.origin).epoch;
+  return epochs < 0 || (epochs === 0 && one.size < another.size);
 }

@@ -4,26 +4,21 @@
  * attestations that are committed (decision D13.2).
  */
 
-import {
-  openCheckpoint,
-  readOrigin,
-  readTreeHead,
-  signCheckpoint,
-  type TreeHead,
-} from "../../partner/log-checkpoint.ts";
+import { openCheckpoint, readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import { readNote } from "../../partner/signed-note.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import { linkOf, linkTo } from "./chain.ts";
+import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
 import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
 import {
+  keptLeaves,
   type LogEpoch,
   type LogProgress,
   type LogStore,
   nextId,
+  openingLeaves,
   prefixOf,
   type StoredCheckpoint,
 } from "./log.ts";
@@ -145,8 +140,7 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
 
   async function follow(): Promise<void> {
     const [kept, newest, progress] = [head.read(), await store.newest(), await store.progress()];
-    const isSame = (newest?.note ?? null) === kept && (progress?.missing ?? 0) === 0;
-    if (isSame && (kept === null || treeHeadOf(kept).origin === progress?.origin)) return;
+    if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
     await requireNotBehind();
     const epochs = await store.epochs();
     if (newest !== null && isAsFar(newest, kept, epochs)) await head.write(await ownNote(newest, epochs));
@@ -155,6 +149,7 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
   async function requireNotBehind(): Promise<void> {
     const missing = (await store.progress())?.missing ?? 0;
     if (missing > 0) throw behind(head.read(), `its newest ${missing} attestations are not there any more`);
+    await requireNewest(dependencies);
     const note = head.read();
     if (note === null) return;
     const kept = treeHeadOf(note);
@@ -186,6 +181,27 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
   return { append, sign, checkpoint, follow, requireNotBehind };
 }
 
+/** Whether what is kept is what the database has, of the epoch that it is in. */
+function isFollowed(kept: string | null, newest: StoredCheckpoint | null, now: LogProgress | null): boolean {
+  if ((newest?.note ?? null) !== kept || (now?.missing ?? 0) > 0) return false;
+  return kept === null || treeHeadOf(kept).origin === now?.origin;
+}
+
+/**
+ * Refuses a tree whose newest attestation is another than its leaf says: ids are given anew to others when the newest rows
+ * were taken out, so that none seems to be missing.
+ */
+async function requireNewest({ store, head }: Pick<KeeperDependencies, "store" | "head">): Promise<void> {
+  const epoch = (await store.epochs()).at(-1);
+  if (epoch === undefined || epoch.size <= openingLeaves(epoch)) return;
+  const id = nextId(epoch) - 1;
+  const [jws] = await store.attested(id, 1);
+  const [leaf] = await keptLeaves(store, [id]);
+  // Retention has deleted it, though later ones wait; or another epoch was opened meanwhile.
+  if (jws === undefined || jws === null || leaf === undefined) return;
+  if (!isSameHash(leaf, leafHash(jws))) throw behind(head.read(), "its newest entry is another");
+}
+
 /** @returns the leaves that are to be appended, the tiles that change by them, and the first id that is missing */
 async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
   const firstId = nextId(epoch);
@@ -201,11 +217,6 @@ async function seal({ epoch, secrets, clock }: Signing, treeHead: TreeHead): Pro
   const seconds = Math.floor(clock.now() / 1000);
   const note = await signCheckpoint(treeHead, seconds, checkpointKeyOf(epoch, secrets));
   return { epoch: epoch.epoch, size: treeHead.size, signedAt: seconds * 1000, note };
-}
-
-/** Whether a checkpoint is one of those that name the one before them: an old one does not. */
-export function isChained(note: string | null): boolean {
-  return note !== null && linkOf(treeHeadOf(note)) !== null;
 }
 
 /**
@@ -270,21 +281,6 @@ export function isAsFar(newest: StoredCheckpoint, kept: string | null, epochs: r
   const { origin, size } = treeHeadOf(kept);
   const epoch = epochs.find((one) => one.origin === origin)?.epoch ?? 0;
   return newest.epoch > epoch || (newest.epoch === epoch && newest.size >= size);
-}
-
-/** Whether a checkpoint is of an earlier epoch than another one, or of a smaller tree of the same. */
-export function isBefore(note: string, other: string): boolean {
-  const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
-  const epochs = readOrigin(one.origin).epoch - readOrigin(another.origin).epoch;
-  return epochs < 0 || (epochs === 0 && one.size < another.size);
-}
-
-/** @throws TvsError INPUT_UNREADABLE */
-export function treeHeadOf(note: string): TreeHead {
-  const signed = readNote(note);
-  const found = signed instanceof Refusal ? signed : readTreeHead(signed.text);
-  if (!(found instanceof Refusal)) return found;
-  throw new TvsError("INPUT_UNREADABLE", "the kept checkpoint of the evidence log is not one");
 }
 
 /** What a database that is behind is, and what to do about it. */

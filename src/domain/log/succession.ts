@@ -8,8 +8,9 @@ import type { Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { SettingsStore } from "../live.ts";
 import type { Secrets } from "../secrets.ts";
+import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
-import { createLogKeeper, isAsFar, type LogHead, treeHeadOf } from "./keeper.ts";
+import { createLogKeeper, isAsFar, type LogHead } from "./keeper.ts";
 import type { LogEpoch, LogStore } from "./log.ts";
 
 /** A log as it is known at one place: in the database, and by the checkpoint beside it. */

@@ -6,8 +6,9 @@ import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditLog } from "../../../src/domain/log/audit.ts";
 import { createSignatureChecks } from "../../../src/domain/log/audit-rows.ts";
+import { isChained, treeHeadOf } from "../../../src/domain/log/chain.ts";
 import { checkpointKeyOf, ensureLog } from "../../../src/domain/log/epochs.ts";
-import { createLogKeeper, isChained, treeHeadOf } from "../../../src/domain/log/keeper.ts";
+import { createLogKeeper } from "../../../src/domain/log/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/log/succession.ts";
 import {
   beginRetention,

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { linkOf, linkTo } from "../../../src/domain/log/chain.ts";
+import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/log/chain.ts";
 import { ensureLog } from "../../../src/domain/log/epochs.ts";
-import { createLogKeeper, type LogHead, leavesOfCommit, treeHeadOf } from "../../../src/domain/log/keeper.ts";
+import { createLogKeeper, type LogHead, leavesOfCommit } from "../../../src/domain/log/keeper.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openLogHead } from "../../../src/store/log-head.ts";
 import { attest } from "../../harness/evidence.ts";
@@ -110,6 +110,17 @@ test("follows no database whose newest attestations were taken out, though its c
   withLog(async ({ keeper, tamper }) => {
     await tamper(["DELETE FROM attestations WHERE id > 500"]);
     expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
+test("follows no database in which others have got the ids of attestations that were taken out", () =>
+  withLog(async ({ keeper, tamper, attestMore }) => {
+    await tamper(["DELETE FROM attestations WHERE id > 509"]);
+    await attestMore(5);
+    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
+      expect(await rejection(keeper()[verb]())).toMatchObject({
+        code: "LOG_BEHIND",
+        message: expect.stringContaining("its newest entry is another"),
+      });
   }));
 
 test("names the checkpoint before it in each, and covers all that was committed before", () =>
