@@ -9,7 +9,10 @@ import { originOf } from "../../src/domain/log/epochs.ts";
 import { checkpointLateness, type LogFigures, lateAnchors } from "../../src/domain/log/figures.ts";
 import { behindAdvice } from "../../src/domain/log/keeper.ts";
 import type { LogStore } from "../../src/domain/log/log.ts";
+import { isOwnRetention, retentionTagSetting } from "../../src/domain/log/retention-mark.ts";
 import { rootOf } from "../../src/domain/log/tree.ts";
+import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
 import { readCalls } from "../../src/store/call-reader.ts";
@@ -17,6 +20,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/log.ts";
 import { createLogFigures } from "../../src/store/log-figures.ts";
 import { openLogHead } from "../../src/store/log-head.ts";
+import { masterKeyAtHand } from "../vault.ts";
 import { type Check, fail, hint, ok, warn } from "./check.ts";
 
 type Known = { readonly config: Config; readonly issuer: string | undefined; readonly now: number };
@@ -140,4 +144,21 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
   } catch (error) {
     return warn(name, (error as Error).message, "move it away; the service starts a new one");
   }
+}
+
+/** How long attestations are kept: it deletes evidence, and goes by what the operator has said. */
+export function checkRetention(stored: ReadonlyMap<string, string>, config: Config): Check {
+  const name = "retention";
+  const retention = stored.get(retentionSetting) ?? keepForever;
+  const found = `attestations are kept: ${retention}`;
+  const masterKey = masterKeyAtHand(config);
+  if (retention === keepForever || masterKey === undefined) return ok(name, found);
+  if (isOwnRetention(retention, stored.get(retentionTagSetting), deriveSecrets(masterKey)))
+    return ok(name, found);
+  return warn(
+    name,
+    `${found}, which nobody has said with this register's master key: nothing is deleted`,
+    `find out who can write to the database, then tvs serve --keep-attestations ${retention}; a register of an earlier ` +
+      "release is taken over by its next tvs serve",
+  );
 }

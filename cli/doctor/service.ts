@@ -10,7 +10,6 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
-import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { isSandbox } from "../../src/domain/sandbox-state.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { rememberedSite } from "../../src/domain/site.ts";
@@ -18,6 +17,7 @@ import { describeLicensed, type TeacherCounts } from "../../src/domain/status.ts
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
+import { checkRetention } from "./log.ts";
 
 /** How long to wait for a resolver; they give up later by themselves. */
 const lookupMs = 5_000;
@@ -44,7 +44,7 @@ export function checkSettings({ stored, teachers, appliedAt }: Remembered, confi
     isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
     checkHeld(stored),
     // It deletes evidence, and goes on after the start that asked for it.
-    ok("retention", `attestations are kept: ${stored.get(retentionSetting) ?? keepForever}`),
+    checkRetention(stored, config),
     isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
   ];
 }

@@ -139,7 +139,7 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
   }
 
   async function follow(): Promise<void> {
-    const [kept, newest, progress] = [head.read(), await store.newest(), await store.progress()];
+    const [kept, newest, progress] = await Promise.all([head.read(), store.newest(), store.progress()]);
     if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
     await requireNotBehind();
     const epochs = await store.epochs();
@@ -195,8 +195,7 @@ async function requireNewest({ store, head }: Pick<KeeperDependencies, "store" |
   const epoch = (await store.epochs()).at(-1);
   if (epoch === undefined || epoch.size <= openingLeaves(epoch)) return;
   const id = nextId(epoch) - 1;
-  const [jws] = await store.attested(id, 1);
-  const [leaf] = await keptLeaves(store, [id]);
+  const [[jws], [leaf]] = await Promise.all([store.attested(id, 1), keptLeaves(store, [id])]);
   // Retention has deleted it, though later ones wait; or another epoch was opened meanwhile.
   if (jws === undefined || jws === null || leaf === undefined) return;
   if (!isSameHash(leaf, leafHash(jws))) throw behind(head.read(), "its newest entry is another");

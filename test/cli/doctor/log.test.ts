@@ -2,16 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Check } from "../../../cli/doctor/check.ts";
-import { checkLog, judgeAnchors, judgeCheckpoint } from "../../../cli/doctor/log.ts";
+import { checkLog, checkRetention, judgeAnchors, judgeCheckpoint } from "../../../cli/doctor/log.ts";
 import { logKeeperOf } from "../../../cli/evidence-log.ts";
 import { openService } from "../../../cli/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import type { LogFigures } from "../../../src/domain/log/figures.ts";
+import { retentionSettings } from "../../../src/domain/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createLogStore } from "../../../src/store/log.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { anAttestation } from "../../harness/samples.ts";
+import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
@@ -129,5 +130,17 @@ describe("tvs doctor warns", () => {
     expect(late).toMatchObject({ result: "warn", found: "/srv/a has none since 2026-02-28T07:30:00.000Z" });
     const idle = { ...figures, signedSize: 5, anchors: anchored(now - 26 * hourMs) };
     expect(judgeAnchors(idle, now)).toMatchObject({ result: "ok", advice: null });
+  });
+});
+
+test("the retention that somebody wrote into the database by hand is not the operator's", () => {
+  const config = readConfig({ "master-key": masterKey }, {});
+  const said = new Map(Object.entries(retentionSettings("7y", secrets)));
+  expect(checkRetention(said, config)).toMatchObject({ result: "ok", found: "attestations are kept: 7y" });
+  expect(checkRetention(new Map(), config)).toMatchObject({ result: "ok" });
+  const written = new Map([...said, ["keep_attestations", "90d"]]);
+  expect(checkRetention(written, config)).toMatchObject({
+    result: "warn",
+    found: expect.stringContaining("nothing is deleted"),
   });
 });
