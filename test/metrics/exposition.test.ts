@@ -16,6 +16,12 @@ let scraped: Map<string, ParsedFamily>;
 beforeAll(async () => {
   world = await openTestConsole();
   const { operator } = world;
+  // Before there is an endpoint, to which their events would be on the way.
+  await operator.stores.teachers.apply([
+    aTeacherWrite("V/A/L/1"),
+    aTeacherWrite("N/O/N/1", { licenseExpiryDate: null }),
+    aTeacherWrite("D/E/A/1", { active: false }),
+  ]);
   const key = { keyId: "key-1", partnerId: "exam-body-a", mac: new Uint8Array(32) };
   await operator.stores.partners.add(aPartner("exam-body-a"), {
     ...key,
@@ -31,11 +37,6 @@ beforeAll(async () => {
     secret: new Uint8Array(8),
     at: 1,
   });
-  await operator.stores.teachers.apply([
-    aTeacherWrite("V/A/L/1"),
-    aTeacherWrite("N/O/N/1", { licenseExpiryDate: null }),
-    aTeacherWrite("D/E/A/1", { active: false }),
-  ]);
   const imports = createImportStore(operator.driver, world.folder);
   const run = await imports.begin({ file: "a.csv", sha256: "", options: "{}", at: 1 });
   await imports.commit(run, [], { ...run, applied: 3, unchanged: 3 });
