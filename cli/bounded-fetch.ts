@@ -1,6 +1,7 @@
 /** Questions to a server that this program does not control: it may be silent, talk without an end, or send us elsewhere. */
 
 import { TvsError } from "../src/domain/errors.ts";
+import { isPacked } from "../src/store/driver/server-answers.ts";
 import { readBounded } from "./input-file.ts";
 import { parseDuration } from "./terminal/output.ts";
 
@@ -52,15 +53,19 @@ export function readHttpUrl(flag: string, text: string): URL {
 export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequest): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>
     new TvsError("INPUT_UNREADABLE", `${called} at ${url.origin}${url.pathname} ${problem}`, { cause });
-  const signal = AbortSignal.timeout(timeoutMs);
+  const refusing = new AbortController();
+  const limit = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, {
       redirect: "manual",
-      signal,
-      ...(post === undefined
-        ? {}
-        : { method: "POST", headers: { "Content-Type": post.type }, body: post.body }),
+      signal: AbortSignal.any([refusing.signal, limit]),
+      headers: { "Accept-Encoding": "identity", ...(post && { "Content-Type": post.type }) },
+      ...(post && { method: "POST", body: post.body }),
     });
+    if (isPacked(response)) {
+      refusing.abort();
+      throw none("packed its answer unasked, which is not read");
+    }
     if (response.status >= 300 && response.status < 400)
       throw none("sends elsewhere, which is not followed; give the address itself");
     const body = response.body === null ? new Uint8Array() : await readBounded(response.body, maxBytes);
@@ -68,7 +73,7 @@ export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequ
     return { status: response.status, body };
   } catch (cause) {
     if (cause instanceof TvsError) throw cause;
-    if (signal.aborted) throw none(`gave no whole answer within ${timeoutMs / 1000} s`, cause);
+    if (limit.aborted) throw none(`gave no whole answer within ${timeoutMs / 1000} s`, cause);
     throw none("cannot be reached; check the address and the network", cause);
   }
 }

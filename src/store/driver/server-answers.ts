@@ -1,8 +1,14 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** The longest answer that is read, unpacked; sqld sends 10 MB at most, unless it is told otherwise. */
-const maxAnswerBytes = 64 * 1024 ** 2;
+/** The longest answer that is read; sqld sends 10 MB at most, unless it is told otherwise. */
+const maxAnswerBytes = 16 * 1024 ** 2;
+/**
+ * The most values in an answer, as brackets and braces that open one. Rows of that length have fewer, and each takes
+ * a hundred times as much memory as those two bytes.
+ */
+const maxAnswerValues = 1_000_000;
+const [bracket, brace] = [0x5b, 0x7b];
 
 /** Where a request goes, and for how long its answer is waited for. */
 type Asked = { readonly url: URL; readonly waitMs: number };
@@ -12,31 +18,44 @@ type Asked = { readonly url: URL; readonly waitMs: number };
  * in its rows (decision D12.11): not in where they are asked for, because statements and token would go where a redirect
  * or the `base_url` of an answer leads, and not in how much of them there is.
  * @returns the whole answer, a redirect as it came
- * @throws TvsError STORE_UNAVAILABLE when it is too long; besides that what `fetch` throws
+ * @throws TvsError STORE_UNAVAILABLE when it is too much, or packed; besides that what `fetch` throws
  */
 export async function askServer(request: Request, { url, waitMs }: Asked): Promise<Response> {
   const { method, headers } = request;
-  // A server that packs its answer all the same is counted by what comes out of it.
   headers.set("Accept-Encoding", "identity");
-  const signal = AbortSignal.timeout(Math.max(1, waitMs));
+  const refusing = new AbortController();
+  const signal = AbortSignal.any([refusing.signal, AbortSignal.timeout(Math.max(1, waitMs))]);
   const body = await request.arrayBuffer();
   const response = await fetch(url, { method, headers, body, redirect: "manual", signal });
+  if (isPacked(response)) {
+    refusing.abort();
+    throw new TvsError("STORE_UNAVAILABLE", `the database's server packed its answer unasked${advice}`);
+  }
   const bytes = await readAnswer(response);
   const { status } = response;
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
+/** Bun may unpack such an answer to its end, whoever has stopped reading it and however long it gets. */
+export function isPacked({ headers }: Response): boolean {
+  return (headers.get("Content-Encoding") ?? "identity") !== "identity";
+}
+
 async function readAnswer({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
-  let bytes = 0;
+  let [bytes, values] = [0, 0];
   // Leaving the loop early gives the rest up.
   for await (const part of body ?? []) {
     bytes += part.length;
-    if (bytes > maxAnswerBytes) throw new TvsError("STORE_UNAVAILABLE", tooLong);
+    for (const byte of part) if (byte === bracket || byte === brace) values++;
+    if (bytes > maxAnswerBytes || values > maxAnswerValues)
+      throw new TvsError(
+        "STORE_UNAVAILABLE",
+        `the database's server sent more than 16 MiB or a million values at once${advice}`,
+      );
     parts.push(part);
   }
   return Buffer.concat(parts);
 }
 
-const tooLong =
-  "the database's server sent more than 64 MiB at once, which is not read; find out what answers at its address";
+const advice = ", which is not read; find out what answers at its address";
