@@ -6,7 +6,7 @@ import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
-import { TvsError } from "../src/domain/errors.ts";
+import type { TvsError } from "../src/domain/errors.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
@@ -47,7 +47,7 @@ import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./operator-name.ts";
 import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register.ts";
-import { settingsOf } from "./settings-in-force.ts";
+import { environmentOf, settingsOf } from "./settings-in-force.ts";
 import { ensureDataDir, openVault } from "./vault.ts";
 
 /** The stores over one database, each with the acts of its noun. */
@@ -129,7 +129,14 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const schema = await readSchema(driver);
     if (await holdsRegister(driver)) {
       if (schema < schemaVersion && whenOlder === undefined) throw olderSchema(schema);
-      if (schema < schemaVersion) await whenOlder?.(driver, schema);
+      if (schema < schemaVersion) {
+        // No earlier release opens it again, so what is refused further down is refused before.
+        const settings = createSettingsStore(driver, null);
+        await environmentOf(settings, config);
+        await openVault(config, settings);
+        await settingsOf(await settings.read(), config, defaultIssuer);
+        await whenOlder?.(driver, schema);
+      }
     } else {
       if (isThere) await prepareNew(config, options, driver);
       await migrate(driver, clock.now(), schema);
@@ -254,20 +261,6 @@ export function createStores(
     log: createLogStore(driver, acting),
     changes: createChangeStore(driver),
   };
-}
-
-/**
- * A database is live or a sandbox from its first use on, and refuses to become the other.
- * @throws TvsError REFUSED
- */
-async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
-  const stored =
-    (await settings.read()).get("environment") ??
-    (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));
-  if (sandbox && stored !== "sandbox") {
-    throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
-  }
-  return stored === "sandbox" ? "test" : "live";
 }
 
 /** What the acts over webhook endpoints take of an operator. */

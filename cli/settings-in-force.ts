@@ -1,7 +1,8 @@
 import { dirname, join } from "node:path";
 import type { Config } from "../src/config.ts";
+import type { KeyKind } from "../src/domain/credentials.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { isIssuerTold, readSettings, type Settings } from "../src/domain/live.ts";
+import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../src/domain/policy.ts";
 import { defaultSite, type Site } from "../src/domain/site.ts";
 import { readSmallFile } from "./input-file.ts";
@@ -43,6 +44,20 @@ export async function settingsOf(
     allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
     site: config.siteFile === undefined ? remembered.site : await readSiteFile(config.siteFile),
   };
+}
+
+/**
+ * A database is live or a sandbox from its first use on, and refuses to become the other.
+ * @throws TvsError REFUSED
+ */
+export async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
+  const stored =
+    (await settings.read()).get("environment") ??
+    (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));
+  if (sandbox && stored !== "sandbox") {
+    throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
+  }
+  return stored === "sandbox" ? "test" : "live";
 }
 
 /** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */

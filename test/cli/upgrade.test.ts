@@ -55,6 +55,33 @@ describe.concurrent("a register of an earlier release", () => {
       expect([await schemaOf(dataDir), existsSync(join(dataDir, backupName))]).toEqual([old, false]);
     }));
 
+  test("is not changed by an upgrade or a start that is refused", () =>
+    withOldRegister(async (dataDir) => {
+      const key = join(dataDir, "master.key");
+      const text = readFileSync(key);
+      const lines: [words: string[], code: number, problem: string][] = [
+        [["serve", "--host", "0.0.0.0", "--port", "0"], 2, "must be told its public URL"],
+        [
+          ["serve", "--port", "0", "--sandbox", "--database", `file:${join(dataDir, "tvs.db")}`],
+          1,
+          "this is a live database",
+        ],
+        [["upgrade"], 1, "master key"],
+      ];
+      for (const [words, code, problem] of lines) {
+        if (words[0] === "upgrade") writeFileSync(key, "A".repeat(43));
+        const refused = await runTvs(words, { dataDir });
+        expect([words, refused.code, refused.stderr]).toEqual([
+          words,
+          code,
+          expect.stringContaining(problem),
+        ]);
+        expect([await schemaOf(dataDir), existsSync(join(dataDir, backupName))]).toEqual([old, false]);
+      }
+      writeFileSync(key, text);
+      expect((await runTvs(["upgrade"], { dataDir })).code).toBe(0);
+    }));
+
   test("is read as it is by status, doctor and backup", () =>
     withOldRegister(async (dataDir, folder) => {
       const status = await runJson<Record<string, unknown>>(["status"], { dataDir });
