@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { letGoOfFiles, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { takePartial } from "./partial-backup.ts";
@@ -50,9 +50,11 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   await requireOwnSchema(driver);
   const partial = await takePartial(file);
   try {
-    // Readable by its owner alone before anything is in it.
-    makeOwnFile(partial.path);
+    // Readable by its owner alone before anything is in it, and neither a link nor anybody else's file.
+    const { dev, ino } = partial.make();
     await driver.copyTo(partial.path);
+    const made = lstatSync(partial.path, { throwIfNoEntry: false });
+    if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
     await letGoOfFiles();

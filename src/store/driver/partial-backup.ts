@@ -1,13 +1,17 @@
 /** The file that a backup goes into before it is complete, and whose it is. */
 
-import { lstatSync, rmSync } from "node:fs";
+import { closeSync, fstatSync, lstatSync, openSync, rmSync, type Stats } from "node:fs";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { letGoOfFiles, makeOwnFile } from "./files.ts";
+import { codeOf, letGoOfFiles, makeOwnFile } from "./files.ts";
 import { lockFile } from "./service-lock.ts";
 
 /** A backup's unfinished file, which is this process's alone until it lets go of it. */
 export type Partial = {
   readonly path: string;
+  /** Makes it, empty. @throws TvsError REFUSED where somebody else has done so meanwhile */
+  make(): Stats;
+  /** The failure where somebody else has put something in its place. */
+  taken(): TvsError;
   /** Deletes what there is of it. */
   remove(): void;
   release(): Promise<void>;
@@ -33,10 +37,25 @@ export async function takePartial(file: string): Promise<Partial> {
   const remove = () => {
     for (const ending of endings.slice(0, 2)) rmSync(path + ending, { force: true });
   };
+  const taken = (cause?: unknown) => {
+    const problem = "was put there by somebody else; write to a folder in which nobody else can";
+    return new TvsError("REFUSED", `${path} ${problem}`, { cause });
+  };
   remove();
   return {
     path,
     remove,
+    taken,
+    make() {
+      try {
+        const descriptor = openSync(path, "wx", 0o600);
+        const made = fstatSync(descriptor);
+        closeSync(descriptor);
+        return made;
+      } catch (cause) {
+        throw codeOf(cause) === "EEXIST" ? taken(cause) : cause;
+      }
+    },
     async release() {
       // Its name goes first: who opens it from now on makes another one. Windows deletes nothing that is open.
       if (process.platform !== "win32") rmSync(`${path}-lock`, { force: true });

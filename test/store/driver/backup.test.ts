@@ -2,10 +2,13 @@ import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { inspectBackup, makeBackup } from "../../../src/store/driver/backup.ts";
@@ -96,6 +99,28 @@ describe("a backup", () => {
       expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
       expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
       expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
+    }));
+
+  test("goes into no file that somebody else puts in its place meanwhile, and through no link", () =>
+    withDatabase(async ({ folder, driver }) => {
+      const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
+      if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
+      const partial = await takePartial(file);
+      for (const put of [() => writeFileSync(partial.path, ""), () => symlinkSync(nowhere, partial.path)]) {
+        put();
+        expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);
+        partial.remove();
+      }
+      await partial.release();
+      const copyTo = async (path: string) => {
+        renameSync(path, `${folder}/ours`);
+        writeFileSync(theirs, "");
+        linkSync(theirs, path);
+        await driver.copyTo(path);
+      };
+      const refused = await rejection(makeBackup({ ...driver, copyTo }, file));
+      expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("somebody else") });
+      expect([existsSync(file), existsSync(nowhere)]).toEqual([false, false]);
     }));
 
   test("of another program's database is refused and leaves nothing", () =>
