@@ -52,7 +52,7 @@ type ConnectionsOptions = {
   readonly closeIdle?: () => void;
 };
 
-/** What a request takes in memory besides its body and its answer, about: its head, and the objects made of it. */
+/** What a request with a usual head takes in memory besides its body and its answer, about. */
 const requestBytes = 4 * 1024;
 
 export function createConnections(options: ConnectionsOptions): Connections {
@@ -70,7 +70,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
     connection.openRequests.add(openRequest);
     outgoing.on("close", () => finish(connection, openRequest));
     outgoing.onWaiting = (bytes) => hold(connection, openRequest, bytes);
-    hold(connection, openRequest, requestBytes + bodyBytes(incoming));
+    // The head is only measured where several requests come at once: nobody else can have many large ones.
+    const headBytes = connection.openRequests.size > 1 ? lengthOf(incoming.rawHeaders) : 0;
+    hold(connection, openRequest, requestBytes + headBytes + bodyBytes(incoming));
     const waiting = backlog.wait(connection, 1);
     if (draining) announceClose(connection);
     answerNext(connection);
@@ -156,4 +158,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
 function bodyBytes({ headers }: IncomingMessage): number {
   if (headers["transfer-encoding"] !== undefined) return maxBodyBytes;
   return Math.min(Number(headers["content-length"] ?? 0) || 0, maxBodyBytes);
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((length, text) => length + text.length, 0);
 }
