@@ -1,7 +1,7 @@
 import type { Config } from "../src/config.ts";
 import type { Settings } from "../src/domain/live.ts";
 import { defaultSite } from "../src/domain/site.ts";
-import { openApiDocument } from "../src/server/openapi/document.ts";
+import { openApiDocument } from "../src/server/openapi.ts";
 import { command, configOf } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
 

@@ -1,5 +1,10 @@
 /** Files that are imported as text and end up inside the executable. */
 
+declare module "*.yaml" {
+  const text: string;
+  export default text;
+}
+
 declare module "*.sql" {
   const text: string;
   export default text;

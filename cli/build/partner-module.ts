@@ -10,7 +10,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../src/server/openapi/document.ts";
+import { openApiDocument } from "../../src/server/openapi.ts";
 import { apiTypes, ofContract, type Schemas } from "./api-types.ts";
 import { projectFolder } from "./build.ts";
 

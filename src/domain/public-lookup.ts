@@ -5,11 +5,8 @@ import type { Live } from "./live.ts";
 import { searchKeys } from "./search-term.ts";
 import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
 
-export const publicLicenseStatuses = ["VALID", "EXPIRED", "NOT_FOUND"] as const;
-export const summaryStatuses = ["Licensed", "Expired", "Not licensed"] as const;
-
 type PublicLicense = {
-  status: (typeof publicLicenseStatuses)[number];
+  status: "VALID" | "EXPIRED" | "NOT_FOUND";
   issueDate: string | null;
   expiryDate: string | null;
   daysRemaining: number | null;
@@ -22,7 +19,7 @@ export type PublicAnswer =
       found: true;
       name: string;
       tId: string | null;
-      status: (typeof summaryStatuses)[number];
+      status: "Licensed" | "Expired" | "Not licensed";
       state: string | null;
       teacher: {
         name: string;

@@ -6,18 +6,12 @@ import { createFastPath, type FastPath } from "./http/fast-path.ts";
 import { type AppEnv, routed } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
-import { createDemoOffer } from "./local-caller.ts";
 import { createLogDocuments } from "./log-documents.ts";
+import { createPages } from "./page-routes.ts";
 import { failureResponses } from "./pages/error-page.ts";
-import { gettingStarted } from "./pages/getting-started.ts";
-import { helpPages } from "./pages/help.ts";
-import { publicPage } from "./pages/public-page.ts";
-import { referencePage } from "./pages/reference.ts";
-import { createSiteRoutes } from "./pages/site-routes.ts";
-import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
 import { forPartners } from "./partner-api.ts";
 import { problemReply } from "./problem.ts";
-import { createPublicLimit, type PublicParts, serviceDocuments } from "./public-api.ts";
+import { createPublicLimit, type PublicParts } from "./public-api.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 
@@ -26,9 +20,6 @@ export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
 
 /** What the handlers of the table need. */
 type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
-
-/** The pages and documents that the table's rows name. */
-export type Pages = ReturnType<typeof createPages>;
 
 /** The app over a service: what every response has, the table's routes, and the one place for failures. */
 export function createApp(service: Service, options: AppOptions): App {
@@ -77,19 +68,6 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
     }),
     log: createLogDocuments(service),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
-  };
-}
-
-function createPages({ service, limit }: Dependencies, { demo, readGoingLive }: AppOptions) {
-  const offer = createDemoOffer(demo);
-  return {
-    documents: serviceDocuments(service),
-    reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(service, { offer, readGoingLive }),
-    help: helpPages(service),
-    lookup: publicPage(service, limit),
-    envelope: verifyEnvelopePage(service),
-    site: createSiteRoutes(service),
   };
 }
 

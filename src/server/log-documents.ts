@@ -74,12 +74,12 @@ async function proveInclusion(
 }
 
 /** What is answered of a leaf. */
-export function describeInclusion({ index, size, hashes, checkpoint }: Inclusion) {
+function describeInclusion({ index, size, hashes, checkpoint }: Inclusion) {
   return { leafIndex: index, treeSize: size, hashes: hashes.map(base64), checkpoint };
 }
 
 /** What is answered of two sizes. */
-export function describeConsistency(from: number, to: number, hashes: readonly Uint8Array[]) {
+function describeConsistency(from: number, to: number, hashes: readonly Uint8Array[]) {
   return { from, to, hashes: hashes.map(base64) };
 }
 

@@ -1,6 +1,47 @@
-/** The rows of the table of routes for the pages: what people open, and the files that the pages load. */
+/** The pages and documents of the service, and their rows of the table of routes: what people open, and what pages load. */
 
-import type { PageRoute } from "./routes.ts";
+import type { Traffic } from "../metrics/requests.ts";
+import type { PageHandler } from "./http/hono-call.ts";
+import { createDemoOffer } from "./local-caller.ts";
+import { gettingStarted } from "./pages/getting-started.ts";
+import { helpPages } from "./pages/help.ts";
+import { publicPage } from "./pages/public-page.ts";
+import { referencePage } from "./pages/reference.ts";
+import { createSiteRoutes } from "./pages/site-routes.ts";
+import { verifyEnvelopePage } from "./pages/verify-envelope.ts";
+import { type PublicParts, serviceDocuments } from "./public-api.ts";
+import type { AppOptions } from "./service.ts";
+
+/** What every row of the table says. */
+export type RouteBase = {
+  readonly method: "GET" | "POST";
+  /** As the OpenAPI document, the metrics and the log write it. */
+  readonly path: string;
+  /** The last part of the path may hold slashes. */
+  readonly slashes?: true;
+  /** Any site's script may read the answer: it is public, and asks for no credential. */
+  readonly cors?: true;
+  /** What counts it; without one it is counted as `other`, as unknown addresses are. */
+  readonly traffic?: Traffic;
+};
+
+/** A page or a document: Hono answers it, and the fast path never takes it. */
+export type PageRoute = RouteBase & { readonly page: (pages: Pages) => PageHandler };
+
+type Pages = ReturnType<typeof createPages>;
+
+export function createPages({ service, limit }: PublicParts, { demo, readGoingLive }: AppOptions) {
+  const offer = createDemoOffer(demo);
+  return {
+    documents: serviceDocuments(service),
+    reference: referencePage(service, offer),
+    gettingStarted: gettingStarted(service, { offer, readGoingLive }),
+    help: helpPages(service),
+    lookup: publicPage(service, limit),
+    envelope: verifyEnvelopePage(service),
+    site: createSiteRoutes(service),
+  };
+}
 
 const api = "/v1/inter-agency";
 

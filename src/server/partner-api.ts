@@ -31,7 +31,6 @@ import {
   regNoSchema,
   tIdSchema,
 } from "./requests.ts";
-import type { PartnerRoute } from "./routes.ts";
 import type { Service } from "./service.ts";
 
 /** What a partner's call asks, and the purposes that it states, which must be the partner's. */
@@ -39,6 +38,9 @@ type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
 
 /** Reads what a partner's call asks: from its path, or from its body, which is checked whole. */
 export type PartnerHandler = (call: HttpCall) => Promise<PartnerAsked>;
+
+/** A call for partners: its scope says who may make it, and what the evidence log calls it. */
+export type PartnerCall = { readonly scope: Scope; readonly handler: PartnerHandler };
 
 /** One call of a partner's operation, of which nothing is known yet but what it presents. */
 type Visit = {
@@ -56,7 +58,7 @@ type Visit = {
  * @param forwardsCertificates whether the peer's `Client-Cert` is believed
  */
 export function forPartners(
-  { scope, handler }: Pick<PartnerRoute, "scope" | "handler">,
+  { scope, handler }: PartnerCall,
   { service, forwardsCertificates }: { service: Service; forwardsCertificates: PeerTest },
 ): Handler {
   return async (call) => {

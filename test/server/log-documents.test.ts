@@ -10,12 +10,12 @@ import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { createLogDocuments } from "../../src/server/log-documents.ts";
-import * as examples from "../../src/server/openapi/examples.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStoresAt } from "../harness/store.ts";
+import * as examples from "./openapi/examples.ts";
 
 const { issuer } = examples;
 const unmade = "there is no checkpoint yet";
@@ -122,7 +122,7 @@ test("the OpenAPI document's examples are what a log of its two envelopes answer
     );
     await world.sign();
 
-    expect((await documents.key()).body).toBe(examples.logKey);
+    expect((await documents.key()).body).toBe(examples.textOf("LogKey"));
     expect((await documents.checkpoint()).body).toBe(examples.inclusion.checkpoint);
     expect(hexOf(foundEnvelope.signature)).toBe(examples.leafHash);
     expect(await read(documents.inclusion(examples.leafHash))).toEqual(examples.inclusion);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { scopes } from "../../src/domain/partners.ts";
-import { routerPath, routes } from "../../src/server/routes.ts";
+import { type Route, routerPath, routes } from "../../src/server/routes.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
+import { document } from "./openapi/document.ts";
 
 let world: TestService;
 beforeAll(async () => {
@@ -10,6 +11,13 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const named = routes.map(({ method, path }) => `${method} ${path}`);
+
+/** What the document says of a route; nothing of what is for people. */
+function operationOf({ method, path }: Route) {
+  return document.paths[path]?.[method.toLowerCase()] as
+    | { readonly description: string; readonly security: readonly object[] }
+    | undefined;
+}
 
 describe("the table of routes", () => {
   test("names each address and method once", () => {
@@ -29,19 +37,26 @@ describe("the table of routes", () => {
     expect(asked.sort()).toEqual([...scopes].sort());
   });
 
-  test("tells the reader of the document which scope a call asks for", () => {
-    for (const route of routes) {
-      if ("scope" in route) expect(route.operation.description).toContain(`Scope \`${route.scope}\`.`);
+  test("asks for the scopes that the document names", () => {
+    const named = routes.map((route) => ({ route, operation: operationOf(route) }));
+    for (const { route, operation } of named.filter(({ operation }) => operation !== undefined)) {
+      const scope = "scope" in route ? [route.scope] : [];
+      const methods = ["mutualTLS", "bearerKey", "headerKey"];
+      const security = scope.length === 0 ? [] : methods.map((method) => ({ [method]: scope }));
+      expect([route.path, operation?.security]).toEqual([route.path, security]);
+      for (const one of scope) expect(operation?.description).toContain(`Scope \`${one}\`.`);
     }
+    const undescribed = named.filter(({ route, operation }) => "scope" in route && operation === undefined);
+    expect(undescribed).toEqual([]);
   });
 
   test("has an operation for every document that is for machines", async () => {
-    for (const { method, path, operation } of routes) {
-      if (method !== "GET" || operation !== undefined) continue;
-      const response = await world.call(path);
+    for (const route of routes) {
+      if (route.method !== "GET" || operationOf(route) !== undefined) continue;
+      const response = await world.call(route.path);
       if (response.status !== 200) continue;
-      expect([path, response.headers.get("Content-Type")]).toEqual([
-        path,
+      expect([route.path, response.headers.get("Content-Type")]).toEqual([
+        route.path,
         expect.stringMatching(/^(?:text\/(?:html|css|javascript|plain)|image\/svg\+xml)\b/),
       ]);
     }
@@ -51,7 +66,7 @@ describe("the table of routes", () => {
     const open = routes.filter(({ cors }) => cors);
     expect(open.filter((route) => route.method !== "GET" || "scope" in route)).toEqual([]);
     expect(open.length).toBeGreaterThan(0);
-    const told = routes.filter(({ operation }) => operation?.description.includes("(CORS)"));
+    const told = routes.filter((route) => operationOf(route)?.description.includes("(CORS)"));
     expect(told).toEqual(open);
   });
 

@@ -33,7 +33,7 @@ function allowances(sandbox: boolean) {
 }
 
 async function makeDocument({ issuer, site }: Settings): Promise<CompressedDocument> {
-  const { openApiDocument } = await import("../openapi/document.ts");
+  const { openApiDocument } = await import("../openapi.ts");
   return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
 }
 

@@ -15,15 +15,14 @@ import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import { createApp } from "../../../src/server/app.ts";
 import { beginTrace } from "../../../src/server/http/http-call.ts";
-import * as examples from "../../../src/server/openapi/examples.ts";
-import { namedExamples } from "../../../src/server/openapi/named-examples.ts";
-import { responses } from "../../../src/server/openapi/responses.ts";
 import { problemReply } from "../../../src/server/problem.ts";
 import type { AppOptions } from "../../../src/server/service.ts";
 import { aClock } from "../../harness/clock.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aPartner, aTeacher } from "../../harness/samples.ts";
+import { resolve } from "./document.ts";
+import * as examples from "./examples.ts";
 
 /**
  * Asks the real app for every answer that the OpenAPI document shows. Only what is made anew each time (ids, keys and
@@ -227,15 +226,16 @@ describe("the app refuses as the document shows", () => {
       };
     };
   };
-  const shown = (name: keyof typeof responses) =>
-    (responses[name] as unknown as Shown).content["application/json"].example;
+  const responses = resolve("#/components/responses") as Record<string, Shown>;
+  const contentOf = (name: string) => responses[name]?.content["application/json"];
+  const shown = (name: string) => contentOf(name)?.example;
 
   const eligibility = `${prefix}/eligibility-check`;
   const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
   const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
 
   type Init = Parameters<typeof world.ask>[1];
-  const cases: [name: keyof typeof responses, path: string, init: Init][] = [
+  const cases: [name: string, path: string, init: Init][] = [
     ["PublicInvalid", "/teacher/verify-license", {}],
     ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
     ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
@@ -270,14 +270,13 @@ describe("the app refuses as the document shows", () => {
       LiveKey: [{ "x-agency-api-key": stranger }, sandbox],
       UnknownCredential: [bearer(stranger)],
     };
-    const shownNames = Object.values(responses.Unauthorized.content as Shown["content"])
-      .flatMap(({ examples: shown }) => Object.values(shown))
-      .map(({ $ref }) => $ref.replace("#/components/examples/", ""));
+    const shownNames = Object.values(contentOf("Unauthorized")?.examples ?? {}).map(({ $ref }) =>
+      $ref.replace("#/components/examples/", ""),
+    );
     expect(shownNames).toEqual(Object.keys(asked));
     for (const [name, [headers, service]] of Object.entries(asked)) {
-      const { value } = namedExamples[name as keyof typeof namedExamples];
       const init = { headers, body: examples.eligibilityCheck };
-      expect(await world.ask(eligibility, init, {}, service)).toEqual(value);
+      expect(await world.ask(eligibility, init, {}, service)).toEqual(examples.shownAs(name));
     }
   });
 
@@ -310,20 +309,19 @@ describe("the app refuses as the document shows", () => {
 
   test("a spent minute, a spent day, and a spent address", async () => {
     const other = await openExampleWorld();
-    const { minuteSpent, daySpent, addressSpent, personalSpent } = examples.errors;
     const byId = `${prefix}/lookup/by-tid/1`;
     other.setTime("2026-03-01T09:30:37Z");
-    expect(await other.ask(byId, { as: "noMinute" })).toEqual(minuteSpent);
+    expect(await other.ask(byId, { as: "noMinute" })).toEqual(examples.shownAs("MinuteSpent"));
     expect(await other.ask("/teacher/verify-license?searchTerm=1", {}, { publicPerMinute: 0 })).toEqual(
-      addressSpent,
+      examples.shownAs("AddressSpent"),
     );
     const { hono } = createApp(other.service, { publicPerMinute: 3, trustedProxies: [] });
     const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
     const byNin = () => hono.request(`/teacher/verify-license?searchTerm=${examples.nin}`, {}, info);
     expect((await byNin()).status).toBe(200);
-    expect(await (await byNin()).json()).toEqual(personalSpent);
+    expect(await (await byNin()).json()).toEqual(examples.shownAs("PersonalSpent"));
     other.setTime("2026-03-01T09:30:00Z");
-    expect(await other.ask(byId, { as: "noDay" })).toEqual(daySpent);
+    expect(await other.ask(byId, { as: "noDay" })).toEqual(examples.shownAs("DaySpent"));
     await other.close();
   });
 

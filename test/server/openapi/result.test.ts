@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { findResultProblem } from "../../../src/partner/claims.ts";
 import type { JsonObject, JsonValue } from "../../../src/partner/strict-json.ts";
-import * as examples from "../../../src/server/openapi/examples.ts";
 import { isValid, resolve } from "./document.ts";
+import * as examples from "./examples.ts";
 
 /**
  * What a result is stands twice: in the published schemas, and in the rules by which partners' own reader checks a

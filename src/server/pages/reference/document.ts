@@ -1,6 +1,6 @@
 /** The OpenAPI document as the reference reads it: its parts by name, with references followed. */
 
-import { openApiDocument } from "../../openapi/document.ts";
+import { openApiDocument } from "../../openapi.ts";
 
 export type Schema = {
   readonly $ref?: string;
@@ -87,8 +87,7 @@ export type DocumentReader = {
 
 /** @param source what {@link openApiDocument} takes */
 export function readDocument(...source: Parameters<typeof openApiDocument>): DocumentReader {
-  // As it is sent: what JSON leaves out is not there for its readers either.
-  const document: OpenApi = JSON.parse(JSON.stringify(openApiDocument(...source)));
+  const document = openApiDocument(...source) as unknown as OpenApi;
   const calls = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
