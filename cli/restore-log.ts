@@ -102,7 +102,7 @@ export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]):
   const known =
     previousSize === null
       ? "no checkpoint of it is known"
-      : `${countEntries(previousSize)} of ${previousOrigin} were signed for, and ${missing}`;
+      : `checkpoints were signed for ${countEntries(previousSize)} of ${previousOrigin}, and ${missing}`;
   const next = origin === null ? "a new epoch" : `a new epoch, ${origin}`;
   return [
     `The evidence log does not go on as it was: ${has}, ${known}. The next tvs serve opens ${next}, with a key of its own; then give that (tvs log key) to all who verify or witness. What the old key has proven stays proven.`,
