@@ -205,7 +205,7 @@ test("a setting says who told it, whether by init or by who started the service"
 
 /** Commands that change something, and are not for a sandbox alone. */
 const changing = [
-  ...["init", "serve", "log epoch", "webhooks retry", "webhooks release"],
+  ...["init", "serve", "restore", "log epoch", "webhooks retry", "webhooks release"],
   ...["import", "revoke", "reinstate", "deactivate", "reactivate", "sweep"].map((name) => `teachers ${name}`),
   ...["add", "set", "disable", "enable", "key issue", "key revoke"].map((name) => `partners ${name}`),
   ...["cert add", "cert remove"].map((name) => `partners ${name}`),
