@@ -33,7 +33,7 @@ export function ownerRemark(error: Error): string {
   const { name, folder } = acting;
   const isDenied = [error, error.cause].some((one) => ["EACCES", "EPERM"].includes(codeOf(one)));
   if (!isDenied && !/cannot (open|be (created|entered|read|written))/.test(error.message)) return "";
-  return `; root acts as ${name} here, the owner of ${folder}, so ${name} must be allowed to do that`;
+  return `; root acts as ${name} here, the owner of ${folder}, so the user ${name} must be allowed to do that`;
 }
 
 /**

@@ -52,12 +52,11 @@ export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<
   return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
 }
 
-/** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over then. */
-async function openDue(operator: Keeping): Promise<LogEpoch | null> {
-  const { now, ...opening } = openingOf(operator);
-  const opened = await openDueEpoch({ ...opening, now }, operator.stores.settings);
-  if (opened !== null) await beginRetention(retainingOf(operator), { now });
-  return opened;
+/** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
+function openDue(operator: Keeping): Promise<LogEpoch | null> {
+  const opening = openingOf(operator);
+  const onDue = () => beginRetention(retainingOf(operator), { now: opening.now });
+  return openDueEpoch({ ...opening, onDue }, operator.stores.settings);
 }
 
 /** Makes the mark of what retention has deleted anew, where it is not ours any more. */

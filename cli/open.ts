@@ -131,7 +131,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       if (schema < schemaVersion && whenOlder === undefined) throw olderSchema(schema);
       if (schema < schemaVersion) {
         // No earlier release opens it again, so what is refused further down is refused before.
-        const settings = createSettingsStore(driver, null);
+        const settings = createSettingsStore(driver);
         await environmentOf(settings, config);
         await openVault(config, settings);
         await settingsOf(await settings.read(), config, defaultIssuer);

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../src/config.ts";
 import type { Clock } from "../src/domain/clock.ts";
+import type { SettingsStore } from "../src/domain/live.ts";
 import { treeHeadOf } from "../src/domain/log/chain.ts";
 import { epochDueName, originOf } from "../src/domain/log/epochs.ts";
 import type { LogHead } from "../src/domain/log/keeper.ts";
@@ -15,7 +16,6 @@ import type { Driver } from "../src/store/driver/driver.ts";
 import { text } from "../src/store/driver/rows.ts";
 import { createLogStore } from "../src/store/log.ts";
 import { openDueEpochFile } from "../src/store/log-due.ts";
-import { createSettingsStore } from "../src/store/settings.ts";
 import { logHeadOf } from "./evidence-log.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
@@ -38,6 +38,15 @@ export type RestoredLog = {
   readonly lost: number | null;
 };
 
+type Restoring = {
+  readonly config: Config;
+  /** Of the restored database, in the operator's name. */
+  readonly settings: Pick<SettingsStore, "write">;
+  /** Of the backup. */
+  readonly schema: number;
+  readonly clock: Clock;
+};
+
 /**
  * Looks whether a restored database has everything that was signed for. When it has not, or when nobody knows, a new epoch
  * is due: that is said beside the master key, and the database says of itself that it is the one that is meant.
@@ -47,7 +56,7 @@ export type RestoredLog = {
  */
 export async function settleRestoredLog(
   restored: Driver,
-  { config, schema, clock }: { config: Config; schema: number; clock: Clock },
+  { config, settings, schema, clock }: Restoring,
 ): Promise<RestoredLog | null> {
   const head = logHeadOf(config);
   if (schema < firstSchema && head.read() === null) return null;
@@ -59,7 +68,7 @@ export async function settleRestoredLog(
   if (loss === null) return current === undefined ? null : goesOn(current);
   const token = randomUUID();
   await openDueEpochFile(dueEpochFile(config)).write({ token, epoch: loss.epoch, reason });
-  await createSettingsStore(restored, null).write({ [epochDueName]: token });
+  await settings.write({ [epochDueName]: token });
   const issuer = config.issuer ?? (await issuerOf(restored));
   return {
     newEpoch: true,
@@ -102,7 +111,7 @@ export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]):
   const known =
     previousSize === null
       ? "no checkpoint of it is known"
-      : `${countEntries(previousSize)} of ${previousOrigin} were signed for, and ${missing}`;
+      : `checkpoints were signed for ${countEntries(previousSize)} of ${previousOrigin}, and ${missing}`;
   const next = origin === null ? "a new epoch" : `a new epoch, ${origin}`;
   return [
     `The evidence log does not go on as it was: ${has}, ${known}. The next tvs serve opens ${next}, with a key of its own; then give that (tvs log key) to all who verify or witness. What the old key has proven stays proven.`,

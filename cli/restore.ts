@@ -7,9 +7,16 @@ import type { Difference } from "../src/store/audit-summary.ts";
 import { type BackupFacts, inspectBackup } from "../src/store/driver/backup.ts";
 import { type Driver, statement } from "../src/store/driver/driver.ts";
 import { migrate, schemaVersion } from "../src/store/driver/migrations.ts";
-import { type Restored, refuseExisting, restoreBackup } from "../src/store/driver/restore.ts";
+import {
+  holdWebhooksName,
+  type Restored,
+  refuseExisting,
+  restoreBackup,
+} from "../src/store/driver/restore.ts";
+import { createSettingsStore } from "../src/store/settings.ts";
 import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
 import { command, configOf } from "./command.ts";
+import { actorOf, byArg } from "./operator-name.ts";
 import { locationOf } from "./register.ts";
 import { logRemarks, type RestoredLog, settleRestoredLog } from "./restore-log.ts";
 import { confirm, yesArg } from "./terminal/confirm.ts";
@@ -37,10 +44,12 @@ export const restoreCommand = command({
       description: "Send no webhook from the restored database until `tvs webhooks release`",
     },
     ...yesArg,
+    ...byArg,
   },
   async run({ args }) {
     refuseRestore();
     const config = configOf(args);
+    const acting = { actor: actorOf(config), clock: systemClock };
     const [from, target] = [resolve(args.file), databaseFile(config)];
     const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
     refuseExisting({ target, force });
@@ -59,9 +68,11 @@ export const restoreCommand = command({
       await migrate(driver, systemClock.now(), facts.schema);
       // Who served the database when the backup was made does not serve this copy, and is not missed in it.
       await driver.batch([statement("DELETE FROM nodes")]);
-      log = await settleRestoredLog(driver, { config, schema: facts.schema, clock: systemClock });
+      const settings = createSettingsStore(driver, acting);
+      if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
+      log = await settleRestoredLog(driver, { config, settings, schema: facts.schema, clock: systemClock });
     };
-    const options = { from, facts, target, force, holdWebhooks, stamp, onCopied };
+    const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
     const { replaced, undone } = restored;
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);

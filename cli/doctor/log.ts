@@ -116,8 +116,8 @@ function judgeNoHead({ signedSize }: LogFigures, file: string): Check {
   const name = "log-head";
   if (signedSize === 0) return ok(name, "none yet; it is written with the first checkpoint");
   const advice =
-    "tvs serve writes it anew, from the database as it is now: if that may be an old copy, compare it with an anchor " +
-    "or with what a partner has before";
+    "tvs serve writes it anew, from the database as it is now: if that may be an old copy, first compare it with an " +
+    "anchor or with what a partner has";
   return warn(name, `${file} is missing`, advice);
 }
 
@@ -134,7 +134,7 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
       `${former} is of an earlier version, and read no more`,
       "delete it, with its -wal and -shm",
     );
-  if (!existsSync(callsFolder)) return ok(name, "none is kept");
+  if (!existsSync(callsFolder)) return ok(name, "there is none yet");
   try {
     const noCalls = { first: 0, last: 0 };
     const { dropped } = await readCalls(callsFolder, { since: now - dayMs, statuses: noCalls, limit: 1 });

@@ -51,7 +51,8 @@ export function checkSettings({ stored, teachers, appliedAt }: Remembered, confi
 
 function checkRegister(teachers: TeacherCounts, appliedAt: number | null): Check {
   const name = "register";
-  const applied = appliedAt === null ? "no extract was applied" : `no extract since ${isoTime(appliedAt)}`;
+  const applied =
+    appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
   const licensed = `${describeLicensed(teachers)}; ${applied}`;
   if (teachers.licensed > 0) return ok(name, licensed);
   if (teachers.active > 0)

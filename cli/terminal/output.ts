@@ -117,14 +117,15 @@ export function parseDuration(flag: string, text: string): number {
 
 /**
  * Reads a time: ISO 8601 with an offset, or a date, which begins at midnight UTC.
+ * @param orElse what else is taken there, for the refusal
  * @returns milliseconds since the epoch
  * @throws TvsError USAGE
  */
-export function parseTime(flag: string, text: string): number {
+export function parseTime(flag: string, text: string, orElse = ""): number {
   const wellFormed = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
   const time = wellFormed ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) {
-    throw new TvsError("USAGE", `${flag} must be an ISO 8601 time such as 2026-01-31T12:00:00Z`);
+    throw new TvsError("USAGE", `${flag} must be an ISO 8601 time such as 2026-01-31T12:00:00Z${orElse}`);
   }
   return time;
 }
@@ -139,7 +140,7 @@ export const sinceForms = "ISO 8601, or a duration such as 24h: so long ago";
  */
 export function parseSince(flag: string, text: string): number {
   if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(flag, text);
-  return parseTime(flag, text);
+  return parseTime(flag, text, ", or a duration such as 24h");
 }
 
 /**

@@ -99,10 +99,11 @@ export async function beginRetention(
 ): Promise<void> {
   const { mark, from } = await maintenance.kept();
   if (mark !== null && (!renew || openMark(mark, secrets) !== null)) return;
-  const begun = unsealedMark(renew ? null : from, await maintenance.firstId(), now);
-  if (!(await maintenance.setMark(mark, sealMark(begun, secrets))) || renew) return;
-  const retention = (await settings.read()).get(retentionSetting);
+  // Before the mark: who is killed between the two begins anew, and where there is a mark nothing is taken over.
+  const retention = renew ? undefined : (await settings.read()).get(retentionSetting);
   if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
+  const begun = unsealedMark(renew ? null : from, await maintenance.firstId(), now);
+  await maintenance.setMark(mark, sealMark(begun, secrets));
 }
 
 export async function keptLog(

@@ -20,7 +20,7 @@ const disorderMs = 10 * 60_000;
  */
 export async function readCalls(folder: string, filter: CallFilter): Promise<FoundCalls> {
   if (!existsSync(folder)) {
-    const message = `there is no access log at ${folder}; \`tvs serve --access-log\` keeps one`;
+    const message = `there is no access log at ${folder}: \`tvs serve\` begins one with --access-log, or where \`tvs init\` was told so`;
     throw new TvsError("INPUT_UNREADABLE", message);
   }
   const kinds = filter.partnerId === undefined ? callKinds : (["partners"] as const);

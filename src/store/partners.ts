@@ -20,8 +20,9 @@ const insertPartner = `INSERT INTO partners
 const updatePartner = `UPDATE partners SET name = coalesce(?, name), scopes = coalesce(?, scopes),
   purposes = coalesce(?, purposes), per_minute = coalesce(?, per_minute), per_day = coalesce(?, per_day),
   batch_cost = coalesce(?, batch_cost) WHERE partner_id = ? RETURNING *`;
-const disablePartner = `UPDATE partners SET disabled_at = CASE WHEN ?1 IS NULL THEN NULL
-  ELSE coalesce(disabled_at, ?1) END WHERE partner_id = ?2 RETURNING *`;
+/** Of one that is so already nothing is changed, and so nothing is recorded. */
+const disablePartner = `UPDATE partners SET disabled_at = ?1
+  WHERE partner_id = ?2 AND (disabled_at IS NULL) <> (?1 IS NULL)`;
 /** A further API key. The condition stands in the statement: two operators at once must not make a third key. */
 const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
   SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
@@ -48,7 +49,8 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
   }
 
   async function changed(partnerId: string, statement: Statement, record: Statement): Promise<Partner> {
-    const [rows] = await driver.batch([statement, record]);
+    const now = { sql: "SELECT * FROM partners WHERE partner_id = ?", args: [partnerId] };
+    const [, , rows] = await driver.batch([statement, record, now]);
     if (rows?.[0] !== undefined) return partner(rows[0]);
     throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
   }
@@ -97,11 +99,12 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
       return rows?.length === 1;
     },
     async revokeKey(keyId, at) {
-      const sql = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE key_id = ? RETURNING *";
-      const [known] = await driver.query("SELECT partner_id FROM api_keys WHERE key_id = ?", [keyId]);
+      const sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL";
+      const one = { sql: "SELECT * FROM api_keys WHERE key_id = ?", args: [keyId] };
+      const [known] = await driver.query(one.sql, one.args);
       if (known === undefined) return null;
       const revoked = ofPartner(text(known, "partner_id"), "key revoked", keyId);
-      const [rows] = await driver.batch([{ sql, args: [at, keyId] }, revoked]);
+      const [, , rows] = await driver.batch([{ sql, args: [at, keyId] }, revoked, one]);
       return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
     addCertificate(one) {

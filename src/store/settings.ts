@@ -1,8 +1,8 @@
-import { type Acting, service } from "../domain/changes.ts";
+import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { initSettings, type SettingsStore } from "../domain/live.ts";
 import { createRecorder } from "./changes.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -24,14 +24,10 @@ const toldSettings = [
 
 /**
  * What is remembered by name, and the number that tells a running service to read again.
- * @param acting in whose name it is changed; null for a database of an older schema, which has no place to say so
+ * @param acting in whose name it is changed
  */
-export function createSettingsStore(driver: Driver, acting: Acting | null = service): SettingsStore {
-  function recorded(name: string, value: string): Statement[] {
-    if (acting === null) return [];
-    const detail = toldSettings.includes(name) ? value : null;
-    return [createRecorder(acting)({ action: "set", kind: "setting", id: name, detail })];
-  }
+export function createSettingsStore(driver: Driver, acting = service): SettingsStore {
+  const recorded = createRecorder(acting);
 
   return {
     async read() {
@@ -43,7 +39,12 @@ export function createSettingsStore(driver: Driver, acting: Acting | null = serv
     async write(values) {
       const statements = Object.entries(values).flatMap(([name, value]) => [
         { sql: upsert, args: [name, value] },
-        ...recorded(name, value),
+        recorded({
+          action: "set",
+          kind: "setting",
+          id: name,
+          detail: toldSettings.includes(name) ? value : null,
+        }),
       ]);
       await driver.batch(statements);
     },

@@ -20,10 +20,11 @@ const set = `INSERT INTO webhook_endpoints
  */
 const rotate = `UPDATE webhook_endpoints SET previous_secret = CASE WHEN ?1 IS NULL THEN NULL ELSE secret END,
   previous_until = ?1, secret = ?2 WHERE partner_id = ?3 AND secret = ?4 RETURNING *`;
-const disable = `UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at, ?1),
-  disabled_reason = coalesce(disabled_reason, 'operator') WHERE partner_id = ?2 RETURNING *`;
+/** Of one that is so already nothing is changed, and so nothing is recorded. */
+const disable = `UPDATE webhook_endpoints SET disabled_at = ?1, disabled_reason = 'operator'
+  WHERE partner_id = ?2 AND disabled_at IS NULL`;
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
-  last_error = NULL WHERE partner_id = ? RETURNING *`;
+  last_error = NULL WHERE partner_id = ? AND coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
 
 /**
  * Webhook endpoints, and the deliveries to them as an operator sees them.
@@ -43,15 +44,17 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
     return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
   }
 
+  async function endpoint(partnerId: string): Promise<WebhookEndpoint | null> {
+    const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
+    return row === undefined ? null : webhookEndpoint(row);
+  }
+
   return {
     ...createDeliveryStore(driver, recorded),
+    endpoint,
     async endpoints() {
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
-    },
-    async endpoint(partnerId) {
-      const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
-      return row === undefined ? null : webhookEndpoint(row);
     },
     async set({ partnerId, url, events, teachers, secret, at, isDisabled = false }) {
       const list = events === null ? null : JSON.stringify(events);
@@ -64,8 +67,14 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
     },
     rotateSecret: (partnerId, { replaced, secret, previousUntil }) =>
       change(rotate, [previousUntil, secret, partnerId, replaced], ofEndpoint(partnerId, "secret rotated")),
-    disable: (partnerId, at) => change(disable, [at, partnerId], ofEndpoint(partnerId, "disabled")),
-    enable: (partnerId) => change(enable, [partnerId], ofEndpoint(partnerId, "enabled")),
+    async disable(partnerId, at) {
+      await driver.batch([{ sql: disable, args: [at, partnerId] }, ofEndpoint(partnerId, "disabled")]);
+      return endpoint(partnerId);
+    },
+    async enable(partnerId) {
+      await driver.batch([{ sql: enable, args: [partnerId] }, ofEndpoint(partnerId, "enabled")]);
+      return endpoint(partnerId);
+    },
     async remove(partnerId) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ? RETURNING partner_id";
       const [rows] = await driver.batch([{ sql, args: [partnerId] }, ofEndpoint(partnerId, "removed")]);

@@ -231,7 +231,7 @@ test("a backup that lacks what was signed for goes on in a new epoch, and says s
       lost: 4,
     });
     expect(told.notes.join("\n")).toContain(
-      `the backup has 3 entries of ${origin}, 7 entries of ${origin} were signed for, and 4 of them are not in the backup`,
+      `the backup has 3 entries of ${origin}, checkpoints were signed for 7 entries of ${origin}, and 4 of them are not in the backup`,
     );
 
     // The ids of the attestations that were lost are given anew, to others.

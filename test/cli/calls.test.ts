@@ -130,7 +130,7 @@ describe("tvs calls", () => {
         const { code, stderr } = await runTvs(words, { dataDir: folder });
         expect(code).toBe(2);
         expect(stderr).toMatch(
-          /^tvs: there is no access log at .*calls; `tvs serve --access-log` keeps one\n$/,
+          /^tvs: there is no access log at .*calls: `tvs serve` begins one with --access-log, or where `tvs init` was told so\n$/,
         );
       }
       expect(readdirSync(folder)).toEqual(made);

@@ -85,16 +85,20 @@ describe("who made a change is", () => {
 });
 
 describe("each change says who made it:", () => {
-  test("those of a partner, its keys, certificates and endpoint, and nothing that was refused", async () => {
+  test("those of a partner, its keys, certificates and endpoint, and nothing that was refused or changed nothing", async () => {
     const certificate = join(dataDir, "client.pem");
     await writeFile(certificate, (await makeCertificate({ commonName: "whole" })).certPem);
     const { keyId } = await json(`partners add whole ${terms} --by a`);
     await json("partners set whole --per-minute 5 --scopes batch,eligibility --by b");
-    await json("partners disable whole --by c");
-    await json("partners enable whole --by d");
+    const twice = async (line: string) => {
+      await json(line);
+      await json(line.replace(/--by \w+$/, "--by nobody"));
+    };
+    await twice("partners disable whole --by c");
+    await twice("partners enable whole --by d");
     await json("partners key issue whole --by e");
     expect((await run("partners key issue whole --by nobody")).code).toBe(1);
-    await json(`partners key revoke ${keyId} --by f`);
+    await twice(`partners key revoke ${keyId} --by f`);
     const { fingerprint } = await json(`partners cert add whole ${certificate} --by g`);
     expect((await run(`partners cert add whole ${certificate} --by nobody`)).code).toBe(1);
     await json(`partners cert remove whole ${fingerprint} --by h`);
@@ -102,8 +106,8 @@ describe("each change says who made it:", () => {
     const { secret } = await json("partners webhook set whole https://8.8.8.8/events?token=hush --by i");
     await json("partners webhook rotate-secret whole --by j");
     await json("partners webhook test whole --by k");
-    await json("partners webhook disable whole --by l");
-    await json("partners webhook enable whole --by m");
+    await twice("partners webhook disable whole --by l");
+    await twice("partners webhook enable whole --by m");
     await json("partners webhook remove whole --by n");
     expect(await changesOf("partners history whole")).toEqual([
       "cli:a added",
@@ -201,7 +205,7 @@ test("a setting says who told it, whether by init or by who started the service"
 
 /** Commands that change something, and are not for a sandbox alone. */
 const changing = [
-  ...["init", "serve", "log epoch", "webhooks retry", "webhooks release"],
+  ...["init", "serve", "restore", "log epoch", "webhooks retry", "webhooks release"],
   ...["import", "revoke", "reinstate", "deactivate", "reactivate", "sweep"].map((name) => `teachers ${name}`),
   ...["add", "set", "disable", "enable", "key issue", "key revoke"].map((name) => `partners ${name}`),
   ...["cert add", "cert remove"].map((name) => `partners ${name}`),

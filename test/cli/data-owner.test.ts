@@ -168,7 +168,7 @@ test.if(isRoot)("what only root may read or write is told with whom root has bec
     ];
     for (const words of lines) {
       const { code, stderr } = await runTvs(words, { dataDir });
-      const end = `; root acts as ${name} here, the owner of ${dataDir}, so ${name} must be allowed to do that\n`;
+      const end = `; root acts as ${name} here, the owner of ${dataDir}, so the user ${name} must be allowed to do that\n`;
       expect([words, code, stderr.endsWith(end)]).toEqual([words, 2, true]);
     }
   }),

@@ -132,13 +132,14 @@ describe.concurrent("doctor", () => {
     );
   });
 
-  test("says how many active teachers have a licence, and since when no extract was applied", () => {
+  test("says how many active teachers have a licence, and when the last extract was applied", () => {
     const stored = new Map<string, string>();
     const registerOf = (counts: Partial<TeacherCounts>, appliedAt: number | null) =>
       checkSettings({ stored, teachers: { ...teachers, ...counts }, appliedAt }, readConfig({}, {}))[0];
     expect(registerOf({}, Date.parse("2026-03-10T11:00:00Z"))).toMatchObject({
       result: "ok",
-      found: "57 of 60 active teachers have a licence; no extract since 2026-03-10T11:00:00.000Z",
+      found:
+        "57 of 60 active teachers have a licence; the last extract was applied at 2026-03-10T11:00:00.000Z",
     });
     const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
     expect(registerOf({ licensed: 0, byLicenseStatus: none }, null)).toMatchObject({

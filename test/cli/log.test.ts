@@ -2,17 +2,22 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openLog, retentionMarkOf } from "../../cli/evidence-log.ts";
 import { withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
-import { readConfig } from "../../src/config.ts";
+import { dueEpochFile, readConfig } from "../../src/config.ts";
+import { epochDueName } from "../../src/domain/log/epochs.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import { openDueEpochFile } from "../../src/store/log-due.ts";
 import { aSignedAttestation } from "../domain/log/audited-register.ts";
 import { attest } from "../harness/evidence.ts";
-import { sharedFolder } from "../harness/folder.ts";
+import { attestSome, withLog } from "../harness/evidence-log.ts";
+import { sharedFolder, withTempDir } from "../harness/folder.ts";
 import { readKey } from "../harness/keys.ts";
 import { runTvs } from "../harness/program.ts";
+import { rejection } from "../harness/rejection.ts";
 import { anAttestation } from "../harness/samples.ts";
 
 const dataDir = sharedFolder();
@@ -94,6 +99,31 @@ describe("tvs attestations prove", () => {
     expect((await tvs("attestations", "prove", "--leaf", "0")).code).toBe(2);
     expect((await tvs("attestations", "prove")).code).toBe(2);
   });
+});
+
+describe("a log that is due to go on in a new epoch", () => {
+  test("excuses what retention may delete when its opening was killed in the midst of it", () =>
+    withTempDir(async (folder) => {
+      await attestSome(folder, 2);
+      await withLog(folder, async (operator) => {
+        const { stores, driver, config } = operator;
+        const dueFile = openDueEpochFile(dueEpochFile(config));
+        await dueFile.write({ token: "one", epoch: 2, reason: "a backup was restored" });
+        await stores.settings.write({ [epochDueName]: "one" });
+        // A backup of a release that authenticated nothing has no mark.
+        await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
+        const open: typeof stores.log.open = async (...opening) => {
+          await stores.log.open(...opening);
+          throw new Error("killed");
+        };
+        const killed = { ...operator, stores: { ...stores, log: { ...stores.log, open } } };
+        expect(String(await rejection(openLog(killed)))).toContain("killed");
+        await openLog(operator);
+        expect((await stores.log.epochs()).length).toBe(2);
+        const mark = await retentionMarkOf(operator);
+        expect(await mark()).not.toBeNull();
+      });
+    }));
 });
 
 describe("tvs log audit", () => {

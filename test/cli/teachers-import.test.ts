@@ -158,7 +158,7 @@ describe.concurrent("tvs teachers import", () => {
         const stopped = await run(await file("misspelled.csv", misspelled), ...words);
         expect(stopped.code).toBe(1);
         expect(stopped.stdout).toMatch(/^import +stopped, nothing changed$/m);
-        const said = "the column license_expirydate is not known: did you mean license_expiry_date?";
+        const said = "the column license_expirydate is not known (did you mean license_expiry_date?)";
         expect(stopped.stderr).toContain(`nothing was changed: ${said}`);
         expect(stopped.stderr).toContain("import again with --allow-change");
       }

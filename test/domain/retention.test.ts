@@ -190,6 +190,32 @@ describe("what the database alone says", () => {
       expect(await readMark({ maintenance, secrets }, isNew)).toMatchObject({ begun: 101, through: 420 });
     }));
 
+  test("is taken over whole when it was killed in the midst of it", () =>
+    withLog(async (world, maintenance) => {
+      const { driver, settings } = world;
+      await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
+      await settings.write({ [retentionSetting]: "90d" });
+      let writes = 0;
+      const unlessKilled = <T>(act: () => Promise<T>) => {
+        if (writes++ > 0) throw new Error("killed");
+        return act();
+      };
+      const killed = {
+        maintenance: {
+          ...maintenance,
+          setMark: (was: string | null, is: string) => unlessKilled(() => maintenance.setMark(was, is)),
+        },
+        settings: {
+          ...settings,
+          write: (values: Readonly<Record<string, string>>) => unlessKilled(() => settings.write(values)),
+        },
+      };
+      const now = clock.now();
+      expect(String(await rejection(beginRetention({ ...killed, secrets }, { now })))).toContain("killed");
+      await beginRetention(retaining(world), { now });
+      expect(await pruneAttestations(pruning(world), { clock })).toBe(420);
+    }));
+
   test("is no mark under another master key", () => {
     const mark = { begun: 1, through: 5, from: 7, unsealedFrom: null };
     const sealed = sealMark(mark, secrets);

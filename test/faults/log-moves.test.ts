@@ -49,7 +49,7 @@ test(
         previousSize: 3,
       });
       expect(restored.notes.join("\n")).toContain(
-        `the backup has none, 3 entries of ${origin} were signed for`,
+        `the backup has none, checkpoints were signed for 3 entries of ${origin}`,
       );
       await attestSome(dataDir, 2);
       expect(await signedAndWhole(dataDir)).toBe(`${origin}/2 3`);

@@ -96,6 +96,14 @@ describe("an answer that was a yes", () => {
     }));
 });
 
+test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
+  within(openAt(daysLater(-3)), async ({ page }) => {
+    const { verdict, text } = await verify(page, envelope);
+    expect(verdict).toBe("Not accepted: it is from the future");
+    expect(text).toContain("is this machine's clock right?");
+    expect(text).not.toContain("Not genuine");
+  }));
+
 describe("a genuine answer", () => {
   test("dates and statuses are written as on the look-up page, with their codes beside them", () =>
     within(openPage(), async ({ page }) => {

@@ -232,7 +232,7 @@ describe("with pasted keys", () => {
     }));
 
   test.each([
-    ["compromised.json", "Not genuine", "KEY_COMPROMISED"],
+    ["compromised.json", "Not accepted: its key was compromised", "KEY_COMPROMISED"],
     ["audience-mismatch.json", "Not for this partner", "AUDIENCE_MISMATCH"],
     ["alg-none.json", "Not genuine", "HEADER_ALG"],
     ["duplicate-member.json", "Not genuine", "JSON_DUPLICATE_MEMBER"],

@@ -294,7 +294,7 @@ describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
   test("is refused when it was signed later, and the page says what could help", () =>
     within(openProvingPasted(), async ({ page }) => {
       const { verdict, text } = await judged(page, "compromised.json", null);
-      expect(verdict).toBe("Not genuine");
+      expect(verdict).toBe("Not accepted: its key was compromised");
       expect(text).toContain("KEY_COMPROMISED");
       expect(text).toContain("If there is a proof from the evidence log that is older than the compromise");
     }));

@@ -214,7 +214,7 @@ describe("the access log as it is read", () => {
   });
 
   test("that is none is not made by who only reads, and one that cannot be read is told in one line", async () => {
-    expect(String(await rejection(kept()))).toContain("`tvs serve --access-log` keeps one");
+    expect(String(await rejection(kept()))).toContain("`tvs serve` begins one with --access-log");
     expect(existsSync(folder)).toBe(false);
     mkdirSync(join(folder, "2026-03-15-partners.jsonl"), { recursive: true });
     expect(await rejection(kept())).toMatchObject({ code: "INPUT_UNREADABLE" });

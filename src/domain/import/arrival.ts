@@ -126,7 +126,7 @@ function isExport(fields: Arrival["fields"]): boolean {
 export function describeMissing(missing: Missing): string {
   switch (missing.kind) {
     case "misspelled":
-      return `the column ${missing.column} is not known: did you mean ${missing.meant}?`;
+      return `the column ${missing.column} is not known (did you mean ${missing.meant}?)`;
     case "column":
       return `the column ${missing.column} is missing, and the last import had it`;
     case "license":

@@ -1,5 +1,5 @@
 /**
- * What retention has deleted, authenticated under the master key (decision D13.7): a row of the database alone excuses no
+ * What retention has deleted, authenticated under the master key (decision D13.10): a row of the database alone excuses no
  * gap in it. The mark is made before the first checkpoint that is chained; what was deleted before that is believed only
  * where a signed time shows that it was old enough.
  */

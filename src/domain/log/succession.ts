@@ -117,10 +117,11 @@ export async function openNextEpoch(succession: Succession, reason: string): Pro
  * Opens the epoch that is due, if one is: a restored database says so until it has one. That it says so is not enough,
  * because who puts an old copy back can write that too: the mark beside the master key must say it of this database, and
  * not have been followed already.
+ * @param succession `onDue` is done before the epoch is opened: behind it, nobody could tell that it was due
  * @returns the new epoch; null when none was due
  */
 export async function openDueEpoch(
-  succession: Succession & { readonly due: DueEpochFile },
+  succession: Succession & { readonly due: DueEpochFile; readonly onDue: () => Promise<void> },
   settings: Pick<SettingsStore, "read">,
 ): Promise<LogEpoch | null> {
   const token = (await settings.read()).get(epochDueName);
@@ -129,6 +130,7 @@ export async function openDueEpoch(
   const isBegun = (await succession.store.epochs()).length > 0 || succession.head.read() !== null;
   // Without either there is nothing to follow: the log begins.
   if (!isBegun || (await standOf(succession)).epoch > due.epoch) return null;
+  await succession.onDue();
   const opened = await openNextEpoch(succession, due.reason);
   succession.due.remove();
   return opened;

@@ -8,6 +8,7 @@ import { describeTeacher } from "../../domain/teacher-record.ts";
 import { type ListingSources, statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 import type { TeacherFile } from "./register-reader.ts";
+import { importBadge } from "./state-sections.ts";
 
 /** Writes a command that can be pasted. */
 type CommandLine = (words: string) => string;
@@ -83,7 +84,7 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
 /** All imports that are shown, each with a link to how its rows were judged. */
 export function importsPart(
   imports: readonly ImportRecord[],
-  { snapshot, commandLine }: FilePageSources,
+  { snapshot, commandLine, now }: FilePageSources,
 ): Markup {
   if (imports.length === 0)
     return html`${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
@@ -94,15 +95,10 @@ export function importsPart(
     rows: imports.map((one) => [
       html`<a href="/import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
-      stateOf(one),
+      importBadge(one, now()),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
     ]),
   });
-}
-
-function stateOf({ finishedAt, abandonedAt }: ImportRecord): Markup {
-  if (abandonedAt !== null) return badge("quiet", "given up");
-  return finishedAt === null ? badge("warn", "under way") : badge("good", "done");
 }
 
 /** Which rows of an import were rejected or remarked on, by code: where they stand, and never what they say. */

@@ -203,11 +203,15 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   })}`;
 }
 
-function importBadge({ startedAt, finishedAt, abandonedAt, rejected }: ImportRecord, now: number): Markup {
+/** Where an import is; one of which no row stood has changed nothing. */
+export function importBadge(one: ImportRecord, now: number): Markup {
+  const { startedAt, finishedAt, abandonedAt, rejected } = one;
   if (abandonedAt !== null) return badge("quiet", "given up");
   if (finishedAt === null) return badge("warn", `under way for ${span(now - startedAt)}`);
-  const took = span(finishedAt - startedAt);
-  return rejected > 0 ? badge("warn", `done in ${took}, some rejected`) : badge("good", `done in ${took}`);
+  const done = `done in ${span(finishedAt - startedAt)}`;
+  if (rejected === 0) return badge("good", done);
+  const stood = one.inserted + one.updated + one.unchanged;
+  return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
 }
 
 /** Folders are of no interest here, and may name people. */

@@ -201,7 +201,7 @@ var refusalReasons = {
   RESULT_MALFORMED: refused("The signed result is not a well-formed eligibility result."),
   ISSUER_MISMATCH: refused("It was signed for another issuer than the one expected."),
   AUDIENCE_MISMATCH: refused("It was signed for another partner than the one expected."),
-  ISSUED_IN_FUTURE: refused("The time of signing lies in the future."),
+  ISSUED_IN_FUTURE: refused("The time of signing lies in the future: is this machine's clock right?"),
   TOKEN_EXPIRED: refused("What is signed says that it has expired (exp)."),
   TOKEN_NOT_YET_VALID: refused("What is signed says that it is not valid yet (nbf)."),
   OUTER_RESULT_DIFFERS: refused("The unsigned result differs from the signed one."),

@@ -11,7 +11,6 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } from "../audit-summary.ts";
-import { createSettingsStore } from "../settings.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openEmbedded } from "./embedded.ts";
@@ -36,7 +35,6 @@ export type RestoreOptions = {
   readonly target: string;
   /** Replace a database that is there. */
   readonly force: boolean;
-  readonly holdWebhooks: boolean;
   /**
    * Told of the restored database before it takes the place of the old one, which nothing of it has changed by then: what
    * is done to it here is there from its first moment on, or never.
@@ -111,13 +109,9 @@ async function copyIn(from: string, temporary: string): Promise<void> {
   }
 }
 
-async function changeCopy(
-  file: string,
-  { holdWebhooks, onCopied }: Pick<RestoreOptions, "holdWebhooks" | "onCopied">,
-): Promise<void> {
+async function changeCopy(file: string, { onCopied }: Pick<RestoreOptions, "onCopied">): Promise<void> {
   const driver = await openEmbedded({ file });
   try {
-    if (holdWebhooks) await createSettingsStore(driver, null).write({ [holdWebhooksName]: "true" });
     await onCopied?.(driver);
     // Back to one whole file: the driver's write-ahead log must not be left beside it.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");

@@ -89,7 +89,7 @@ describe("tvs doctor", () => {
       const config = readConfig({ data: dataDir }, {});
       const folder = config.callsFolder;
       const look = () => checkAccessLog(config, Date.now());
-      expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "none is kept" });
+      expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "there is none yet" });
       const calls = createCallLog(openCallFiles(folder));
       await until(() => existsSync(folder));
       expect(await look()).toMatchObject({ result: "ok", found: folder });

@@ -4,6 +4,7 @@ import {
   exitCodes,
   parseCount,
   parseDuration,
+  parseSince,
   parseTime,
   record,
   table,
@@ -78,7 +79,9 @@ describe("times", () => {
     "2026-01-31T25:00Z",
     "1767225600",
   ])("%j is none: without an offset nobody knows which", (text) => {
-    expect(refusalOf(() => parseTime("--since", text))).toStartWith("--since must be an ISO 8601 time");
+    const said = "--since must be an ISO 8601 time such as 2026-01-31T12:00:00Z";
+    expect(refusalOf(() => parseTime("--since", text))).toBe(said);
+    expect(refusalOf(() => parseSince("--since", text))).toBe(`${said}, or a duration such as 24h`);
   });
 });
 

@@ -16,20 +16,19 @@ const extract = [
   "TR/LA/2019/900001,5001,Wrong,123,,new_system,VERIFIED,,,",
 ].join("\n");
 
+async function load(text: string): Promise<void> {
+  async function* bytes() {
+    yield new TextEncoder().encode(text);
+  }
+  const file = { name: "/home/someone/extract.csv", bytes: bytes() };
+  await importRegister(file, importDependencies(world.operator), { baseline: true, allowChange: true });
+}
+
 let world: TestConsole;
 let cookie: string;
 beforeAll(async () => {
   world = await openTestConsole();
-  async function* bytes() {
-    yield new TextEncoder().encode(extract);
-  }
-  await importRegister(
-    { name: "/home/someone/extract.csv", bytes: bytes() },
-    importDependencies(world.operator),
-    {
-      baseline: true,
-    },
-  );
+  await load(extract);
   const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
   await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
   cookie = await world.signIn();
@@ -136,6 +135,13 @@ describe("the console's pages on the register", () => {
     expect(text).toContain("NIN_INVALID");
     expect(text).not.toContain("Wrong");
     expect((await get("/import?id=999")).status).toBe(404);
+  });
+
+  test("call an import of which every row was rejected by what it did: nothing", async () => {
+    expect((await get("/imports")).text).toContain(", some rejected</span>");
+    await load(extract.replaceAll("TR/LA/2019", "TR/LA"));
+    for (const path of ["/", "/imports"])
+      expect((await get(path)).text).toContain(">nothing changed, all rejected</span>");
   });
 
   test("take a form at one address only", async () => {

@@ -13,9 +13,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
+import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
-import { holdWebhooksName, type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
+import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -64,7 +65,6 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
         facts,
         target,
         force: old,
-        holdWebhooks: false,
         stamp: "then",
       },
       names: () =>
@@ -193,11 +193,14 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "old" });
     }));
 
-  test("remembers that webhooks are held, if told so, in one file without a log", () =>
+  test("has from its first moment on what is done to it before, in one file without a log", () =>
     withBackup(false, async ({ target, options, names }) => {
-      await restoreBackup({ ...options, holdWebhooks: true });
+      const onCopied = async (driver: Driver) => {
+        await driver.batch([statement("INSERT INTO settings VALUES ('done', 'before')")]);
+      };
+      await restoreBackup({ ...options, onCopied });
       expect(names()).toEqual(["tvs.db"]);
-      expect(await settings(target)).toEqual({ name: "backup", [holdWebhooksName]: "true" });
+      expect(await settings(target)).toEqual({ name: "backup", done: "before" });
     }));
 
   test("clears away what a restore that was killed left behind", () =>

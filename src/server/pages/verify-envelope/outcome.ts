@@ -26,6 +26,9 @@ export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
   if (reason?.startsWith("OUTER_")) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
   if (reason === "ISSUER_MISMATCH") return verdicts.otherIssuer;
+  // Nobody knows that these are false: the key's owner may have signed the one, and a clock be wrong for the other.
+  if (reason === "KEY_COMPROMISED") return verdicts.compromised;
+  if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
   if (judged.elsewhere !== null) return verdicts.elsewhere;
   if (isNone(judged)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");

@@ -81,6 +81,8 @@ const english = {
     otherPartner: "Not for this partner",
     otherIssuer: "Not from the issuer that you named",
     badKeys: "Not accepted: the keys are bad",
+    compromised: "Not accepted: its key was compromised",
+    future: "Not accepted: it is from the future",
     notAnEnvelope: "Not an envelope",
     /** Genuine is not licensed: what was answered has a verdict of its own. */
     answer: (day: string, status: string, isEligible: boolean) =>
@@ -135,7 +137,7 @@ const english = {
 
   signed: {
     title: "What is signed",
-    none: "No signed value can be shown: the signature was not confirmed here, so nothing in it can be relied on.",
+    none: "No signed value is shown: nothing in it can be relied on here.",
     verificationId: "Verification id",
     verifiedAt: "Signed on",
     issuer: "Signed by",
