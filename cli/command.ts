@@ -14,6 +14,7 @@ import { TvsError } from "../src/domain/errors.ts";
 import { becomeOwner } from "./data-owner.ts";
 import type { Operator } from "./open.ts";
 import { serviceSettings } from "./register.ts";
+import { removedOptions } from "./removed.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
@@ -121,13 +122,6 @@ export function withSubCommands(parent: OurCommand, subCommands: Commands): OurC
 export function group(name: string, description: string, subCommands: Commands): OurCommand {
   return { meta: { name, description }, subCommands };
 }
-
-/** Options that there were, and what does now what they did. */
-const removedOptions: Readonly<Record<string, string>> = {
-  "tsa-ca":
-    "OpenSSL judges an authority's answer, with its certificates as -CAfile: leave the option out, and run the line " +
-    "openssl ts -verify that tvs log anchor prints (a timer: tvs service install anew)",
-};
 
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {
   const options: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};

@@ -12,7 +12,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
-  "picture-reader": async () => (await import("./verify/picture-reader.ts")).runPictureReader(),
   verifier: async (data) => (await import("./verify/threads.ts")).runVerifier(data as VerifierSettings),
 };
 

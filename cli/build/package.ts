@@ -51,8 +51,6 @@ async function bundleCommand(folder: string): Promise<string[]> {
     outdir: folder,
     target: "node",
     format: "esm",
-    // What only a picture or a PDF needs is loaded with it.
-    splitting: true,
     env: "disable",
     metafile: true,
   });
@@ -63,12 +61,6 @@ async function bundleCommand(folder: string): Promise<string[]> {
   return [...new Set(folders)].map((path) => resolve(path)).sort();
 }
 
-/** What unpdf has inside, and does not name in the text of its own licence. */
-const pdfLicence = `pdf.js (Apache-2.0), as unpdf contains it
-
-Copyright Mozilla Foundation. Licensed under the Apache License, Version 2.0: http://www.apache.org/licenses/LICENSE-2.0
-`;
-
 /** The licences of the packages in the command. @throws {BuildError} for one without a text */
 async function licencesOf(folders: readonly string[]): Promise<string> {
   const texts = folders.map(async (folder) => {
@@ -78,7 +70,7 @@ async function licencesOf(folders: readonly string[]): Promise<string> {
     return `${name} ${version} (${license})\n\n${await readFile(join(folder, file), "utf8")}`;
   });
   const head = "The command tvs-verify contains these packages. The module contains none.\n\n";
-  return head + [...(await Promise.all(texts)), pdfLicence].join(`\n${"-".repeat(79)}\n\n`);
+  return head + (await Promise.all(texts)).join(`\n${"-".repeat(79)}\n\n`);
 }
 
 /** Puts the package's files into a folder. */

@@ -15,12 +15,7 @@ import { printable } from "../terminal/printable.ts";
 export type Format = (verification: Verification, location: Location) => string;
 
 /** Where an envelope was found. */
-export type Location = {
-  readonly file: string;
-  readonly place: Place;
-  /** The envelope came with a proof that nobody asked about; it must not look as if it had been judged. */
-  readonly hasUnjudgedProof?: boolean;
-};
+export type Location = { readonly file: string; readonly place: Place };
 
 /** Nearly every text is plain ASCII, and then there is nothing to look for. */
 const beyondPlain = /[^ -~]/;
@@ -93,7 +88,7 @@ function logJson({ log, warnings: told }: Verification): string {
  * @param verification the verdict
  * @param location where the envelope stood
  */
-function formatJson(verification: Verification, { file, place, hasUnjudgedProof = false }: Location): string {
+function formatJson(verification: Verification, { file, place }: Location): string {
   const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
   const { line, index } = place;
   return (
@@ -102,8 +97,7 @@ function formatJson(verification: Verification, { file, place, hasUnjudgedProof 
     `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
     `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},` +
     `"result":${escaped(JSON.stringify(result))},${standingJson(verification)},"trust":${trustJson(verification.trust)},` +
-    `${logJson(verification)},${hasUnjudgedProof ? '"proofNotJudged":true,' : ""}` +
-    `"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
+    `${logJson(verification)},"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
     `${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`
   );
 }

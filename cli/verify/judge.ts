@@ -45,8 +45,6 @@ export type Judge = {
   readonly options: SyncVerifyOptions;
   /** Every envelope is held against it; there is hardly more than the one that it is of. */
   readonly proof: LogProof | null;
-  /** The attestation brings a proof, and no key was given to judge it by. */
-  readonly hasUnjudgedProof: boolean;
   readonly format: Format;
   /** Starts the threads at the first call; null where one thread has to do. */
   threads(): Promise<VerifierThreads | null>;
@@ -163,7 +161,7 @@ async function judgeFile(source: Extract<Source, { chunks: unknown }>, judge: Ju
         found++;
         const verification =
           proof === null ? judgeItem(item, options) : await judgeWithProof(item, options, proof);
-        printer.print(verification, { file, place: item.place, hasUnjudgedProof: judge.hasUnjudgedProof });
+        printer.print(verification, { file, place: item.place });
       }
     }
   } finally {

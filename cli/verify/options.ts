@@ -44,7 +44,6 @@ export const verifyArgs = {
     description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
   },
   json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
-  qr: { type: "boolean", description: "The files are pictures or PDFs of one printed attestation" },
 } as const satisfies ArgsDef;
 
 /** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
@@ -65,10 +64,9 @@ export function parseFlags(rawArgs: readonly string[]) {
 
 /** What only a proof needs must not look as if it had been judged by. */
 export function assertProofFlags(flags: ReturnType<typeof parseFlags>["values"], { logKeys }: Profile): void {
-  const { proof, qr } = flags;
+  const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
-  // An attestation may bring its own.
-  const isExpected = proof !== undefined || qr === true || flags["save-profile"] !== undefined;
+  const isExpected = proof !== undefined || flags["save-profile"] !== undefined;
   if (isForProof && !isExpected)
     throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
   if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");

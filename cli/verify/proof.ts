@@ -35,37 +35,18 @@ export async function settledLogKey(value: string): Promise<string> {
   return (await readVerifierKey(value)) === null ? resolve(value) : value;
 }
 
-/** Where a proof can come from; the file counts when there are both. */
-type ProofSource = {
-  /** The proof's file. */
-  readonly path: string | undefined;
-  /** What the codes of an attestation carry; it is left alone while no key of a log is known. */
-  readonly printed: string | null;
-};
-
-async function readProof({ path, printed }: ProofSource, { logKeys }: LogSettings) {
-  if (path !== undefined) return readProofFile(path);
-  return logKeys.length === 0 ? null : printed;
-}
-
 /**
  * Opens the proof that every envelope of this run is held against. What it shows of the log is remembered at once: it is
  * the log's own word, whatever comes of the envelopes.
  *
- * @param source where the proof is
+ * @param path the proof's file
  * @param settings the keys, and the file that remembers
  * @param now the time to judge by
- * @returns null without a proof
  * @throws TvsError INPUT_UNREADABLE for a file that cannot be read or is not what it should be, and for a state file that
  * cannot be written
  */
-export async function openProof(
-  source: ProofSource,
-  settings: LogSettings,
-  now: Date,
-): Promise<LogProof | null> {
-  const written = await readProof(source, settings);
-  if (written === null) return null;
+export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
+  const written = await readProofFile(path);
   const logKeys = await readLogKeys(settings.logKeys);
   if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
   const logState = readStateFile("--log-state", settings.logState);

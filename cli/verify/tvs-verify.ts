@@ -44,7 +44,6 @@ async function runCommandLine(words: readonly string[]): Promise<number> {
 
 /** The threads that `tvs verify` has. @throws Error for another one */
 async function runThread({ role, ...data }: { role: string }): Promise<void> {
-  if (role === "picture-reader") return (await import("./picture-reader.ts")).runPictureReader();
   if (role !== "verifier") throw new Error(`unknown worker role ${role}`);
   return (await import("./threads.ts")).runVerifier(data as VerifierSettings);
 }

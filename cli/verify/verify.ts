@@ -13,7 +13,6 @@ import { type Bytes, openSources } from "./files.ts";
 import { formatOf } from "./format.ts";
 import { type Judge, judgeSource, type Tally, type VerifierThreads } from "./judge.ts";
 import { assertProofFlags, parseFlags, verifyArgs } from "./options.ts";
-import type { PictureLimits } from "./pictures.ts";
 import { createPrinter, createProgress } from "./printer.ts";
 import { openProof } from "./proof.ts";
 import { openRs256 } from "./rs256.ts";
@@ -37,15 +36,12 @@ type VerifyIo = {
   readonly workerEntry?: URL;
   /** Another number of threads than the machine has cores. */
   readonly threads?: number;
-  /** Other limits for pictures than 30 s and 512 MiB. */
-  readonly pictureLimits?: PictureLimits;
 };
 
 type Command = {
   readonly paths: string[];
   readonly profile: Profile;
   readonly settings: VerifierSettings;
-  readonly qr: boolean;
   readonly proof: string | undefined;
 };
 
@@ -87,22 +83,20 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
   const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
   const [sources, json, color] = [await readSources(profile), flags.json === true, io.color ?? false];
   const settings = { sources, issuer, audience, nowMs: now.getTime(), json, color };
-  return { paths, profile, settings, qr: flags.qr === true, proof: flags.proof };
+  return { paths, profile, settings, proof: flags.proof };
 }
 
 /** How this run judges; the threads are started when a large input needs them. */
-async function createJudge({ settings, proof, profile }: Command, printed: string | null, io: VerifyIo) {
+async function createJudge({ settings, proof, profile }: Command, io: VerifyIo) {
   const { sources, issuer, audience, nowMs } = settings;
   const now = new Date(nowMs);
   const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
   const count = io.threads ?? availableParallelism();
   const entry = count > 1 ? io.workerEntry : undefined;
   let started: Promise<VerifierThreads> | null = null;
-  const opened = await openProof({ path: proof, printed }, profile, now);
   const judge: Judge = {
     options: { keys, issuer, audience, now, verifySignature },
-    proof: opened,
-    hasUnjudgedProof: opened === null && printed !== null,
+    proof: proof === undefined ? null : await openProof(proof, profile, now),
     format: formatOf(settings),
     async threads() {
       if (entry === undefined) return null;
@@ -119,18 +113,6 @@ function exitCode(tally: Tally): number {
   return tally.undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
-async function openPictures(paths: readonly string[], stdin: Bytes, io: VerifyIo) {
-  const { pictureLimits, readAttestation, startPictureThread } = await import("./pictures.ts");
-  const entry = io.workerEntry ?? new URL("../main.ts", import.meta.url);
-  return readAttestation(paths, stdin, startPictureThread(entry, io.pictureLimits ?? pictureLimits));
-}
-
-/** A proof that came with the attestation and was not asked about must not look as if it had been judged. */
-function proofNote({ hasUnjudgedProof }: Judge): string {
-  if (!hasUnjudgedProof) return "";
-  return "the attestation carries a proof of the evidence log: --log-key KEY has it judged as well\n";
-}
-
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
 function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
   if (trust?.basis !== "key-history") return "";
@@ -140,19 +122,15 @@ function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
 
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   const { paths, profile, settings } = command;
-  const progress = command.qr ? null : await createProgress(paths);
-  const stdin = io.stdin ?? process.stdin;
-  const sheet = command.qr ? await openPictures(paths, stdin, io) : null;
-  const printed = sheet?.proof ?? null;
-  const { judge, close } = await createJudge(command, printed, io);
+  const progress = await createProgress(paths);
+  const { judge, close } = await createJudge(command, io);
   const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
   const { jwks, keyHistory, logKeys, logState } = profile;
   const keyFiles = [jwks, keyHistory, command.proof, logState, ...logKeys].filter(
     (path) => path !== undefined,
   );
   try {
-    const sources = sheet === null ? openSources(paths, stdin, keyFiles) : [sheet.source];
-    for await (const source of sources) {
+    for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
       await judgeSource(source, judge, printer);
     }
     await flush();
@@ -162,7 +140,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   }
   const { valid, refused, undecidable } = tally;
   const isSummed = !settings.json && paths.length > 0;
-  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile) + proofNote(judge));
+  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }
@@ -211,8 +189,7 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
 
 const example =
   "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
-  "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a\n" +
-  "  tvs verify --qr attestation.pdf --profile exam-body-a";
+  "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a";
 
 /**
  * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision
@@ -229,9 +206,6 @@ export function verifyCommand(program: string): OurCommand {
     async run({ rawArgs }) {
       process.stdout.once("error", stopOnClosedPipe);
       process.exitCode = await runVerify(rawArgs, processIo(program));
-      // Elsewhere the program ends by itself: on Bun a write is called done before a slow reader has all of it, and what
-      // was left would be lost. A thread that a picture keeps busy must not keep it; of one attestation little is printed.
-      if (rawArgs.includes("--qr")) process.exit();
     },
   });
 }

@@ -16,7 +16,7 @@ const maxPages = 20;
 const maxPictures = 120;
 const maxPixels = 120_000_000;
 
-/** What is in the file would take too long to read. Its message is for the reader. */
+/** What is in the file would take too long to read. */
 export class PdfTooLarge extends Error {}
 
 type PdfImage = { width: number; height: number; kind: number; data?: Uint8Array | Uint8ClampedArray };
@@ -108,9 +108,7 @@ function createCounter(): (image: PdfImage) => void {
     pictures++;
     pixels += width * height;
     if (pictures > maxPictures || pixels > maxPixels) {
-      throw new PdfTooLarge(
-        `more than ${maxPictures} pictures, or ${maxPixels / 1_000_000} million pixels; give pictures of the codes alone`,
-      );
+      throw new PdfTooLarge();
     }
   };
 }
@@ -145,8 +143,7 @@ export async function* readPdfImages(bytes: Uint8Array, reader: PdfReader): Asyn
 }
 
 /**
- * The text of pdf.js, which the page serves to those who open a PDF and `tvs verify --qr` runs itself: as text, because
- * the compiled program can hold a file either as text or as code, and this way it holds it once.
+ * The text of pdf.js, which the page serves to those who open a PDF.
  */
 export async function loadPdfLibrary(): Promise<string> {
   const library: object = await import("unpdf/pdfjs", { with: { type: "text" } });

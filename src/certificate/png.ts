@@ -1,22 +1,11 @@
 /**
- * PNG files (ISO/IEC 15948): their headers, to know what decoding one would take before it is unpacked, and pictures
+ * PNG files (ISO/IEC 15948): their size, to know what decoding one would take before it is unpacked, and pictures
  * in black and white, one bit a pixel, which are exact whatever a browser does to its canvas.
  */
-
-/** What the one header of a PNG says, and the data that belong to it, still packed. */
-type PngHeader = {
-  readonly pixels: number;
-  readonly isInterlaced: boolean;
-  /** The most that the data can unpack to when they are those of such a picture. */
-  readonly unpackedBytes: number;
-  readonly data: Uint8Array;
-};
 
 const signatureBytes = 8;
 /** Length, name and check sum. */
 const frameBytes = 12;
-/** Samples a pixel by the colour type; the other types do not exist. */
-const samples: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
 type Chunk = { readonly name: string; readonly content: Uint8Array };
 
@@ -33,23 +22,13 @@ function* chunksOf(bytes: Uint8Array): Generator<Chunk> {
   }
 }
 
-function concatenated(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
 /**
- * Reads the header of a PNG. One with two headers is none: decoders differ in which of them they believe.
+ * How many pixels a PNG has, by its header. One with two headers is none: decoders differ in which of them they believe.
  *
  * @param bytes the file
  * @returns null when it is no PNG with exactly one header, and that in the first place
  */
-export function readPngHeader(bytes: Uint8Array): PngHeader | null {
+export function countPngPixels(bytes: Uint8Array): number | null {
   const chunks = [...chunksOf(bytes)];
   const headers = chunks.filter(({ name }) => name === "IHDR");
   const [header] = headers;
@@ -57,12 +36,7 @@ export function readPngHeader(bytes: Uint8Array): PngHeader | null {
     return null;
   const { content } = header;
   const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
-  const [width, height, bits, colors] = [view.getUint32(0), view.getUint32(4), content[8], content[9]];
-  const bytesPerRow = Math.ceil((width * (bits ?? 0) * (samples[colors ?? 0] ?? 0)) / 8);
-  // Interlaced, it has less than twice as many rows, each with a filter and perhaps a begun byte of its own.
-  const unpackedBytes = (bytesPerRow + 4) * height + 32;
-  const data = concatenated(chunks.filter(({ name }) => name === "IDAT").map((chunk) => chunk.content));
-  return { pixels: width * height, isInterlaced: content[12] === 1, unpackedBytes, data };
+  return view.getUint32(0) * view.getUint32(4);
 }
 
 const crcTable = /* @__PURE__ */ Uint32Array.from({ length: 256 }, (_, byte) => {

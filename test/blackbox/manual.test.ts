@@ -22,7 +22,6 @@ const notRun: Readonly<Record<string, string>> = {
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
   "tvs listen --forward": "goes on until it is stopped, and needs a receiver; cli/listen.test.ts has both",
   "tvs trigger forged": "needs a receiver; cli/listen.test.ts has one",
-  "tvs verify --qr attestation.pdf": "a browser prints the attestation; cli/verify/qr.test.ts reads some",
 };
 
 /** What only one node on a machine can do without more words. */
@@ -111,6 +110,15 @@ async function ask(): Promise<void> {
   await shell.set("REQUEST_ID", response.headers.get("X-Request-Id") ?? "");
 }
 
+/** What a QR reader says of the codes of an attestation, the last one first, as `codes.txt`. */
+async function keepCodes(): Promise<void> {
+  const { signature } = JSON.parse(await shell.fileText("envelope.json"));
+  const parts: string[] = signature.match(/.{1,60}/g);
+  const lineOf = (part: string, at: number) =>
+    `https://verify.example.org/verify-envelope#TVS1:${at + 1}/${parts.length}:A_tag-00:${part}\n`;
+  await writeFile(join(shell.home, "codes.txt"), parts.map(lineOf).reverse().join(""));
+}
+
 const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
 
 /** What must have been before a page. */
@@ -133,6 +141,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
     await ask();
     const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
     await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
+    await keepCodes();
   },
 };
 

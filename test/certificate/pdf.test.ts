@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as pdfjs from "unpdf/pdfjs";
 import { readPdfImages } from "../../src/certificate/pdf.ts";
 import type { Pixels } from "../../src/certificate/pixels.ts";
-import { pdfDrawnOften, pdfOfPictures } from "../cli/verify/picture-bombs.ts";
+import { pdfDrawnOften, pdfOfPictures } from "./picture-bombs.ts";
 
 async function sizesOf(pdf: Uint8Array): Promise<string[]> {
   const sizes: string[] = [];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
+import { removedOptions } from "../../cli/removed.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -94,3 +95,12 @@ test("a group loads none of its commands before one is run", () => {
   expect(Object.keys(made.subCommands ?? {})).toEqual(["list"]);
   expect(loaded).toBe(0);
 });
+
+test.each(Object.keys(removedOptions))(
+  "--%s, which there was once, is refused with what to use instead",
+  async (name) => {
+    const { seen, error } = await call(["x.csv", `--${name}`, "value"]);
+    expect([seen, error?.code]).toEqual([undefined, "USAGE"]);
+    expect(error?.message).toMatch(new RegExp(`^--${name} is gone: .{20}`));
+  },
+);

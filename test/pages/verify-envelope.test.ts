@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pdfOfPictures, pngWithTwoHeaders } from "../cli/verify/picture-bombs.ts";
+import { pdfOfPictures, pngWithTwoHeaders } from "../certificate/picture-bombs.ts";
 import { folder } from "../fixtures/envelope-tokens.ts";
 import { axeFindings, startBrowser } from "./browser.ts";
 import {

@@ -115,11 +115,6 @@ export const verifyWithTvs = {
   --issuer ${issuer} --audience "$PARTNER_ID"`,
 } satisfies Commands;
 
-/** Reads an attestation, which only the page for people makes. */
-export const verifyAttestation = ({ issuer }: Surroundings) =>
-  `tvs verify --qr attestation.pdf --jwks jwks.json --key-history key-history.jose \\
-  --issuer ${issuer} --audience "$PARTNER_ID"`;
-
 /** The verifier as the service hands it out, for who writes JavaScript. */
 export const verifyWithLibrary = {
   id: "verify-library",

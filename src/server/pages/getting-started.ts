@@ -264,7 +264,6 @@ function keepSection(shown: Guide): Markup {
 ${texts.keep}
 ${run(steps.keep, shown)}
 ${texts.keepRules(at)}
-${listing(texts.readingBack, { caption: texts.shell, text: steps.verifyAttestation(at) })}
 ${texts.codesFormat}`;
 }
 

@@ -74,8 +74,7 @@ type EnvelopeForm = {
   readonly integrity: string;
 };
 
-const offline =
-  "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU\ntvs verify --qr attestation.pdf --key-history key-history.jose --issuer URL --audience YOU";
+const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
 /**
  * The page's own part. Everything that needs the script is hidden until the script shows it; the outcome stands before

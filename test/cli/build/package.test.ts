@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { splitIntoCodes } from "../../../src/partner/envelope-codes.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
 import { makeFolder } from "../../harness/folder.ts";
@@ -14,7 +13,6 @@ import {
   type Service,
   startService,
 } from "../../harness/program.ts";
-import { pdfOf, pngOf, sheetOf, storedBits } from "../verify/certificate-pictures.ts";
 import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
 
 setDefaultTimeout(patienceMs);
@@ -133,19 +131,15 @@ function ownAnswers(): Promise<Own[]> {
   return owned;
 }
 
-/** Command lines of every kind: good and bad input, much of it, pictures, and mistakes. */
+/** Command lines of every kind: good and bad input, much of it, and mistakes. */
 async function commandLines(): Promise<string[][]> {
   const keys = ["--jwks", join(folder, "keys/jwks.json"), "--key-history", join(folder, "keys/history.jose")];
   const settings = [...keys, "--issuer", issuer, "--audience", audience, "--now", now];
   const input = (name: string) => join(folder, "inputs", name);
-  const codes = await splitIntoCodes(readFileSync(input("valid-bare.jws"), "utf8").trim());
   const place = (name: string, content: string | Uint8Array) => {
     writeFileSync(join(installed.project, name), content);
     return join(installed.project, name);
   };
-  const png = place("certificate.png", pngOf(sheetOf(codes)));
-  const pictures = codes.map((code) => sheetOf([code])).map((one) => ({ ...one, ...storedBits(one) }));
-  const pdf = place("attestation.pdf", pdfOf(pictures));
   const line = `${JSON.stringify(JSON.parse(readFileSync(input("valid.json"), "utf8")))}\n`;
   const large = place("large.ndjson", `{}\n${line.repeat(Math.ceil(9e6 / line.length))}`);
   return [
@@ -159,8 +153,6 @@ async function commandLines(): Promise<string[][]> {
       ...settings.slice(4),
     ],
     [large, "--json", ...settings],
-    ["--qr", png, ...settings],
-    ["--qr", pdf, "--json", ...settings],
     ["--qr", input("valid.json"), ...settings],
     [input("valid.json"), "--anchor", `-${"A".repeat(42)}`, ...settings],
     [],
@@ -247,7 +239,7 @@ test("it depends on nothing, has every licence with it, and its file is the same
   const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
   expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
   const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
-  for (const name of ["unpdf", "jpeg-js", "pngjs", "qr", "pdf.js"]) expect(licences).toContain(`\n${name} `);
+  for (const name of ["citty"]) expect(licences).toContain(`\n${name} `);
   const again = await installPackage();
   try {
     expect(readFileSync(again.file).equals(readFileSync(installed.file))).toBe(true);

@@ -52,7 +52,6 @@ export const englishGuide = {
   prepare: (language: string) => `What the examples in ${language} need:`,
   whatIsIn: (file: string) => `What stands in ${file}`,
   listening: "Commands: the sandbox’s events",
-  readingBack: "Commands: reading an attestation back",
   sections: {
     key: "1. Your key",
     call: "2. Your first call",
@@ -167,9 +166,9 @@ was there before: <a href="help/evidence${query}">how to get one, keep it and ve
 </ul>
 <p>The page <a href="../../verify-envelope${query}">Check a signed answer</a> prints a genuine answer as an <strong>attestation</strong>,
 with the signature in QR codes. Only the codes prove anything, so read them back: point a phone’s camera at them, open the
-PDF, a screenshot or photographs of all codes on the same page, or</p>`,
+PDF, a screenshot or photographs of all codes on the same page. Nothing of them leaves it.</p>`,
   codesFormat: html`<p>PNG, JPEG and PDF are read, up to 20 MiB and 40 million pixels (120 million in the pictures of a PDF),
-for at most 30 seconds and 512 MiB of memory. Each code holds a link to that page whose fragment is
+for at most 30 seconds. Each code holds a link to that page whose fragment is
 <code>TVS1:number/total:tag:part</code>; the parts in order, from 1, are the compact JWS. The tag, the first 8 characters
 of the base64url of its SHA-256, keeps the codes of two attestations apart. With <code>TVP1</code> they carry a proof of the
 evidence log, as base64url of its file.</p>`,

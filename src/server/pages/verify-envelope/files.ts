@@ -24,7 +24,7 @@ type OpenedFile = { readonly name: string; readonly bytes: Uint8Array<ArrayBuffe
 /** Where the page's further scripts lie; they are loaded when somebody opens a picture. */
 type ScriptAddresses = { readonly scanner: string; readonly pdf: string };
 
-/** The same as `tvs verify --qr`. How much memory a picture takes, only the limits of its size bound here. */
+/** How much memory a picture takes, only the limits of its size bound. */
 const deadlineMs = 30_000;
 
 /** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */

@@ -45,7 +45,7 @@ export const englishLog = {
 
   certificate: {
     title: "The proof from the evidence log",
-    hint: "It shows by when the signed answer stood in the log, which nobody can rewrite. Read these codes back together with those of the signed answer; tvs verify --qr needs the log's key besides (--log-key KEY).",
+    hint: "It shows by when the signed answer stood in the log, which nobody can rewrite. Read these codes back together with those of the signed answer.",
     code: (number: number, total: number) => `Proof, code ${number} of ${total}`,
     tooLong: "The proof is too long for codes on paper. Keep the file beside the attestation.",
   },

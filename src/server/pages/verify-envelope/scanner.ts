@@ -5,7 +5,7 @@
 
 import { type PdfReader, PdfTooLarge, readPdfImages } from "../../../certificate/pdf.ts";
 import { fileKind, maxImagePixels, type Pixels } from "../../../certificate/pixels.ts";
-import { readPngHeader } from "../../../certificate/png.ts";
+import { countPngPixels } from "../../../certificate/png.ts";
 import { createCodeReader } from "../../../certificate/scan.ts";
 
 /** One file, and where pdf.js lies. */
@@ -33,9 +33,9 @@ class PictureProblem extends Error {
 /** The browser's own decoder; it also turns photographs the right way up. */
 async function decodeImage({ bytes, type }: PictureJob): Promise<Pixels> {
   if (fileKind(bytes) === "png") {
-    const header = readPngHeader(bytes);
-    if (header === null) throw new PictureProblem("imageUnreadable");
-    if (header.pixels > maxImagePixels) throw new PictureProblem("imageTooLarge");
+    const pixels = countPngPixels(bytes);
+    if (pixels === null) throw new PictureProblem("imageUnreadable");
+    if (pixels > maxImagePixels) throw new PictureProblem("imageTooLarge");
   }
   const bitmap = await createImageBitmap(new Blob([bytes], { type })).catch(() => {
     throw new PictureProblem("imageUnreadable");

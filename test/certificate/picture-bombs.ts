@@ -36,16 +36,6 @@ export function pngWithTwoHeaders(): Buffer {
   return pngOfChunks(header(1, 1), header(30_000, 30_000), data);
 }
 
-/** A sound PNG with a header before its own that says it is one pixel. */
-export function underAnotherHeader(png: Uint8Array): Buffer {
-  return Buffer.concat([png.subarray(0, 8), header(1, 1), png.subarray(8)]);
-}
-
-/** A small interlaced picture whose data are far longer than it. */
-export function interlacedPng(unpackedBytes: number): Buffer {
-  return pngOfChunks(header(8, 8, true), chunk("IDAT", deflatedZeros(unpackedBytes)));
-}
-
 type Body = { readonly entries: string; readonly content: Uint8Array };
 
 function stream({ entries, content }: Body): Buffer {
@@ -90,10 +80,4 @@ export function pdfOfPictures(count: number, side = 6300): Uint8Array {
     { entries: "", content },
     all.map(() => blankPicture(side)),
   );
-}
-
-/** A drawing that was deflated twice: kilobytes that unpack to megabytes that unpack to gigabytes. */
-export function pdfDeflatedTwice(unpackedBytes: number): Uint8Array {
-  const content = deflateSync(deflatedZeros(unpackedBytes), { level: 9 });
-  return pdfPage({ entries: "/Filter [/FlateDecode /FlateDecode]", content }, []);
 }

@@ -1,11 +1,9 @@
-/** Pictures of certificates as they come in: codes as PNG, pages as JPEG, both inside of PDF. */
+/** Pictures of certificates as they come in: sheets of codes, straight and askew, and codes inside of PDF. */
 
 import { deflateSync } from "node:zlib";
-import jpeg from "jpeg-js";
-import { PNG } from "pngjs";
 import { encodeQR } from "qr";
-import type { Pixels } from "../../../src/certificate/pixels.ts";
-import { tagOf } from "../../../src/partner/envelope-codes.ts";
+import type { Pixels } from "../../src/certificate/pixels.ts";
+import { tagOf } from "../../src/partner/envelope-codes.ts";
 
 const scale = 4;
 const gap = 24;
@@ -37,16 +35,6 @@ export function sheetOf(codes: readonly string[]): Pixels {
     }
   }
   return { width, height, data };
-}
-
-export function pngOf({ width, height, data }: Pixels): Uint8Array {
-  const png = new PNG({ width, height });
-  png.data = Buffer.from(data);
-  return PNG.sync.write(png);
-}
-
-export function jpegOf({ width, height, data }: Pixels, quality = 60): Uint8Array {
-  return jpeg.encode({ width, height, data: Buffer.from(data) }, quality).data;
 }
 
 /** The same picture, turned by a few degrees, on a grey table. */
@@ -85,11 +73,6 @@ export function storedBits({ width, height, data }: Pixels): Stored {
     }
   }
   return { filter: "FlateDecode", colors: "DeviceGray", bits: 1, body: deflateSync(bits) };
-}
-
-/** As a scanner stores a page. */
-export function storedJpeg(pixels: Pixels): Stored {
-  return { filter: "DCTDecode", colors: "DeviceRGB", bits: 8, body: jpegOf(pixels) };
 }
 
 /** A PDF of one page for each picture. */

@@ -1,0 +1,11 @@
+/** What the command line had once, and what does now what it did: who still uses it is told in one line. */
+
+/** Options, by their names without the dashes. */
+export const removedOptions: Readonly<Record<string, string>> = {
+  qr:
+    "the service's page /verify-envelope reads pictures and PDFs of an attestation, and sends nothing of them; what a " +
+    "QR reader says is text for tvs verify, see tvs help verify",
+  "tsa-ca":
+    "OpenSSL judges an authority's answer, with its certificates as -CAfile: leave the option out, and run the line " +
+    "openssl ts -verify that tvs log anchor prints (a timer: tvs service install anew)",
+};
