@@ -2,6 +2,10 @@
 
 /** Options, by their names without the dashes. */
 export const removedOptions: Readonly<Record<string, string>> = {
+  profile:
+    "the variables TVS_VERIFY_JWKS, _KEY_HISTORY, _ANCHOR, _ISSUER, _AUDIENCE, _LOG_KEY and _LOG_STATE hold it",
+  "save-profile":
+    "export TVS_VERIFY_JWKS, _KEY_HISTORY, _ANCHOR, _ISSUER, _AUDIENCE, _LOG_KEY and _LOG_STATE instead",
   qr:
     "the service's page /verify-envelope reads pictures and PDFs of an attestation, and sends nothing of them; what a " +
     "QR reader says is text for tvs verify, see tvs help verify",

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
 import { commonArgs } from "../command.ts";
-import type { Profile } from "./settings.ts";
+import type { VerifySettings } from "./settings.ts";
 
 export const verifyArgs = {
   jwks: { type: "string", valueHint: "FILE", description: "The service's JWKS (TVS_VERIFY_JWKS)" },
@@ -37,12 +37,6 @@ export const verifyArgs = {
     description: "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
   },
   now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
-  profile: { type: "string", valueHint: "NAME", description: "Use a saved profile" },
-  "save-profile": {
-    type: "string",
-    valueHint: "NAME",
-    description: "Save keys, anchor, issuer, audience, log keys and log state as a profile",
-  },
   json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
 } as const satisfies ArgsDef;
 
@@ -63,11 +57,13 @@ export function parseFlags(rawArgs: readonly string[]) {
 }
 
 /** What only a proof needs must not look as if it had been judged by. */
-export function assertProofFlags(flags: ReturnType<typeof parseFlags>["values"], { logKeys }: Profile): void {
+export function assertProofFlags(
+  flags: ReturnType<typeof parseFlags>["values"],
+  { logKeys }: VerifySettings,
+): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
-  const isExpected = proof !== undefined || flags["save-profile"] !== undefined;
-  if (isForProof && !isExpected)
+  if (isForProof && proof === undefined)
     throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
   if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");
   if (proof !== undefined && logKeys.length === 0)

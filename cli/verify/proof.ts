@@ -27,7 +27,7 @@ async function readProofFile(path: string): Promise<Uint8Array> {
 }
 
 /**
- * What a profile keeps of a log key: a key as it is, a file by its absolute path.
+ * A log key as it was given: a key as it is, a file by its absolute path.
  *
  * @param value what was given
  */

@@ -1,28 +1,24 @@
-/** The settings of `tvs verify`: from flags, from a saved profile, from the environment, in this order. */
+/** The settings of `tvs verify`: from flags, else from the environment. */
 
-import { mkdir, readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
-import { Refusal } from "../../src/partner/reasons.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
-import { isJsonObject, type JsonObject, readStrictJson } from "../../src/partner/strict-json.ts";
-import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { type LogSettings, settledLogKey } from "./proof.ts";
 
 export type Environment = Record<string, string | undefined>;
 
 /** Where the keys are, and who must have signed for whom. Paths are absolute. */
-export type Profile = LogSettings & {
-  jwks: string | undefined;
-  keyHistory: string | undefined;
+export type VerifySettings = LogSettings & {
+  readonly jwks: string | undefined;
+  readonly keyHistory: string | undefined;
   /** The key that must have signed the key history. */
-  anchor: string | undefined;
-  issuer: string;
-  audience: string;
+  readonly anchor: string | undefined;
+  readonly issuer: string;
+  readonly audience: string;
 };
 
-/** The flags as they were given; `profile` names a saved one. */
-type VerifyFlags = {
+/** What one of the two says. */
+type Said = {
   jwks?: string | undefined;
   keyHistory?: string | undefined;
   anchor?: string | undefined;
@@ -30,67 +26,13 @@ type VerifyFlags = {
   audience?: string | undefined;
   logKeys?: readonly string[] | undefined;
   logState?: string | undefined;
-  profile?: string | undefined;
 };
-
-type Sources = Omit<VerifyFlags, "profile">;
 
 function usage(message: string): TvsError {
   return new TvsError("USAGE", message);
 }
 
-function profilePath(env: Environment): string {
-  const home = env.HOME ?? env.USERPROFILE;
-  const folder = env.XDG_CONFIG_HOME || (home && join(home, ".config"));
-  if (!folder) throw usage("profiles need a home folder: set HOME or XDG_CONFIG_HOME");
-  return join(folder, "tvs", "verify.json");
-}
-
-async function readProfiles(path: string): Promise<JsonObject> {
-  const bytes = await readFile(path).catch(() => null);
-  if (bytes === null) return {};
-  const reading = readStrictJson(bytes);
-  const profiles = !(reading instanceof Refusal) && isJsonObject(reading) ? reading.profiles : undefined;
-  if (!isJsonObject(profiles)) throw usage(`the profiles in ${path} are damaged: mend or remove the file`);
-  return profiles;
-}
-
-async function loadProfile(name: string, env: Environment): Promise<Sources> {
-  const path = profilePath(env);
-  const profiles = await readProfiles(path);
-  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-  if (!isJsonObject(profile))
-    throw usage(`no profile ${name} in ${path}: save one with --save-profile ${name}`);
-  const text = (member: string) => (typeof profile[member] === "string" ? profile[member] : undefined);
-  const logKeys = Array.isArray(profile.logKeys) ? profile.logKeys.map(String) : [];
-  return {
-    jwks: text("jwks"),
-    keyHistory: text("keyHistory"),
-    anchor: text("anchor"),
-    issuer: text("issuer"),
-    audience: text("audience"),
-    logKeys,
-    logState: text("logState"),
-  };
-}
-
-/**
- * Saves a profile for later runs. The file is replaced in one step, so a reader never sees half of it.
- *
- * @param name the profile's name
- * @param profile what to save
- * @param env the environment, for the place of the file
- * @returns the file's path
- */
-export async function saveProfile(name: string, profile: Profile, env: Environment): Promise<string> {
-  const path = profilePath(env);
-  const profiles = { ...(await readProfiles(path)), [name]: profile };
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  placeOver(await writeBeside(path, `${JSON.stringify({ profiles }, null, 2)}\n`), path);
-  return path;
-}
-
-function fromEnvironment(env: Environment): Sources {
+function fromEnvironment(env: Environment): Said {
   return {
     jwks: env.TVS_VERIFY_JWKS,
     keyHistory: env.TVS_VERIFY_KEY_HISTORY,
@@ -107,17 +49,16 @@ function absolute(path: string | undefined): string | undefined {
 }
 
 /**
- * Puts flags, profile and environment together.
+ * Puts flags and environment together.
  *
  * @param flags what the command line says
  * @param env the environment
  * @throws TvsError `USAGE` when something required is given nowhere
  */
-export async function resolveProfile(flags: VerifyFlags, env: Environment): Promise<Profile> {
-  const saved = flags.profile === undefined ? {} : await loadProfile(flags.profile, env);
-  const layers: Sources[] = [flags, saved, fromEnvironment(env)];
-  const pick = (name: keyof Omit<Sources, "logKeys">) => layers.map((layer) => layer[name]).find(Boolean);
-  const logKeys = layers.map((layer) => layer.logKeys ?? []).find((keys) => keys.length > 0) ?? [];
+export async function resolveSettings(flags: Said, env: Environment): Promise<VerifySettings> {
+  const variables = fromEnvironment(env);
+  const pick = (name: keyof Omit<Said, "logKeys">) => flags[name] || variables[name];
+  const logKeys = flags.logKeys ?? variables.logKeys ?? [];
   const [jwks, keyHistory] = [absolute(pick("jwks")), absolute(pick("keyHistory"))];
   const [anchor, issuer, audience] = [pick("anchor"), pick("issuer"), pick("audience")];
   if (!jwks && !keyHistory)

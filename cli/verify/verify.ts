@@ -16,7 +16,7 @@ import { assertProofFlags, parseFlags, verifyArgs } from "./options.ts";
 import { createPrinter, createProgress } from "./printer.ts";
 import { openProof } from "./proof.ts";
 import { openRs256 } from "./rs256.ts";
-import { type Environment, type Profile, resolveProfile, saveProfile } from "./settings.ts";
+import { type Environment, resolveSettings, type VerifySettings } from "./settings.ts";
 import { startVerifiers, type VerifierSettings } from "./threads.ts";
 
 /** What the command touches of the outside world. */
@@ -40,7 +40,7 @@ type VerifyIo = {
 
 type Command = {
   readonly paths: string[];
-  readonly profile: Profile;
+  readonly given: VerifySettings;
   readonly settings: VerifierSettings;
   readonly proof: string | undefined;
 };
@@ -56,7 +56,7 @@ async function readKeyFile(path: string | undefined, what: string): Promise<Uint
   return bytes;
 }
 
-async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promise<KeySetSources> {
+async function readSources({ jwks, keyHistory, anchor, issuer }: VerifySettings): Promise<KeySetSources> {
   const set = await readKeyFile(jwks, "JWKS");
   const history = await readKeyFile(keyHistory, "key history");
   return {
@@ -70,24 +70,19 @@ async function readSources({ jwks, keyHistory, anchor, issuer }: Profile): Promi
 async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Command> {
   const { values: flags, positionals: paths } = parseFlags(rawArgs);
   const { "key-history": keyHistory, "log-key": logKeys, "log-state": logState } = flags;
-  const profile = await resolveProfile({ ...flags, keyHistory, logKeys, logState }, io.env);
-  assertProofFlags(flags, profile);
-  const name = flags["save-profile"];
-  if (name !== undefined) {
-    const path = await saveProfile(name, profile, io.env);
-    io.stderr(`saved profile ${name} in ${path}\n`);
-  } else if (paths.length === 0) {
+  const given = await resolveSettings({ ...flags, keyHistory, logKeys, logState }, io.env);
+  assertProofFlags(flags, given);
+  if (paths.length === 0)
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
-  }
-  const { issuer, audience } = profile;
+  const { issuer, audience } = given;
   const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
-  const [sources, json, color] = [await readSources(profile), flags.json === true, io.color ?? false];
+  const [sources, json, color] = [await readSources(given), flags.json === true, io.color ?? false];
   const settings = { sources, issuer, audience, nowMs: now.getTime(), json, color };
-  return { paths, profile, settings, proof: flags.proof };
+  return { paths, given, settings, proof: flags.proof };
 }
 
 /** How this run judges; the threads are started when a large input needs them. */
-async function createJudge({ settings, proof, profile }: Command, io: VerifyIo) {
+async function createJudge({ settings, proof, given }: Command, io: VerifyIo) {
   const { sources, issuer, audience, nowMs } = settings;
   const now = new Date(nowMs);
   const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
@@ -96,7 +91,7 @@ async function createJudge({ settings, proof, profile }: Command, io: VerifyIo) 
   let started: Promise<VerifierThreads> | null = null;
   const judge: Judge = {
     options: { keys, issuer, audience, now, verifySignature },
-    proof: proof === undefined ? null : await openProof(proof, profile, now),
+    proof: proof === undefined ? null : await openProof(proof, given, now),
     format: formatOf(settings),
     async threads() {
       if (entry === undefined) return null;
@@ -114,18 +109,18 @@ function exitCode(tally: Tally): number {
 }
 
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
-function trustNote({ trust }: KeySet, { keyHistory = "" }: Profile): string {
+function trustNote({ trust }: KeySet, { keyHistory = "" }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
   return `trust rests on ${printable(keyHistory)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
-  const { paths, profile, settings } = command;
+  const { paths, given, settings } = command;
   const progress = await createProgress(paths);
   const { judge, close } = await createJudge(command, io);
   const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
-  const { jwks, keyHistory, logKeys, logState } = profile;
+  const { jwks, keyHistory, logKeys, logState } = given;
   const keyFiles = [jwks, keyHistory, command.proof, logState, ...logKeys].filter(
     (path) => path !== undefined,
   );
@@ -140,7 +135,7 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
   }
   const { valid, refused, undecidable } = tally;
   const isSummed = !settings.json && paths.length > 0;
-  if (isSummed) await io.stdout(trustNote(judge.options.keys, profile));
+  if (isSummed) await io.stdout(trustNote(judge.options.keys, given));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }
@@ -189,7 +184,7 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
 
 const example =
   "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
-  "  tvs verify answer.json --proof answer.proof --log-key log.key --profile exam-a";
+  "  tvs verify answer.json --proof answer.proof --log-key log.key";
 
 /**
  * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision

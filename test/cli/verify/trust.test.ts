@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
-import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
@@ -63,15 +62,9 @@ describe("a key history alone", () => {
     expect([wrong.code, wrong.objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
   });
 
-  test("takes the anchor from the environment and from a saved profile as well", async () => {
+  test("takes the anchor from the environment as well", async () => {
     const wrong = { TVS_VERIFY_ANCHOR: keys.retired.kid };
     expect((await run([...alone, input("valid.json")], { env: wrong })).code).toBe(1);
-    await withTempDir(async (home) => {
-      const env = { HOME: home };
-      await run([...alone, "--anchor", keys.retired.kid, "--save-profile", "pinned"], { env });
-      const pinned = await run(["--profile", "pinned", input("valid.json")], { env });
-      expect([pinned.code, pinned.stdout]).toEqual([1, expect.stringContaining("KEY_HISTORY_NOT_ANCHORED")]);
-    });
   });
 
   test("takes an anchor that begins with a dash", async () => {

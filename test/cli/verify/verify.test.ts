@@ -250,24 +250,6 @@ describe("settings", () => {
     expect(stdout).toContain("AUDIENCE_MISMATCH");
   });
 
-  test("a saved profile is used by name, and never by itself", async () => {
-    const env = { XDG_CONFIG_HOME: temp };
-    const saved = await run([...settings, "--save-profile", "exams"], { env });
-    expect([saved.code, saved.stdout]).toEqual([0, ""]);
-    expect((await stat(join(temp, "tvs", "verify.json"))).mode & 0o777).toBe(0o600);
-    expect((await run(["--profile", "exams", input("valid.json")], { env })).code).toBe(0);
-    expect((await run([input("valid.json")], { env })).code).toBe(2);
-    expect((await run(["--profile", "exams", "--issuer", "x", input("valid.json")], { env })).code).toBe(1);
-  });
-
-  test("a profile lies in the home folder, and keeps the others", async () => {
-    const env = { HOME: temp };
-    await run([...settings, "--save-profile", "one"], { env });
-    await run([...settings, "--save-profile", "__proto__"], { env });
-    expect((await run(["--profile", "one", input("valid.json")], { env })).code).toBe(0);
-    expect((await run(["--profile", "__proto__", input("valid.json")], { env })).code).toBe(0);
-  });
-
   test("--now moves the clock", async () => {
     const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
     expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
@@ -293,9 +275,8 @@ describe("settings", () => {
       ["--jwks", "/dev/zero", "--issuer", "x", "--audience", "y", file],
       "larger than 4 MiB",
     ],
-    ["an unknown profile", ["--profile", "nobody", file], "nobody"],
   ])("%s: one line, exit 2", async (_name, args, expected) => {
-    const { code, stdout, stderr } = await run(args, { env: { HOME: temp } });
+    const { code, stdout, stderr } = await run(args);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(expected);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
