@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { openApiDocument } from "../../src/server/openapi.ts";
+import { codeLanguages } from "../../src/server/pages/getting-started-languages.ts";
+import { makeFolder } from "../harness/folder.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -85,25 +89,25 @@ describe("the examples", () => {
     return texts.filter((text) => !/\/log\//.test(text));
   }
   const works = (output: string) =>
-    expect(output).toMatch(/Adaeze Okafor|RS256|eyJ|"status": ?"ok"|'status': 'ok'|\[status\] => ok|openapi/);
+    expect(output).toMatch(/Adaeze Okafor|RS256|eyJ|"status":"ok"|openapi|export/);
 
-  test("run as printed in a shell", async () => {
-    for (const code of await samples("curl")) works((await run("sh", ["-c", code])).stdout);
-  });
+  /** Whether this machine has what starts a program of the language; what it starts with may be an option. */
+  const isHere = (run: string) =>
+    run.split("\n").every((line) => Bun.which(line.split(" ")[0] ?? "") !== null);
+  const isCompiled = (id: string) => ["java", "go", "csharp"].includes(id);
 
-  test("run as printed in JavaScript", async () => {
-    for (const code of await samples("js")) {
-      const program = code.replace(/console\.log\((.*)\);$/, "console.log(JSON.stringify([$1]));");
-      works((await run(process.execPath, ["-e", program])).stdout);
-    }
-  });
-
-  const others = { python: ["python3", "-c"], php: ["php", "-r"] } as const;
-  for (const [language, [program, option]] of Object.entries(others)) {
-    test.skipIf(Bun.which(program) === null)(`run as printed in ${language}`, async () => {
-      for (const code of await samples(language)) {
-        works((await run(program, [option, code.replace(/^<\?php/, "")])).stdout);
+  for (const { id, name, call, run: start } of codeLanguages) {
+    test.skipIf(!isHere(start(call.file)))(`run as printed in ${name}`, async () => {
+      const all = await samples(id);
+      const folder = await makeFolder();
+      // To compile takes long: a call without a credential, one with a body and one without are enough for it.
+      for (const code of isCompiled(id) ? all.slice(0, 3) : all) {
+        await writeFile(join(folder.path, call.file), code);
+        const env = { ...process.env, GOCACHE: join(folder.path, "go-cache") };
+        const { stdout } = await run("sh", ["-ec", start(call.file)], { cwd: folder.path, env });
+        works(stdout);
       }
+      await folder.remove();
     });
   }
 

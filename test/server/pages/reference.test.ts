@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import * as contract from "../../../src/partner/contract.ts";
 import { createApp } from "../../../src/server/app.ts";
+import { codeLanguages } from "../../../src/server/pages/getting-started-languages.ts";
 import { referenceEnglish } from "../../../src/server/pages/texts/reference-en.ts";
 import { inTestLanguage } from "../../../src/server/pages/texts/test-language.ts";
 import { openTestService, type TestService } from "../../harness/service.ts";
@@ -75,9 +76,23 @@ describe("the reference", () => {
     expect(html).toContain("Authorization: Bearer tvs_live_YOUR_KEY");
     expect(html.replaceAll("tvs_live_YOUR_KEY", "")).not.toMatch(/tvs_(?:live|test)_\w/);
     for (const { operationId } of Object.values(document.paths).flatMap((path) => Object.values(path))) {
-      for (const language of ["curl", "JavaScript", "Python", "PHP"]) {
-        expect(html).toContain(`aria-label="${operationId} in ${language}"`);
+      for (const { name } of codeLanguages) expect(html).toContain(`aria-label="${operationId} in ${name}"`);
+    }
+    expect(html).not.toMatch(/\b(METHOD|ADDRESS|NAME|VALUE|BODY|BODY_IF_ANY)\b/);
+  });
+
+  test("asks about the teacher of its answers in every language", () => {
+    const asked = ["checkEligibility", "lookUpByRegNo", "lookUpByTId", "lookUpByNin", "checkBatch"];
+    for (const operationId of asked) {
+      const part = html.slice(html.indexOf(`name="language-${operationId}"`));
+      const [requests = "", answers = ""] = part.split(/<details[^>]*>/);
+      for (const { name } of codeLanguages) {
+        const sample = requests.split(`aria-label="${operationId} in ${name}"`)[1]?.split("</pre>")[0];
+        expect(sample?.replace(/<[^>]*>/g, "")).toMatch(
+          /TR(\/|%2F)2019(\/|%2F)LA(\/|%2F)000001|1001|99900000001/,
+        );
       }
+      expect(answers).toContain("Adaeze Okafor");
     }
   });
 
@@ -214,10 +229,7 @@ describe("the page in another language", () => {
       .filter((text) => /\p{L}{2}/u.test(text));
     const { headers } = document.components as { headers: object };
     const names = [
-      "curl",
-      "JavaScript",
-      "Python",
-      "PHP",
+      ...codeLanguages.map(({ name }) => name),
       "GET",
       "POST",
       ...schemaNames,
@@ -241,6 +253,6 @@ describe("the served document", () => {
     await world.service.live.refresh();
     expect(await serverOf()).toBe("https://moved.example");
     const page = await (await world.call(docs)).text();
-    expect(page.includes("'https://moved.example/teacher/verify-license")).toBe(true);
+    expect(page.includes("https://moved.example/teacher/verify-license?")).toBe(true);
   });
 });

@@ -1,13 +1,14 @@
-/** The operations: what each takes and answers, and beside it a request in four languages and its answers. */
+/** The operations: what each takes and answers, and beside it a request in seven languages and its answers. */
 
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
+import { codeLanguages } from "../getting-started-languages.ts";
 import type { Markup } from "../shell.ts";
 import { codeBox, jsonBox } from "./code.ts";
 import { type Call, exampleOf, nameOf, type Operation, type Parameter, type Response } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";
 import { parameterExample, parametersFor, requestOf } from "./requests.ts";
-import { type Request, sampleLanguages } from "./samples.ts";
+import { type Request, sampleOf } from "./samples.ts";
 import { part, type Writer } from "./writer.ts";
 
 export function operationPart(writer: Writer, call: Call): Markup {
@@ -75,15 +76,15 @@ function answerRow(writer: Writer, status: string, response: Response): Markup {
 `;
 }
 
-function requestSamples({ texts }: Writer, id: string, request: Request): Markup {
+function requestSamples({ texts }: Writer, operationId: string, request: Request): Markup {
   return html`<div class="sample">
-<fieldset><legend>${texts.request}</legend>${sampleLanguages.map(
-    ({ id: tab, language }, index) =>
-      html`<label><input type="radio" name="language-${id}" value="${tab}"${index === 0 ? " checked" : ""}><span>${language}</span></label>`,
+<fieldset><legend>${texts.request}</legend>${codeLanguages.map(
+    ({ id, name }, index) =>
+      html`<label><input type="radio" name="language-${operationId}" value="${id}"${index === 0 ? " checked" : ""}><span>${name}</span></label>`,
   )}</fieldset>
-${sampleLanguages.map(
-  ({ id: tab, language, write }) =>
-    html`<div data-in="${tab}">${codeBox(write(request), texts.requestExample(id, language))}</div>`,
+${codeLanguages.map(
+  (language) =>
+    html`<div data-in="${language.id}">${codeBox(sampleOf(language, request), texts.requestExample(operationId, language.name))}</div>`,
 )}</div>`;
 }
 

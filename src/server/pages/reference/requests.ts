@@ -1,7 +1,7 @@
 /** The requests that the examples show, made of the OpenAPI document's own examples. */
 
 import { keyToPutIn } from "../../local-caller.ts";
-import { type Call, exampleOf, type Operation, type Parameter, type Response } from "./document.ts";
+import { type Call, exampleOf, type Operation, type Parameter } from "./document.ts";
 import type { Request } from "./samples.ts";
 import type { Writer } from "./writer.ts";
 
@@ -31,9 +31,6 @@ export function requestOf(writer: Writer, { method, path, operation }: Call): Re
       ...Object.fromEntries(valuesIn("header").map(([{ name }, value]) => [name, value])),
     },
     ...(body !== undefined && { body: exampleOf(body, writer) }),
-    answersJson: Object.keys(writer.follow(operation.responses[200] as Response).content ?? {}).includes(
-      "application/json",
-    ),
   };
 }
 

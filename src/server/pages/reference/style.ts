@@ -1,3 +1,9 @@
+import { codeLanguages } from "../getting-started-languages.ts";
+
+const shown = codeLanguages
+  .map(({ id }) => `.sample:has([value="${id}"]:checked) [data-in="${id}"]`)
+  .join(",\n");
+
 /**
  * What the reference needs beside the common style sheet. On a desktop three columns: the contents, what a call is,
  * and what it looks like; elsewhere one after the other.
@@ -81,8 +87,7 @@ h2:target .anchor, h3:target .anchor { color: var(--warn); }
 .sample pre:focus-visible { outline: 3px solid var(--focus); outline-offset: -3px; background: var(--quiet); color: var(--ink); box-shadow: none; }
 [data-in] pre { max-height: 30rem; }
 .sample > [data-in] { display: none; }
-.sample:has([value="curl"]:checked) [data-in="curl"], .sample:has([value="js"]:checked) [data-in="js"],
-.sample:has([value="python"]:checked) [data-in="python"], .sample:has([value="php"]:checked) [data-in="php"] { display: block; }
+${shown} { display: block; }
 .sample button.copy { min-height: 2rem; padding: .1rem .6rem; font-size: .875rem; font-weight: 400;
   color: var(--ink); background: var(--paper); border: 1px solid var(--line); box-shadow: none; width: auto; }
 .sample button.copy:hover { background: var(--quiet); }
