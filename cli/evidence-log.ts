@@ -59,9 +59,13 @@ function openDue(operator: Keeping): Promise<LogEpoch | null> {
   return openDueEpoch({ ...opening, onDue }, operator.stores.settings);
 }
 
-/** Makes the mark of what retention has deleted anew, where it is not ours any more. */
-export function renewRetention(operator: Keeping): Promise<void> {
-  return beginRetention(retainingOf(operator), { now: operator.clock.now(), renew: true });
+/**
+ * Makes the mark of what retention has deleted anew, where it is not ours any more. A log that never demanded one has lost
+ * none: there the first is made, as the next service would.
+ */
+export async function renewRetention(operator: Keeping): Promise<void> {
+  const renew = !(await isOldLog(operator));
+  await beginRetention(retainingOf(operator), { now: operator.clock.now(), renew });
 }
 
 /**

@@ -2,16 +2,16 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openLog, retentionMarkOf } from "../../cli/evidence-log.ts";
+import { logKeeperOf, openingOf, openLog, retentionMarkOf } from "../../cli/evidence-log.ts";
 import { withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
-import { dueEpochFile, readConfig } from "../../src/config.ts";
-import { epochDueName } from "../../src/domain/log/epochs.ts";
+import { dueEpochFile, logHeadFile, readConfig } from "../../src/config.ts";
+import { ensureLog, epochDueName } from "../../src/domain/log/epochs.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { openDueEpochFile } from "../../src/store/log-due.ts";
-import { aSignedAttestation } from "../domain/log/audited-register.ts";
+import { aSignedAttestation, unchain } from "../domain/log/audited-register.ts";
 import { attest } from "../harness/evidence.ts";
 import { attestSome, withLog } from "../harness/evidence-log.ts";
 import { sharedFolder, withTempDir } from "../harness/folder.ts";
@@ -49,6 +49,30 @@ describe("tvs log", () => {
     expect(await json("log", "key")).toMatchObject([
       { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
     ]);
+  });
+
+  test("goes on in a new epoch with what an earlier release has deleted by age", async () => {
+    const data = join(dataDir, "earlier");
+    const earlier = readConfig({ data, issuer: "https://verify.example.org" }, {});
+    await withOperator(
+      earlier,
+      async (operator) => {
+        await ensureLog(openingOf(operator));
+        await attest(operator.driver, attested);
+        await logKeeperOf(operator).checkpoint();
+        await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
+        const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
+        const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
+        await operator.driver.batch(statements.map((sql) => ({ sql, args: [] })));
+      },
+      { whenMade: () => {} },
+    );
+    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
+    expect(await run("epoch", "--reason", "a new address", "--yes")).toMatchObject({ code: 0 });
+    expect(await run("audit")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("as they were logged"),
+    });
   });
 
   test("says before the first serve that there is no log", async () => {

@@ -25,10 +25,10 @@ export const disorderSeconds = 120;
 /** So many of the newest ones may be named by the next: two nodes of different releases may have signed at once. */
 const nameable = 8;
 
-/** The links of the newest checkpoints so far, of whatever epoch. */
-export type Chain = { newest: readonly string[] };
+/** What was read of all epochs so far: the links of the newest checkpoints, and the last one whose leaves were compared. */
+export type Chain = { newest: readonly string[]; passed: Checkpoint | null };
 
-export const newChain = (): Chain => ({ newest: [linkTo(null)] });
+export const newChain = (): Chain => ({ newest: [linkTo(null)], passed: null });
 
 type Plan = {
   readonly epoch: LogEpoch;
@@ -49,12 +49,14 @@ export type SignedHeads = {
   readonly accepted: number;
   /** Leaves that a good checkpoint covers. */
   readonly signed: number;
+  /** Those of them that one in the database covers: it was never there without its leaves. */
+  readonly stored: number;
   /** Reads what was signed for up to so many leaves, and the one after that. */
   readTo(size: number): Promise<void>;
   /** The next one to be compared; undefined behind the last. */
   peek(): Checkpoint | undefined;
   take(): void;
-  /** The last one that was taken; null before the first. */
+  /** The last one that was taken, of this epoch or one before; null before the first. */
   passed(): Checkpoint | null;
   /**
    * Checks what is left: all of them, and that the one outside follows, as far as the database reaches it.
@@ -87,9 +89,8 @@ export async function openSignedHeads(
   const outside = [linked, kept].filter((one) => one !== null);
   const [newest] = await read(state.signed - 1, state.signed, 1);
   const ofNewest = newest === undefined ? null : await openCheckpoint(newest.note, keys);
-  const isGood = ofNewest !== null && !(ofNewest instanceof Refusal);
+  const stored = ofNewest === null || ofNewest instanceof Refusal ? 0 : ofNewest.size;
   const queue = outside.toSorted((a, b) => a.size - b.size);
-  let passed: Checkpoint | null = null;
 
   function follow(name: string, checkpoint: Checkpoint): void {
     const link = linkOf(checkpoint);
@@ -128,13 +129,14 @@ export async function openSignedHeads(
   return {
     kept,
     accepted: linked?.size ?? 0,
-    signed: Math.max(isGood ? ofNewest.size : 0, ...outside.map(({ size }) => size)),
+    stored,
+    signed: Math.max(stored, ...outside.map(({ size }) => size)),
     readTo,
     peek: () => queue[0],
     take() {
-      passed = queue.shift() ?? null;
+      chain.passed = queue.shift() ?? null;
     },
-    passed: () => passed,
+    passed: () => chain.passed,
     async finish(reach) {
       await readTo(Number.MAX_SAFE_INTEGER);
       if (kept !== null && kept.size > state.signed && kept.size <= reach)

@@ -172,19 +172,18 @@ function createRowCheck(
   }
 
   /**
-   * Nothing that only the database says excuses a gap: the mark is authenticated, and a leaf behind a checkpoint that was
-   * signed later than the mark's time was younger. What is missing from before there were marks must be shown by a signed
+   * Nothing that only the database says excuses a gap: the mark is authenticated, and a leaf behind a checkpoint or an
+   * attestation that was signed later than the mark's time was younger. What is missing from before there were marks must be shown by a signed
    * time to have been old enough: that of the first checkpoint over it, or of the first attestation behind it.
    */
   function isPruned(id: number): boolean {
     if (mark === null) return false;
     const { begun, through, from, unsealedFrom } = mark;
     if (id >= begun) {
-      // One that is chained covers all that was committed before it was signed.
+      // A checkpoint that is chained covers all that was committed before it was signed.
       const passed = heads.passed();
-      const isYounger =
-        passed !== null && linkOf(passed) !== null && passed.seconds - disorderSeconds > (from ?? 0);
-      return id <= through && !isYounger;
+      const signedAt = passed === null || linkOf(passed) === null ? 0 : passed.seconds;
+      return id <= through && Math.max(signedAt, issuedBefore ?? 0) - disorderSeconds <= (from ?? 0);
     }
     const behind = first !== null && id < first.id ? first.issuedAt : Number.POSITIVE_INFINITY;
     const signedBy = Math.min(heads.peek()?.seconds ?? Number.POSITIVE_INFINITY, behind);

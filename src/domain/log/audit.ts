@@ -189,7 +189,7 @@ async function checkOutside(
 /** Whether everything is there that was signed for. @returns how many leaves were lost, openly */
 function checkReach(
   { epoch, reach }: Plan,
-  { kept, signed, accepted }: SignedHeads,
+  { kept, signed, stored, accepted }: SignedHeads,
   findings: Findings,
 ): number {
   const known = Math.max(reach, accepted);
@@ -197,7 +197,7 @@ function checkReach(
   if (kept !== null && kept.size > known) {
     const says = `${kept.size} leaves of ${epoch.origin} were signed for, and the database has ${reach}`;
     findings.add("BEHIND", epoch.epoch, { ...leaf, says });
-  } else if (signed > known) {
+  } else if (signed > known || stored > reach) {
     const says = `${leaf.id} and those behind it were removed: ${signed} leaves were signed for, and ${reach} are left`;
     findings.add("ATTESTATION", epoch.epoch, { ...leaf, says: `attestation ${says}` });
   }

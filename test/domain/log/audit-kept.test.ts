@@ -149,19 +149,26 @@ describe("what is kept beside the attestations", () => {
   });
 
   test("the end of a closed epoch cannot be taken off as if it had been lost", async () => {
+    const uncovered = "DELETE FROM log_checkpoints WHERE epoch = 1 AND size = 300";
     const statements = [
       "DELETE FROM attestations WHERE id BETWEEN 281 AND 300",
       ...renumber(301, -20),
-      "DELETE FROM log_checkpoints WHERE epoch = 1 AND size = 300",
       "UPDATE log_tiles SET hashes = substr(hashes, 1, 24 * 32) WHERE epoch = 1 AND level = 0 AND position = 1",
       "UPDATE log_epochs SET size = 280 WHERE epoch = 1",
       "UPDATE log_epochs SET first_id = 281 WHERE epoch = 2",
     ];
-    expect(await auditTampered(register, statements)).toMatchObject({
+    expect(await auditTampered(register, [...statements, uncovered])).toMatchObject({
       what: "CHECKPOINT",
       index: 21,
       found: 1,
       epochs: [{ lost: 20 }, {}],
+    });
+    // The database never had that checkpoint without its leaves.
+    expect(await auditTampered(register, statements)).toMatchObject({
+      what: "ATTESTATION",
+      id: 281,
+      index: 280,
+      found: 1,
     });
   });
 

@@ -120,16 +120,25 @@ describe("what retention has not deleted", () => {
     }
   });
 
-  test("is named though the mark would cover it, where a checkpoint shows that it was younger", async () => {
-    const through = { begun: 1, through: 300, from: Date.parse("2026-04-01T00:00:00Z") / 1000 };
+  test("is named though the mark would cover it, where a signed time shows that it was younger", async () => {
+    const through = { begun: 1, through: 340, from: Date.parse("2026-04-01T00:00:00Z") / 1000 };
     const args = [sealMark({ ...through, unsealedFrom: null }, secrets)];
     const marked = { sql: "UPDATE attestation_upkeep SET mark = ?", args };
-    const gone = "DELETE FROM attestations WHERE id BETWEEN 200 AND 219";
-    expect(await auditTampered(register, [marked, gone])).toMatchObject({
-      what: "ATTESTATION",
-      id: 200,
-      found: 20,
-    });
+    // Or where an attestation does: before the first checkpoint, or where none was chained.
+    for (const [from, first, last] of [
+      [register, 30, 219],
+      [register, 301, 301],
+      [register, 5, 5],
+      [oldRegister, 150, 150],
+    ] as const) {
+      const gone = `DELETE FROM attestations WHERE id BETWEEN ${first} AND ${last}`;
+      const found = last - first + 1;
+      expect(await auditTampered(from, [marked, gone])).toMatchObject({
+        what: "ATTESTATION",
+        id: first,
+        found,
+      });
+    }
   });
 
   test("of a register from before there were marks is believed where a signed time shows that it was old", async () => {

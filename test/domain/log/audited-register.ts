@@ -17,6 +17,7 @@ import {
   readMark,
   retentionSettings,
 } from "../../../src/domain/retention.ts";
+import type { Secrets } from "../../../src/domain/secrets.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
@@ -63,7 +64,11 @@ export type AuditedRegister = {
 };
 
 /** Signs the newest checkpoint anew as releases did whose checkpoints name none before them. */
-async function unchain(driver: Driver, headFile: string): Promise<void> {
+export async function unchain(
+  driver: Driver,
+  headFile: string,
+  opening: Pick<Secrets, "open"> = secrets,
+): Promise<void> {
   const { log } = createStores(driver);
   const [newest, epoch] = [await log.newest(), (await log.epochs()).at(-1)];
   if (newest === null || epoch === undefined) throw new Error("nothing was signed");
@@ -71,7 +76,7 @@ async function unchain(driver: Driver, headFile: string): Promise<void> {
   const note = await signCheckpoint(
     { origin, size, root },
     newest.signedAt / 1000,
-    checkpointKeyOf(epoch, secrets),
+    checkpointKeyOf(epoch, opening),
   );
   const sql = "UPDATE log_checkpoints SET note = ? WHERE epoch = ? AND size = ?";
   await driver.batch([{ sql, args: [note, epoch.epoch, size] }]);
