@@ -18,14 +18,11 @@ export type Route = PartnerRoute | PublicRoute | PageRoute;
 
 const api = "/v1/inter-agency";
 
+/** What any site may read, and nobody has to say who asks. */
+const open = { method: "GET", traffic: "other", cors: true } as const;
+
 export const routes: readonly Route[] = [
-  {
-    method: "GET",
-    path: "/teacher/verify-license",
-    traffic: "public",
-    cors: true,
-    handler: publicLookup,
-  },
+  { method: "GET", path: "/teacher/verify-license", traffic: "public", cors: true, handler: publicLookup },
   {
     method: "POST",
     path: `${api}/eligibility-check`,
@@ -55,82 +52,22 @@ export const routes: readonly Route[] = [
     scope: "lookup_by_nin",
     handler: partner.lookUpByNin,
   },
-  {
-    method: "POST",
-    path: `${api}/batch`,
-    traffic: "partner",
-    scope: "batch",
-    handler: partner.checkBatch,
-  },
-  {
-    method: "GET",
-    path: `${api}/.well-known/jwks.json`,
-    traffic: "other",
-    cors: true,
-    page: ({ documents }) => documents.jwks,
-  },
-  {
-    method: "GET",
-    path: `${api}/.well-known/key-history`,
-    traffic: "other",
-    cors: true,
-    page: ({ documents }) => documents.keyHistory,
-  },
-  {
-    method: "GET",
-    path: `${api}/log/checkpoint`,
-    traffic: "other",
-    cors: true,
-    handler: log.logCheckpoint,
-  },
-  {
-    method: "GET",
-    path: `${api}/log/key`,
-    traffic: "other",
-    cors: true,
-    handler: log.logKey,
-  },
-  {
-    method: "GET",
-    path: `${api}/log/inclusion/{leafHash}`,
-    traffic: "other",
-    cors: true,
-    handler: log.logInclusion,
-  },
-  {
-    method: "GET",
-    path: `${api}/log/consistency`,
-    traffic: "other",
-    cors: true,
-    handler: log.logConsistency,
-  },
-  {
-    method: "GET",
-    path: `${api}/health`,
-    traffic: "other",
-    cors: true,
-    page: ({ documents }) => documents.health,
-  },
+  { method: "POST", path: `${api}/batch`, traffic: "partner", scope: "batch", handler: partner.checkBatch },
+  { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
+  { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
+  { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },
+  { ...open, path: `${api}/log/key`, handler: log.logKey },
+  { ...open, path: `${api}/log/inclusion/{leafHash}`, handler: log.logInclusion },
+  { ...open, path: `${api}/log/consistency`, handler: log.logConsistency },
+  { ...open, path: `${api}/health`, page: ({ documents }) => documents.health },
   {
     method: "GET",
     path: `${api}/openapi.json`,
     traffic: "other",
     page: ({ reference }) => reference.openApi,
   },
-  {
-    method: "GET",
-    path: `${api}/verify.mjs`,
-    traffic: "other",
-    cors: true,
-    page: ({ documents }) => documents.partnerModule,
-  },
-  {
-    method: "GET",
-    path: `${api}/verify.d.mts`,
-    traffic: "other",
-    cors: true,
-    page: ({ documents }) => documents.partnerTypes,
-  },
+  { ...open, path: `${api}/verify.mjs`, page: ({ documents }) => documents.partnerModule },
+  { ...open, path: `${api}/verify.d.mts`, page: ({ documents }) => documents.partnerTypes },
   ...pageRoutes,
 ];
 
