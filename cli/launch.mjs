@@ -1,5 +1,5 @@
 // Runs the project's tools on a machine that has only Node and npm: installs what the lock file names when that
-// has not been done, finds Bun in the platform package npm brought along (or fetches it), and hands over to it.
+// has not been done, finds Bun in the platform package npm brought along, and hands over to it.
 // Plain Node 20 with no dependency, because it runs before there are any.
 
 import { spawn } from "node:child_process";
@@ -10,7 +10,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -26,8 +25,9 @@ const LOCK = join(CACHE, "install.lock");
 const LOCK_WAIT_MS = 600_000;
 const LOCK_POLL_MS = 200;
 const PROGRESS_MS = 5_000;
-/** Of so many tests, the latest that ended, the files are named. */
+/** Of so many tests, the latest that ended, the files are named; and so many are named at the end, the slowest. */
 const LATEST = 20;
+const SLOWEST = 10;
 
 /** A test that waits on a busy machine is slow, not wrong; Bun's own limit is 5 s. */
 const BUN_TEST = ["test", "--only-failures", "--timeout=60000", "--preload=./test/harness/progress.ts"];
@@ -50,6 +50,7 @@ const FAULTS = [
   "cli/drain-wait",
   "cli/listen",
   "cli/nodes",
+  "cli/terminal/completion",
   "data/examples/ask",
   "data/examples/receive",
   "data/examples/verify",
@@ -82,13 +83,11 @@ const SERVING = [
 
 /** What is left out where the service is not one process over a file, and why. */
 const LEFT_OUT = {
-  server: {
+  nodes: {
     "data-folder": "a folder and the file in it",
     help: "opens no database",
     "log-rollback": "an old copy of a file, and what restore makes of a backup",
     "operators-day": "the README backs up a file, and restores it",
-  },
-  nodes: {
     calls: "each node keeps an access log of its own, in its own data folder",
     cli: "starts no service",
     "master-key": "starts no service",
@@ -103,7 +102,7 @@ const LEFT_OUT = {
   },
 };
 /** What TVS_CLUSTER may say, and what each leaves out. */
-const CLUSTERS = { 1: ["server"], 3: ["server", "nodes"], proxy: ["server", "nodes", "proxy"] };
+const CLUSTERS = { 3: ["nodes"], proxy: ["nodes", "proxy"] };
 /** They start several nodes themselves, so once is enough: beside the suite with three nodes. */
 const OF_NODES = ["blackbox/nodes.test.ts", "faults/nodes.test.ts"];
 /** They need a libSQL server, and wait for nodes and servers that are killed. */
@@ -114,6 +113,9 @@ const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts
 
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
+  dev: [{ bun: ["--watch", "cli/main.ts", "serve", "--sandbox"] }],
+  watch: [{ bun: ["--watch", "test", "--timeout=60000"] }],
+  debug: [{ bun: ["--inspect-brk", "test", "--timeout=0"] }],
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
   tvs: [{ bun: [join(PROJECT, "cli/main.ts")], isUsers: true }],
   test: [{ bun: [...BUN_TEST, ...BY_TWO, NO_BROWSER, NO_MANUAL, NO_NODES, NO_FAULTS] }],
@@ -163,7 +165,7 @@ function ofClusters() {
         .filter((file) => !left.includes(file) && !OF_NODES.includes(`blackbox/${file}.test.ts`));
       const once = name === "3" ? OF_NODES.map((file) => `./test/${file}`) : [];
       // Three processes at once have work for more processors than there are.
-      const TVS_THREADS = process.env.TVS_THREADS ?? (leavesOut.includes("nodes") ? "1" : "");
+      const TVS_THREADS = process.env.TVS_THREADS ?? "1";
       return {
         bun: [...BUN_TEST, ...BY_TWO, ...blackBox(files), ...once],
         env: { TVS_CLUSTER: name, TVS_THREADS },
@@ -203,12 +205,6 @@ function bunPackage() {
   return `@oven/bun-${process.platform}-${cpu}${isMusl() ? "-musl" : ""}`;
 }
 
-/** Path of the Bun that npm unpacked below `root`, if it did. */
-function bunBelow(root) {
-  const path = join(root, "node_modules", bunPackage(), "bin/bun");
-  return existsSync(path) ? path : undefined;
-}
-
 function isMusl() {
   if (process.platform !== "linux") return false;
   process.report.excludeNetwork = true;
@@ -226,32 +222,31 @@ function innerNpmEnv() {
   return Object.fromEntries(Object.entries(process.env).filter(kept));
 }
 
-/** Runs npm without a word, unless it fails: then with all it said. */
-async function npm(args, cwd) {
+/** Runs npm, which is silent but for the time it takes, unless it fails: then with all it said. */
+async function install() {
+  console.error("Installing dependencies, this once; it may take a minute or two…");
+  const startedAt = performance.now();
+  const seconds = () => `${Math.round((performance.now() - startedAt) / 1_000)} s`;
+  const timer = setInterval(() => console.error(`${seconds()}: npm unpacks`), PROGRESS_MS);
   const cli = process.env.npm_execpath ?? "";
   const [command, ...first] = basename(cli) === "npm-cli.js" ? [process.execPath, cli] : ["npm"];
-  const flags = [
-    "--ignore-scripts",
-    "--include=dev",
-    "--include=optional",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-  ];
-  const options = { cwd, env: innerNpmEnv(), stdio: ["ignore", "pipe", "pipe"] };
-  const child = spawn(command, [...first, ...args, ...flags], options);
+  const flags = ["--ignore-scripts", "--include=dev", "--include=optional"];
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+  const options = { cwd: PROJECT, env: innerNpmEnv(), stdio: ["ignore", "pipe", "pipe"] };
+  const child = spawn(command, [...first, "ci", ...flags, ...quiet], options);
   const said = [];
-  child.stdout.on("data", (chunk) => said.push(chunk));
-  child.stderr.on("data", (chunk) => said.push(chunk));
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => said.push(chunk));
   const code = await new Promise((resolve, reject) => {
     child.once("error", (error) =>
       reject(new LaunchError(`npm cannot be started (${error.code}); install Node with npm`)),
     );
     child.once("close", resolve);
-  });
-  if (code === 0) return;
-  process.stderr.write(Buffer.concat(said));
-  throw new LaunchError(`npm ${args[0]} failed; it needs the registry, see above`);
+  }).finally(() => clearInterval(timer));
+  if (code !== 0) {
+    process.stderr.write(Buffer.concat(said));
+    throw new LaunchError("npm ci failed; it needs the registry, see above");
+  }
+  console.error(`Installed in ${seconds()}.`);
 }
 
 /** Lets one install run at a time; the lock is a link to its owner's process id, so that a dead owner shows. */
@@ -286,72 +281,21 @@ function tryLock() {
   return false;
 }
 
-async function install() {
-  console.error("Installing dependencies, this once; it may take a minute or two…");
-  const startedAt = performance.now();
-  const timer = setInterval(() => {
-    const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    console.error(`${seconds} s: ${unpacked()}`);
-  }, PROGRESS_MS);
-  try {
-    await npm(["ci"], PROJECT);
-  } finally {
-    clearInterval(timer);
-  }
-  console.error(`Installed in ${Math.round((performance.now() - startedAt) / 1_000)} s.`);
-}
-
-/** How far npm is: it makes the folders of all packages first, and fills them in any order. */
-function unpacked() {
-  const modules = join(PROJECT, "node_modules");
-  const below = (folder) =>
-    (existsSync(folder) ? readdirSync(folder) : [])
-      .filter((name) => !name.startsWith("."))
-      .map((name) => join(folder, name));
-  const folders = below(modules).flatMap((path) => (basename(path).startsWith("@") ? below(path) : [path]));
-  const full = folders.filter((path) => existsSync(join(path, "package.json")));
-  return `${full.length} of ${folders.length} packages unpacked`;
-}
-
-/**
- * Fetches Bun by itself, for an npm that left the platform package out; whole or not at all, hence the rename. npm is
- * given a lock file of this one package, cut out of ours, so that it refuses other bytes under the same version.
- */
-async function fetchBun(folder) {
-  const name = bunPackage();
-  const path = `node_modules/${name}`;
-  const { version, integrity } = readJson("package-lock.json").packages[path] ?? {};
-  if (!integrity) throw new LaunchError(`there is no Bun for ${process.platform} on ${process.arch}`);
-  console.error(`Fetching Bun ${version}, this once…`);
-  const fresh = `${folder}.new`;
-  rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(fresh, { recursive: true });
-  const manifest = { name: "bun-alone", dependencies: { [name]: version } };
-  const packages = { "": manifest, [path]: { version, integrity } };
-  writeFileSync(join(fresh, "package.json"), JSON.stringify(manifest));
-  writeFileSync(
-    join(fresh, "package-lock.json"),
-    JSON.stringify({ name: manifest.name, lockfileVersion: 3, requires: true, packages }),
-  );
-  await npm(["ci"], fresh);
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(fresh, folder);
-}
-
 /** Installs what is missing and returns the path of Bun. */
 async function prepare() {
-  const version = readJson("package.json").devDependencies.bun;
-  const ownFolder = join(CACHE, `bun-${version}`);
-  const find = () => (isInstalled() ? (bunBelow(PROJECT) ?? bunBelow(ownFolder)) : undefined);
-  const found = find();
-  if (found) return found;
-  return withLock(async () => {
-    if (!isInstalled()) await install();
-    if (!find()) await fetchBun(ownFolder);
-    const bun = find();
-    if (!bun) throw new LaunchError(`there is no Bun ${version} for ${process.platform} on ${process.arch}`);
-    return bun;
-  });
+  const find = () => {
+    const path = join(PROJECT, "node_modules", bunPackage(), "bin/bun");
+    return isInstalled() && existsSync(path) ? path : undefined;
+  };
+  return (
+    find() ??
+    withLock(async () => {
+      if (!find()) await install();
+      const bun = find();
+      if (!bun) throw new LaunchError(`npm has no Bun for ${process.platform} on ${process.arch}`);
+      return bun;
+    })
+  );
 }
 
 /**
@@ -393,6 +337,9 @@ function run(command, args, { cwd = PROJECT, env = {} } = {}) {
 async function countAloud(work, args) {
   const folder = mkdtempSync(join(tmpdir(), "tvs-progress-"));
   const file = join(folder, "done");
+  const told = args.find((arg) => arg.startsWith("--reporter-outfile="))?.replace("--reporter-outfile=", "");
+  const report = told ?? join(folder, "report.xml");
+  if (!told) args.push("--reporter=junit", `--reporter-outfile=${report}`);
   writeFileSync(file, "");
   process.env.TVS_TESTS_DONE = file;
   const files = testFiles(args);
@@ -403,11 +350,23 @@ async function countAloud(work, args) {
     console.error(`${seconds} s: ${howFar(done, files)}`);
   }, PROGRESS_MS);
   try {
-    return await work();
+    const ended = await work();
+    if (files > 1 && existsSync(report)) console.error(slowest(readFileSync(report, "utf8")));
+    return ended;
   } finally {
     clearInterval(timer);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The tests that took longest, by their files: where the next seconds are to be had. */
+function slowest(report) {
+  const tests = [...report.matchAll(/<testcase name="([^"]*)".*? time="([^"]*)".*? file="([^"]*)"/g)]
+    .map(([, name, time, file]) => ({ name, seconds: Number(time), file }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, SLOWEST)
+    .map(({ name, seconds, file }) => `  ${seconds.toFixed(1)} s ${file}: ${name}`);
+  return ["the slowest tests:", ...tests].join("\n");
 }
 
 /** @param {string[]} done the file of each test that is done, in that order */

@@ -84,7 +84,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
       /\.(?:pem|json)$/.test(word) ? join(here, word) : word,
     );
     // Several nodes must be told what a single one takes to be its issuer: the address at which it listens.
-    const isTold = cluster === "file" || cluster === "1" || paths.includes("--issuer");
+    const isTold = cluster === "file" || paths.includes("--issuer");
     const args = isTold ? paths : [...paths, "--issuer", "https://verify.example.org"];
     const service = await startService({ dataDir: join(here, name), args });
     services.push(service);

@@ -1,7 +1,6 @@
 /**
- * The libSQL server of each data folder, when a suite is run over servers instead of files. TVS_CLUSTER says so: `1`
- * for one node, `3` for three behind a balancer that knows only connections, `proxy` for three behind Caddy. A server
- * starts in 30 ms, so each folder has one to itself, from the first command that names the folder until it is removed.
+ * The libSQL server of each data folder, when a suite is run over servers instead of files. TVS_CLUSTER says so: `3`
+ * for three nodes behind a balancer that knows only connections, `proxy` for three behind Caddy. A server starts in 30 ms, so each folder has one to itself, from the first command that names the folder until it is removed.
  */
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -10,10 +9,10 @@ import { startServer, type TestServer } from "./sqld.ts";
 
 export const cluster = readCluster(process.env.TVS_CLUSTER ?? "");
 
-function readCluster(text: string): "file" | "1" | "3" | "proxy" {
+function readCluster(text: string): "file" | "3" | "proxy" {
   if (text === "") return "file";
-  if (text === "1" || text === "3" || text === "proxy") return text;
-  throw new Error(`TVS_CLUSTER is "${text}", and may be 1, 3 or proxy`);
+  if (text === "3" || text === "proxy") return text;
+  throw new Error(`TVS_CLUSTER is "${text}", and may be 3 or proxy`);
 }
 
 const servers = new Map<string, Promise<TestServer>>();

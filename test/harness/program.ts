@@ -5,6 +5,7 @@
 import { fileURLToPath } from "node:url";
 import { cluster, databaseOf } from "./databases.ts";
 import { sleep } from "./eventually.ts";
+import { runKept } from "./kept.ts";
 import { startNodes } from "./nodes.ts";
 
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
@@ -19,6 +20,8 @@ function readCommand(text: string): string[] {
   if (text.trim() === "") return [process.execPath, mainFile];
   return text.trim().startsWith("[") ? (JSON.parse(text) as string[]) : text.trim().split(/\s+/);
 }
+
+const isProgramTold = (process.env.TVS_COMMAND ?? "").trim() !== "";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -61,6 +64,8 @@ export type RunOptions = {
   readonly cwd?: string;
   /** The words that start another program than the one that TVS_COMMAND tells. */
   readonly program?: readonly string[];
+  /** In a process of its own, where the process is what is tested: its signals, its files' locks, its user, its end. */
+  readonly isAlone?: boolean;
 };
 
 /** Concurrent tests share the machine: more commands at once than this only wait for each other. */
@@ -87,11 +92,17 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
     ...options.env,
   };
+  const env = childEnvironment({ ...(await databaseOf(args, told)), ...told });
+  if (options.isAlone !== true && options.program === undefined && !isProgramTold) {
+    const stdin = Buffer.from(options.stdin ?? "").toString("base64");
+    const ended = await runKept({ args, env, cwd: options.cwd ?? process.cwd(), stdin });
+    return new Finished(ended.code, ended.stdout, ended.stderr);
+  }
   const child = Bun.spawn([...(options.program ?? programWords), ...args], {
     stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
     stdout: "pipe",
     stderr: "pipe",
-    env: childEnvironment({ ...(await databaseOf(args, told)), ...told }),
+    env,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   const [stdout, stderr, code] = await Promise.all([
@@ -153,7 +164,7 @@ export type ServeOptions = {
 export async function startService(options: ServeOptions): Promise<Service> {
   const { args = [], dataDir, env: told = {} } = options;
   const env = { ...(await databaseOf([...args, "--data", dataDir], told)), ...told };
-  const isAlone = cluster === "file" || cluster === "1" || "TVS_DATABASE" in told;
+  const isAlone = cluster === "file" || "TVS_DATABASE" in told;
   if (isAlone) return startProcess({ ...options, env });
   const front = cluster === "proxy" ? "caddy" : "balancer";
   return startNodes({ ...options, env }, { front, start: startProcess });
