@@ -363,6 +363,7 @@ async function countAloud(work, args) {
 function slowest(report) {
   const tests = [...report.matchAll(/<testcase name="([^"]*)".*? time="([^"]*)".*? file="([^"]*)"/g)]
     .map(([, name, time, file]) => ({ name, seconds: Number(time), file }))
+    .filter(({ seconds }) => seconds >= 0.1)
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST)
     .map(({ name, seconds, file }) => `  ${seconds.toFixed(1)} s ${file}: ${name}`);

@@ -93,7 +93,9 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     ...options.env,
   };
   const env = childEnvironment({ ...(await databaseOf(args, told)), ...told });
-  if (options.isAlone !== true && options.program === undefined && !isProgramTold) {
+  // An import lowers the priority of its threads for good, which would slow down whatever comes after it.
+  const isAlone = options.isAlone === true || args.includes("import");
+  if (!isAlone && options.program === undefined && !isProgramTold) {
     const stdin = Buffer.from(options.stdin ?? "").toString("base64");
     const ended = await runKept({ args, env, cwd: options.cwd ?? process.cwd(), stdin });
     return new Finished(ended.code, ended.stdout, ended.stderr);
