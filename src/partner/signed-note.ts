@@ -173,7 +173,7 @@ export async function readVerifierKey(text: string): Promise<VerifierKey | null>
  */
 export async function formatVerifierKey(name: string, publicKey: Uint8Array): Promise<string> {
   const keyId = await keyIdOf(name, signatureTypes.plain, publicKey);
-  return `${name}+${keyId}+${encodeBase64(Uint8Array.of(signatureTypes.plain, ...publicKey))}`;
+  return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
 /** Keys as WebCrypto has them: a log's key checks every checkpoint of it, and importing it costs as much as a check. */

@@ -2,16 +2,19 @@ import { Buffer } from "node:buffer";
 import type { AuditedRow } from "../domain/log/audit-rows.ts";
 import type { AuditStore, EpochState } from "../domain/log/audit-store.ts";
 import type { Driver } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { bytes, integer, integerOrNull } from "./driver/rows.ts";
 import { storedCheckpoint } from "./log.ts";
+
+// A text that is no UTF-8 ends the process in the driver, so none that somebody may have written comes as one.
+const utf8 = new TextDecoder();
 
 /**
  * The evidence log as an audit reads it (decision D13.7): a block at a time, each with a statement of its own, so that
  * nobody who writes waits for it. A block comes out as two values: a row costs more than what is in it. What was signed
  * comes as bytes, of which each row has as many as it says, whatever somebody has written there.
  */
-const rows = `SELECT json_group_array(json_array(id, octet_length(jws), verification_id, partner_id, issued_at, kid, status,
-    eligible)) AS rows, CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
+const rows = `SELECT CAST(json_group_array(json_array(id, octet_length(jws), verification_id, partner_id, issued_at, kid,
+    status, eligible)) AS BLOB) AS rows, CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
   FROM (SELECT id, verification_id, partner_id, issued_at, kid, status, eligible, jws
     FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id)`;
 
@@ -55,7 +58,7 @@ export function createAuditStore(driver: Driver): AuditStore {
     },
     async rows(from, to) {
       const [row] = await driver.query(rows, [from, to]);
-      return row === undefined ? [] : auditedRows(text(row, "rows"), bytes(row, "jws"));
+      return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
     },
     async tile(epoch, level, position) {
       const [row] = await driver.query(tile, [epoch, level, position]);

@@ -3,18 +3,11 @@
  * for, and name the one before it, so that none was taken out.
  */
 
-import {
-  type Checkpoint,
-  openCheckpoint,
-  readOrigin,
-  readTreeHead,
-  type TreeHead,
-} from "../../partner/log-checkpoint.ts";
+import { type Checkpoint, openCheckpoint, readOrigin } from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import { readNote } from "../../partner/signed-note.ts";
 import type { Findings } from "./audit-findings.ts";
 import type { AuditStore, EpochState } from "./audit-store.ts";
-import { linkOf, linkTo } from "./chain.ts";
+import { headIn, linkOf, linkTo } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
 import type { LogEpoch, StoredCheckpoint } from "./log.ts";
 
@@ -144,13 +137,6 @@ export async function openSignedHeads(
       return count;
     },
   };
-}
-
-/** What a note states that the database holds, where anything may stand; null when it is none. */
-export function headIn(note: string | null | undefined): TreeHead | null {
-  const signed = readNote(note ?? "");
-  const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
-  return head instanceof Refusal ? null : head;
 }
 
 /**

@@ -8,11 +8,12 @@
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
 import type { Secrets } from "../secrets.ts";
-import { headIn, newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
+import { newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
 import { auditEpoch, type EpochCounts, type EpochPlan } from "./audit-epoch.ts";
 import { type AuditFinding, createFindings, type Findings } from "./audit-findings.ts";
 import { createRowReader, readSigned, type SignatureChecks } from "./audit-rows.ts";
 import type { AuditStore, EpochState } from "./audit-store.ts";
+import { headIn } from "./chain.ts";
 import { hasOwnKey } from "./epochs.ts";
 import { type LogEpoch, nextId, openingLeaves } from "./log.ts";
 import type { RetentionMark } from "./retention-mark.ts";

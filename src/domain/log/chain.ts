@@ -21,16 +21,22 @@ export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): strin
   return extensions.find((line) => line.startsWith(name)) ?? null;
 }
 
-/** Whether a checkpoint is one of those that name the one before them: an old one does not. */
+/** Whether a checkpoint is one of those that name the one before them: an old one does not, nor what is none. */
 export function isChained(note: string | null): boolean {
-  return note !== null && linkOf(treeHeadOf(note)) !== null;
+  return linkOf(headIn(note) ?? {}) !== null;
+}
+
+/** What a note states that the database holds, where anything may stand; null when it is none. */
+export function headIn(note: string | null | undefined): TreeHead | null {
+  const signed = readNote(note ?? "");
+  const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
+  return head instanceof Refusal ? null : head;
 }
 
 /** @throws TvsError INPUT_UNREADABLE */
 export function treeHeadOf(note: string): TreeHead {
-  const signed = readNote(note);
-  const found = signed instanceof Refusal ? signed : readTreeHead(signed.text);
-  if (!(found instanceof Refusal)) return found;
+  const found = headIn(note);
+  if (found !== null) return found;
   throw new TvsError("INPUT_UNREADABLE", "the kept checkpoint of the evidence log is not one");
 }
 

@@ -73,8 +73,12 @@ function base128(value: bigint): number[] {
   return bytes;
 }
 
-/** @throws RangeError for one that ends in the midst of a number */
+/** No identifier is longer, and the time that a number takes grows with the square of its length. */
+const maxOidBytes = 128;
+
+/** @throws RangeError for one that ends in the midst of a number, or is longer than any */
 export function decodeOid(content: Uint8Array): string {
+  if (content.length > maxOidBytes) throw new RangeError("no object identifier");
   const numbers: bigint[] = [];
   let value = 0n;
   for (const byte of content) {

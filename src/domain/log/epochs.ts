@@ -104,7 +104,8 @@ export async function ensureLog({ store, secrets, issuer, now }: LogOpening): Pr
     return newestOf(store);
   }
   const origin = originOf(issuer, epoch.epoch);
-  if (epoch.size > 0 || epoch.origin === origin || epoch.sealed === null) return epoch;
+  // A later one has a leaf from its beginning, and no key is ever sealed anew under a later name.
+  if (epoch.epoch > 1 || epoch.size > 0 || epoch.origin === origin || epoch.sealed === null) return epoch;
   const sealed = secrets.seal(secrets.open(epoch.sealed, epoch.origin), origin);
   await store.rename(epoch.epoch, { origin, sealed });
   return newestOf(store);

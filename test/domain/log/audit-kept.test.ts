@@ -56,6 +56,16 @@ describe("what is kept beside the attestations", () => {
     ).toMatchObject({ what: "LOG", index: 256 });
   });
 
+  test("what is no checkpoint or no key at all is named, also without the checkpoint outside", async () => {
+    const wrong = "UPDATE log_checkpoints SET note = 'x' WHERE epoch = 2 AND size = 41";
+    expect(await auditTampered(register, [wrong], { head: null })).toMatchObject({
+      what: "CHECKPOINT",
+      found: 1,
+    });
+    const large = "UPDATE log_epochs SET public_key = zeroblob(200000) WHERE epoch = 1";
+    expect(await auditTampered(register, [large])).toMatchObject({ what: "CHECKPOINT" });
+  });
+
   test("a changed size is named", async () => {
     for (const size of [40, 42]) {
       const found = await auditTampered(register, [`UPDATE log_epochs SET size = ${size} WHERE epoch = 2`]);

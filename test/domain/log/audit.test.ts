@@ -188,6 +188,17 @@ describe("attestations that were tampered with", () => {
     }
   });
 
+  test("a row that is no text at all is named", async () => {
+    for (const column of ["verification_id", "jws"]) {
+      const spoilt = `UPDATE attestations SET ${column} = CAST(x'ff41' AS TEXT) WHERE id = 305`;
+      expect(await auditTampered(register, [spoilt])).toMatchObject({
+        what: "ATTESTATION",
+        id: 305,
+        found: 1,
+      });
+    }
+  });
+
   test("the first, one in the middle and the last that are removed are named", async () => {
     for (const [id, index] of [
       [1, 0],

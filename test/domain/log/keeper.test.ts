@@ -181,3 +181,10 @@ test("leaves nothing behind where the checkpoint cannot be kept", () =>
     expect(() => head.read()).toThrow("cannot be read");
     expect(readdirSync(folder)).toEqual(before);
   }));
+
+test("seals no key anew under the name of a later epoch", () =>
+  withLog(async ({ log, clock, tamper }) => {
+    await tamper(["UPDATE log_epochs SET epoch = 2, size = 0, previous = ''"]);
+    const opening = { store: log, secrets, issuer: "https://verify.example", now: clock.now() };
+    expect(await ensureLog(opening)).toMatchObject({ epoch: 2, origin: "verify.example/log" });
+  }));

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { tags, writeDer } from "../../../src/domain/log/der.ts";
 import { createTimeStampRequest, readTimeStamp } from "../../../src/domain/log/time-stamp.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import {
@@ -34,6 +35,13 @@ function failure(answer: Uint8Array, expected: Parameters<typeof readTimeStamp>[
     return { code, message };
   }
 }
+
+test("an answer whose identifier has no end is given up at once", () => {
+  const endless = writeDer(tags.oid, new Uint8Array(60_000).fill(0x81).fill(1, -1));
+  const status = writeDer(tags.sequence, writeDer(tags.integer, Uint8Array.of(0)));
+  const answer = writeDer(tags.sequence, status, writeDer(tags.sequence, endless));
+  expect(failure(answer, { content })).toMatchObject({ code: "INPUT_UNREADABLE" });
+});
 
 const refused = (words: string) => ({ code: "REFUSED", message: expect.stringContaining(words) });
 
