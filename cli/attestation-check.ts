@@ -4,7 +4,7 @@ import { type AttestationCheck, checkAttestation } from "../src/domain/attestati
 import { isoSeconds } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { describeKeptLog, mayBePruned } from "../src/domain/retention.ts";
-import { type EnvelopeItem, type Place, readLineBlock } from "../src/partner/input.ts";
+import type { EnvelopeItem, Place } from "../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../src/partner/reasons.ts";
 import { summarize } from "./attestations.ts";
 import { command, configOf } from "./command.ts";
@@ -75,12 +75,9 @@ async function* checkSource(source: Source, check: Check): AsyncGenerator<Locate
   if ("reason" in source) return yield await undecided(source.reason);
   let count = 0;
   try {
-    for await (const block of readSource(source.chunks)) {
-      const items = "items" in block ? block.items : readLineBlock(block.bytes, { line: block.linesBefore });
-      for (const item of items) {
-        count++;
-        yield { ...(await check(item)), place: item.place };
-      }
+    for await (const item of readSource(source.chunks)) {
+      count++;
+      yield { ...(await check(item)), place: item.place };
     }
   } catch (error) {
     // The file system's errors carry a code of their own; ours and the program's faults must show.

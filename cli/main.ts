@@ -2,7 +2,6 @@ import { isMainThread, workerData } from "node:worker_threads";
 import type { BackupThreadData } from "./backup-thread.ts";
 import type { ImportReaderData } from "./import-reader.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
-import type { VerifierSettings } from "./verify/threads.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
@@ -12,7 +11,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   "import-reader": async (data) =>
     (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
   backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
-  verifier: async (data) => (await import("./verify/threads.ts")).runVerifier(data as VerifierSettings),
 };
 
 /**

@@ -2,7 +2,7 @@
 
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type EnvelopeItem, isRecord, readEnvelopes } from "../../src/partner/input.ts";
+import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
 /** Pieces of an input; each is valid until the next one is asked for. */
@@ -13,17 +13,9 @@ export type Source =
   | { readonly file: string; readonly chunks: Bytes }
   | { readonly file: string; readonly reason: RefusalReason };
 
-/** Whole lines of a large input, to be judged by themselves: all of a buffer, which nothing else uses. */
-export type LineBlock = { readonly bytes: Uint8Array<ArrayBuffer>; readonly linesBefore: number };
-
-/** Some envelopes, to be used up before the next ones are asked for, or some lines. */
-export type Block = { readonly items: Iterable<EnvelopeItem> } | LineBlock;
-
 const mebibyte = 1024 * 1024;
 /** What one call to the operating system reads. */
 const readBytes = mebibyte / 2;
-/** Some dozen envelopes: enough to be worth a message, few enough for the nearest caches. */
-const blockBytes = mebibyte / 8;
 /** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
 const wholeBytes = 8 * mebibyte;
 /** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
@@ -106,25 +98,8 @@ function beginsWithRecords(head: Uint8Array): boolean {
   return lines.some((line) => !/^\s*\S*["[\]{},]/.test(line) || isRecord(line));
 }
 
-function tooLarge(line: number | null): EnvelopeItem[] {
-  return [{ place: { line, index: null }, refusal: refuse("INPUT_TOO_LARGE") }];
-}
-
-function countLines(bytes: Uint8Array): number {
-  let lines = 0;
-  for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, end + 1)) lines++;
-  return lines;
-}
-
-function* cut(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let start = 0; start < bytes.length; start += blockBytes)
-    yield bytes.subarray(start, start + blockBytes);
-}
-
-/** What was read ahead and then the rest, in pieces of the size of a block. */
-async function* chunksOf(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* cut(head);
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield* cut(next.value);
+function tooLarge(line: number | null): EnvelopeItem {
+  return { place: { line, index: null }, refusal: refuse("INPUT_TOO_LARGE") };
 }
 
 function withoutMark(head: Uint8Array): Uint8Array {
@@ -142,26 +117,30 @@ function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Gives whole lines as soon as they have arrived; only the last, unfinished one is kept. */
-async function* streamLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Block> {
-  let linesBefore = 0;
+/** What was read ahead, and then the rest. */
+async function* resumed(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield head;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
+
+/** Reads whole lines as soon as they have arrived; only the last, unfinished one is kept. */
+async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<EnvelopeItem> {
+  const counter = { line: 0 };
   // In the pieces in which it came: a line of megabytes would else be copied with every one of them.
   let unfinished: Uint8Array[] = [];
   let unfinishedBytes = 0;
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) {
-      const bytes = concatenated([...unfinished, chunk.subarray(0, end)]);
-      yield { bytes, linesBefore };
-      linesBefore += countLines(chunk.subarray(0, end));
+      yield* readLineBlock(concatenated([...unfinished, chunk.subarray(0, end)]), counter);
       unfinished = [];
       unfinishedBytes = 0;
     }
     unfinished.push(new Uint8Array(chunk.subarray(end)));
     unfinishedBytes += chunk.length - end;
-    if (unfinishedBytes > maxDocumentBytes) return yield { items: tooLarge(linesBefore + 1) };
+    if (unfinishedBytes > maxDocumentBytes) return yield tooLarge(counter.line + 1);
   }
-  if (unfinishedBytes > 0) yield { bytes: concatenated(unfinished), linesBefore };
+  yield* readLineBlock(concatenated(unfinished), counter);
 }
 
 /** Reads on until the input ends or has more than `limitBytes`. */
@@ -181,11 +160,12 @@ async function collect(
 }
 
 /** The envelopes of one file, from its bytes. */
-export async function* readSource(chunks: Bytes): AsyncGenerator<Block> {
+export async function* readSource(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
-  if (head.isWhole) return yield { items: readEnvelopes(head.bytes) };
-  if (beginsWithRecords(head.bytes)) return yield* streamLines(chunksOf(withoutMark(head.bytes), iterator));
+  if (head.isWhole) return yield* readEnvelopes(head.bytes);
+  if (beginsWithRecords(head.bytes)) return yield* readLines(resumed(withoutMark(head.bytes), iterator));
   const document = await collect([head.bytes], iterator, maxDocumentBytes);
-  yield { items: document.isWhole ? readEnvelopes(document.bytes) : tooLarge(null) };
+  if (document.isWhole) yield* readEnvelopes(document.bytes);
+  else yield tooLarge(null);
 }

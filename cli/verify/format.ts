@@ -8,7 +8,7 @@ import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
-import type { Check, KeyTrust, LogEvidence, Verification } from "../../src/partner/verification.ts";
+import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import { printable } from "../terminal/printable.ts";
 
 /** One verification as text. */
@@ -17,89 +17,23 @@ export type Format = (verification: Verification, location: Location) => string;
 /** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
 
-/** Nearly every text is plain ASCII, and then there is nothing to look for. */
-const beyondPlain = /[^ -~]/;
-
-function escaped(json: string): string {
-  return beyondPlain.test(json) ? printable(json) : json;
-}
-
-/** The JSON of a text that the envelopes of a run have in common: the issuer, the key id, the file's name. */
-function createQuote(): (text: string | null) => string {
-  let last: string | null = null;
-  let json = "null";
-  return (text) => {
-    if (text !== last) {
-      json = escaped(JSON.stringify(text));
-      last = text;
-    }
-    return json;
-  };
-}
-
-const quoteKid = createQuote();
-const quoteIssuer = createQuote();
-const quoteAudience = createQuote();
-const quoteFile = createQuote();
-const quoteDay = createQuote();
-
-/** All envelopes of a run are judged with the same keys. */
-function createTrustJson(): (trust: KeyTrust | null) => string {
-  let last: KeyTrust | null = null;
-  let json = "null";
-  return (trust) => {
-    if (trust !== last) {
-      json = JSON.stringify(trust);
-      last = trust;
-    }
-    return json;
-  };
-}
-
-const trustJson = createTrustJson();
-
-/** Accepted envelopes share their list of checks, which is the longest part of a line: it is written once. */
-const checksTexts = new WeakMap<readonly Check[], string>();
-
-function checksJson({ checks, valid }: Verification): string {
-  const known = checksTexts.get(checks);
-  if (known !== undefined) return known;
-  const json = escaped(JSON.stringify(checks));
-  if (valid) checksTexts.set(checks, json);
-  return json;
-}
-
-/** How old the answer is; who it claims to be from is said of those alone whose key is not known. */
-function standingJson({ age, claimedIssuer }: Verification): string {
-  const claimed = claimedIssuer === null ? "" : `,"claimedIssuer":${escaped(JSON.stringify(claimedIssuer))}`;
-  if (age === null) return `"age":null${claimed}`;
-  const { days, isOld, licenseEndedOn } = age;
-  return `"age":{"days":${days},"isOld":${isOld},"licenseEndedOn":${quoteDay(licenseEndedOn)}}${claimed}`;
-}
-
-function logJson({ log, warnings: told }: Verification): string {
-  const evidence = log === null ? "null" : escaped(JSON.stringify(log));
-  return `"log":${evidence},"warnings":${told.length === 0 ? "[]" : JSON.stringify(told)}`;
-}
-
 /**
  * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
  *
  * @param verification the verdict
  * @param location where the envelope stood
  */
-function formatJson(verification: Verification, { file, place }: Location): string {
-  const { valid, reason, verdict, verificationId, kid, issuer, audience, verifiedAt, result } = verification;
-  const { line, index } = place;
-  return (
-    `{"valid":${valid},"reason":${reason === null ? "null" : `"${reason}"`},"verdict":"${verdict}",` +
-    `"verificationId":${escaped(JSON.stringify(verificationId))},"kid":${quoteKid(kid)},` +
-    `"issuer":${quoteIssuer(issuer)},"audience":${quoteAudience(audience)},` +
-    `"verifiedAt":${verifiedAt === null ? "null" : `"${verifiedAt}"`},` +
-    `"result":${escaped(JSON.stringify(result))},${standingJson(verification)},"trust":${trustJson(verification.trust)},` +
-    `${logJson(verification)},"checks":${checksJson(verification)},"file":${quoteFile(file)}` +
-    `${line === null ? "" : `,"line":${line}`}${index === null ? "" : `,"index":${index}`}}\n`
-  );
+function formatJson(verification: Verification, { file, place: { line, index } }: Location): string {
+  const { claimedIssuer, trust, log, warnings: told, checks, ...verdict } = verification;
+  const object = {
+    ...verdict,
+    // Who it claims to be from is said of those alone whose key is not known.
+    ...(claimedIssuer === null ? {} : { claimedIssuer }),
+    ...{ trust, log, warnings: told, checks, file },
+    ...(line === null ? {} : { line }),
+    ...(index === null ? {} : { index }),
+  };
+  return `${printable(JSON.stringify(object))}\n`;
 }
 
 const colors = { valid: 32, refused: 31, undecidable: 33 };

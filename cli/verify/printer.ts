@@ -2,11 +2,25 @@
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
+import type { Verdict } from "../../src/partner/reasons.ts";
+import type { Verification } from "../../src/partner/verification.ts";
 import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
-import type { Format } from "./format.ts";
-import { emptyTally, type Printer } from "./judge.ts";
+import type { Bytes } from "./files.ts";
+import type { Format, Location } from "./format.ts";
 
-type Progress = { add(bytes: number, envelopes: number): void; stop(): void };
+/** How many envelopes ended how. */
+export type Tally = Record<Verdict, number>;
+
+/** Receives what is to be printed, in the order of the input. */
+export type Printer = {
+  print(verification: Verification, location: Location): void;
+  /** Fulfilled when there is room for more. */
+  makeRoom(): Promise<void>;
+  /** The same bytes; the progress goes by how much of them was asked for. */
+  watched(chunks: Bytes): Bytes;
+};
+
+type Progress = { show(bytes: number, envelopes: number): void; stop(): void };
 
 /** Less than this is judged before anybody has read the bar. */
 const leastBytes = 32 * 1024 * 1024;
@@ -34,15 +48,7 @@ export async function createProgress(paths: readonly string[]): Promise<Progress
   if (totalBytes === null || totalBytes < leastBytes) return null;
   const bar = createBar({ label: "verifying", total: totalBytes });
   const rate = createRate("envelopes");
-  let [doneBytes, envelopes] = [0, 0];
-  return {
-    add(bytes, more) {
-      doneBytes += bytes;
-      envelopes += more;
-      bar.show(doneBytes, rate(envelopes));
-    },
-    stop: bar.stop,
-  };
+  return { show: (bytes, envelopes) => bar.show(bytes, rate(envelopes)), stop: bar.stop };
 }
 
 const flushCharacters = 64 * 1024;
@@ -52,34 +58,35 @@ const flushCharacters = 64 * 1024;
  *
  * @param stdout gives a promise when the reader is slower; the next piece comes after it is fulfilled
  * @param format the form of one verdict
- * @param progress is moved on with the lines that are printed
+ * @param progress is moved on with the bytes that are read
  */
 export function createPrinter(
   stdout: (text: string) => void | Promise<void>,
   format: Format,
   progress: Progress | null,
 ) {
-  const tally = emptyTally();
+  const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
-  const flush = () => {
-    const written = text === "" ? undefined : stdout(text);
+  let bytes = 0;
+  const flush = async () => {
+    const piece = text;
     text = "";
-    return written;
+    if (piece !== "") await stdout(piece);
   };
+  async function* watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress?.show(bytes, tally.valid + tally.refused + tally.undecidable);
+      yield chunk;
+    }
+  }
   const printer: Printer = {
     print(verification, location) {
       tally[verification.verdict]++;
       text += format(verification, location);
-      if (text.length > flushCharacters) flush();
     },
-    async printLines({ output, tally: more, inputBytes }) {
-      tally.valid += more.valid;
-      tally.refused += more.refused;
-      tally.undecidable += more.undecidable;
-      progress?.add(inputBytes, more.valid + more.refused + more.undecidable);
-      await flush();
-      await stdout(output);
-    },
+    makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
+    watched,
   };
   return { printer, tally, flush };
 }

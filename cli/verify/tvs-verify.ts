@@ -1,18 +1,14 @@
 /**
  * `tvs-verify`, the command of the partners' package (decision D14.1): `tvs verify` by itself, on Node, Bun and Deno.
- * Like main.ts it is the entry of its threads too.
  */
 
 import process from "node:process";
-import { isMainThread, workerData } from "node:worker_threads";
 import { runCommand } from "citty";
 import { type OurCommand, version } from "../command.ts";
-import { setWorkerEntry } from "../entry.ts";
 import { kidsLast } from "../terminal/dashed-kids.ts";
 import { fail, withUsage } from "../terminal/failure.ts";
 import { helpText } from "../terminal/help.ts";
 import { exitCodes } from "../terminal/output.ts";
-import type { VerifierSettings } from "./threads.ts";
 import { verifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
@@ -42,15 +38,4 @@ async function runCommandLine(words: readonly string[]): Promise<number> {
   }
 }
 
-/** The threads that `tvs verify` has. @throws Error for another one */
-async function runThread({ role, ...data }: { role: string }): Promise<void> {
-  if (role !== "verifier") throw new Error(`unknown worker role ${role}`);
-  return (await import("./threads.ts")).runVerifier(data as VerifierSettings);
-}
-
-if (isMainThread) {
-  setWorkerEntry(new URL(import.meta.url));
-  process.exitCode = await runCommandLine(process.argv.slice(2));
-} else {
-  await runThread(workerData as { role: string });
-}
+process.exitCode = await runCommandLine(process.argv.slice(2));

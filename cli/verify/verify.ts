@@ -1,23 +1,20 @@
 /** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
-import { availableParallelism } from "node:os";
 import process from "node:process";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
+import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
 import { command, type OurCommand } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { readBounded } from "../input-file.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { type Bytes, openSources } from "./files.ts";
 import { formatOf } from "./format.ts";
-import { type Judge, judgeSource, type Tally, type VerifierThreads } from "./judge.ts";
+import { judgeSource } from "./judge.ts";
 import { assertProofFlags, parseFlags, verifyArgs } from "./options.ts";
-import { createPrinter, createProgress } from "./printer.ts";
+import { createPrinter, createProgress, type Tally } from "./printer.ts";
 import { openProof } from "./proof.ts";
-import { openRs256 } from "./rs256.ts";
 import { type Environment, resolveSettings, type VerifySettings } from "./settings.ts";
-import { startVerifiers, type VerifierSettings } from "./threads.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -32,16 +29,13 @@ type VerifyIo = {
   readonly stdin?: Bytes;
   /** Whether standard output is a terminal that shows colours. */
   readonly color?: boolean;
-  /** The program's entry; with it, large inputs are judged by a thread for each core. */
-  readonly workerEntry?: URL;
-  /** Another number of threads than the machine has cores. */
-  readonly threads?: number;
 };
 
 type Command = {
   readonly paths: string[];
   readonly given: VerifySettings;
-  readonly settings: VerifierSettings;
+  readonly options: VerifyOptions;
+  readonly json: boolean;
   readonly proof: string | undefined;
 };
 
@@ -76,30 +70,10 @@ async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Comman
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
   const { issuer, audience } = given;
   const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
-  const [sources, json, color] = [await readSources(given), flags.json === true, io.color ?? false];
-  const settings = { sources, issuer, audience, nowMs: now.getTime(), json, color };
-  return { paths, given, settings, proof: flags.proof };
-}
-
-/** How this run judges; the threads are started when a large input needs them. */
-async function createJudge({ settings, proof, given }: Command, io: VerifyIo) {
-  const { sources, issuer, audience, nowMs } = settings;
-  const now = new Date(nowMs);
-  const [keys, verifySignature] = [await createKeySet(sources), await openRs256()];
-  const count = io.threads ?? availableParallelism();
-  const entry = count > 1 ? io.workerEntry : undefined;
-  let started: Promise<VerifierThreads> | null = null;
-  const judge: Judge = {
-    options: { keys, issuer, audience, now, verifySignature },
-    proof: proof === undefined ? null : await openProof(proof, given, now),
-    format: formatOf(settings),
-    async threads() {
-      if (entry === undefined) return null;
-      started ??= startVerifiers(entry, settings, count);
-      return started;
-    },
-  };
-  return { judge, close: async () => (await started)?.close() };
+  const keys = await createKeySet(await readSources(given));
+  const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
+  const options = { keys, issuer, audience, now, ...proof };
+  return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
 /** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
@@ -116,26 +90,23 @@ function trustNote({ trust }: KeySet, { keyHistory = "" }: VerifySettings): stri
 }
 
 async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
-  const { paths, given, settings } = command;
+  const { paths, given, options, json, proof } = command;
   const progress = await createProgress(paths);
-  const { judge, close } = await createJudge(command, io);
-  const { printer, tally, flush } = createPrinter(io.stdout, judge.format, progress);
+  const format = formatOf({ json, color: io.color ?? false });
+  const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
   const { jwks, keyHistory, logKeys, logState } = given;
-  const keyFiles = [jwks, keyHistory, command.proof, logState, ...logKeys].filter(
-    (path) => path !== undefined,
-  );
+  const keyFiles = [jwks, keyHistory, proof, logState, ...logKeys].filter((path) => path !== undefined);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await judgeSource(source, judge, printer);
+      await judgeSource(source, options, printer);
     }
     await flush();
   } finally {
     progress?.stop();
-    await close();
   }
   const { valid, refused, undecidable } = tally;
-  const isSummed = !settings.json && paths.length > 0;
-  if (isSummed) await io.stdout(trustNote(judge.options.keys, given));
+  const isSummed = !json;
+  if (isSummed) await io.stdout(trustNote(options.keys, given));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   return exitCode(tally);
 }
@@ -167,7 +138,6 @@ function processIo(program: string): VerifyIo {
     env,
     now: () => new Date(),
     color: stdout.isTTY === true && !env.NO_COLOR,
-    workerEntry: workerEntry(),
   };
 }
 

@@ -5,14 +5,11 @@ import { findNoEnvelope } from "./not-envelope.ts";
 import { type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import { cutWrittenEnvelope, type WrittenEnvelope } from "./written-envelope.ts";
 
 export type Form = {
   readonly jws: CompactJws;
   /** The unsigned members; null for a bare signature. */
   readonly outer: OuterMembers | null;
-  /** An envelope in the service's own writing, whose claims need not be parsed again; null for any other. */
-  readonly written: WrittenEnvelope | null;
 };
 
 /** Only an object can open with a brace after white space; anything else is taken for a bare signature. */
@@ -26,16 +23,7 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
     : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
   if (outer instanceof Refusal) return findNoEnvelope(value) ?? outer;
   const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer, written: null };
-}
-
-/** A text that the service wrote; null for any other, which the strict reader judges. */
-function readWrittenForm(text: string): Form | null {
-  const written = cutWrittenEnvelope(text);
-  if (written === null) return null;
-  const jws = splitCompactJws(written.outer.signature);
-  // A signature in an unusual form may be written with escapes: only the strict reader knows those.
-  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
+  return jws instanceof Refusal ? jws : { jws, outer };
 }
 
 /**
@@ -46,11 +34,9 @@ function readWrittenForm(text: string): Form | null {
 export function readForm(input: string | JsonValue): Form | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
   if (isJsonText(input)) {
-    const written = readWrittenForm(input);
-    if (written !== null) return written;
     const reading = readStrictJson(input);
     return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
   }
   const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null, written: null };
+  return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null };
 }

@@ -105,26 +105,6 @@ export function* readRecord(text: string, line: number | null): Generator<Envelo
   else yield { place, value: text.replace(/[\r\n]+$/, "") };
 }
 
-const kidMember = '","signatureKid":"';
-const signatureMember = ',"signature":';
-
-/**
- * Whether a record is one envelope if it is anything: an object that ends with a signature and its key id is no batch.
- * What `readRecord` gives for it then says no more than its text, which `verifyEnvelope` takes as well, and reads
- * faster when the service wrote it.
- *
- * @param text the record
- */
-export function endsAsEnvelope(text: string): boolean {
-  const end = text.endsWith("\r") ? text.length - 1 : text.length;
-  const signatureEnd = text.lastIndexOf(kidMember, end);
-  if (signatureEnd === -1 || !text.startsWith("{") || !text.startsWith('"}', end - 2)) return false;
-  // What stands between the marks has no quote, so each of them is what it seems to be.
-  if (text.indexOf('"', signatureEnd + kidMember.length) !== end - 2) return false;
-  const signatureStart = text.lastIndexOf('"', signatureEnd - 1);
-  return text.endsWith(signatureMember, signatureStart);
-}
-
 function* splitLines(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = text.indexOf("\n", start);

@@ -65,7 +65,7 @@ function endOfString(text: string, from: number): number {
  *
  * @returns how many members it writes (every string that a colon follows), or the refusal
  */
-export function outlineJson(text: string): number | Refusal {
+function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
   for (let at = 0; at < text.length; ) {
     const code = text.charCodeAt(at++);

@@ -10,7 +10,7 @@ import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
 import { findOuterDifference } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
-import { decodeUtf8, type JsonObject, type JsonValue } from "./strict-json.ts";
+import type { JsonObject, JsonValue } from "./strict-json.ts";
 import {
   accept,
   beginVerification,
@@ -21,7 +21,6 @@ import {
   skipped,
   type Verification,
 } from "./verification.ts";
-import { readWrittenPayload } from "./written-envelope.ts";
 
 export type VerifyOptions = {
   /** What `createKeySet` gave. */
@@ -76,22 +75,8 @@ const outcomes = {
 
 const defaultToleranceSeconds = 60;
 
-/** A whole run is signed by a few keys, so the few different headers are each read once. */
-const headerCache = new Map<string, JwsHeader | Refusal>();
-const maxCachedHeaders = 64;
-
-function readHeader(protectedHeader: string): JwsHeader | Refusal {
-  const known = headerCache.get(protectedHeader);
-  if (known !== undefined) return known;
-  const header = readJwsHeader(protectedHeader);
-  if (headerCache.size >= maxCachedHeaders) headerCache.clear();
-  // Long headers are an attacker's: they are not worth keeping.
-  if (protectedHeader.length <= 512) headerCache.set(protectedHeader, header);
-  return header;
-}
-
 function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
-  const header = readHeader(protectedHeader);
+  const header = readJwsHeader(protectedHeader);
   // The issuer signs its key history with the same keys; it must never pass for an envelope.
   return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
 }
@@ -173,13 +158,6 @@ function judgeKey(found: Found, payload: JsonObject, options: VerifyOptions): Ve
   return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(opened, claims, options);
 }
 
-/** The signed claims; those of an envelope in the service's own writing need not be parsed again. */
-function readPayload({ jws, written }: Opened): JsonObject | Refusal {
-  const text = written === null ? null : decodeUtf8(jws.payload);
-  const claims = text === null || written === null ? null : readWrittenPayload(text, written);
-  return claims ?? readJwsObject(jws.payload, "payload");
-}
-
 /** Every check after the cryptography. */
 function judge({ opened, isGood, logged }: Answered, options: VerifyOptions): Verification {
   const { draft } = opened;
@@ -189,7 +167,7 @@ function judge({ opened, isGood, logged }: Answered, options: VerifyOptions): Ve
   if (logged instanceof Refusal) return fail(draft, "log", logged);
   draft.log = logged?.evidence ?? null;
   note(draft, logged?.outcome ?? outcomes.noProof);
-  const payload = readPayload(opened);
+  const payload = readJwsObject(opened.jws.payload, "payload");
   if (payload instanceof Refusal) return fail(draft, "claims", payload);
   return judgeKey({ opened, logged }, payload, options);
 }

@@ -10,7 +10,6 @@ export async function openWithBun(file: string): Promise<Library<Pointer>> {
   const { symbols } = dlopen(file, {
     OpenSSL_version_num: { args: [], returns: "u32" },
     d2i_AutoPrivateKey: { args: ["ptr", "ptr", "i64"], returns: "ptr" },
-    d2i_PUBKEY: { args: ["ptr", "ptr", "i64"], returns: "ptr" },
     EVP_PKEY_free: { args: ["ptr"], returns: "void" },
     EVP_PKEY_CTX_new: { args: ["ptr", "ptr"], returns: "ptr" },
     EVP_PKEY_CTX_free: { args: ["ptr"], returns: "void" },
@@ -18,8 +17,6 @@ export async function openWithBun(file: string): Promise<Library<Pointer>> {
     EVP_PKEY_CTX_set_rsa_padding: { args: ["ptr", "i32"], returns: "i32" },
     EVP_PKEY_CTX_set_signature_md: { args: ["ptr", "ptr"], returns: "i32" },
     EVP_PKEY_sign: { args: ["ptr", "ptr", "ptr", "ptr", "u64"], returns: "i32" },
-    EVP_PKEY_verify_init: { args: ["ptr"], returns: "i32" },
-    EVP_PKEY_verify: { args: ["ptr", "ptr", "u64", "ptr", "u64"], returns: "i32" },
     EVP_sha256: { args: [], returns: "ptr" },
     SHA256: { args: ["ptr", "u64", "ptr"], returns: "ptr" },
   });

@@ -22,7 +22,6 @@ export function openWithDeno(file: string): Library<DenoPointer> {
   const { symbols } = Deno.dlopen(file, {
     OpenSSL_version_num: { parameters: [], result: "u32" },
     d2i_AutoPrivateKey: { parameters: ["pointer", "pointer", "i64"], result: "pointer" },
-    d2i_PUBKEY: { parameters: ["pointer", "pointer", "i64"], result: "pointer" },
     EVP_PKEY_free: { parameters: ["pointer"], result: "void" },
     EVP_PKEY_CTX_new: { parameters: ["pointer", "pointer"], result: "pointer" },
     EVP_PKEY_CTX_free: { parameters: ["pointer"], result: "void" },
@@ -30,8 +29,6 @@ export function openWithDeno(file: string): Library<DenoPointer> {
     EVP_PKEY_CTX_set_rsa_padding: { parameters: ["pointer", "i32"], result: "i32" },
     EVP_PKEY_CTX_set_signature_md: { parameters: ["pointer", "pointer"], result: "i32" },
     EVP_PKEY_sign: { parameters: ["pointer", "pointer", "pointer", "pointer", "usize"], result: "i32" },
-    EVP_PKEY_verify_init: { parameters: ["pointer"], result: "i32" },
-    EVP_PKEY_verify: { parameters: ["pointer", "pointer", "usize", "pointer", "usize"], result: "i32" },
     EVP_sha256: { parameters: [], result: "pointer" },
     SHA256: { parameters: ["pointer", "usize", "pointer"], result: "pointer" },
   });

@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
 
 /**
- * The part of OpenSSL 3 that signing and verifying need, over whichever foreign function interface this runtime has.
+ * The part of OpenSSL 3 that signing needs, over whichever foreign function interface this runtime has.
  * `Address` is what that interface takes for a pointer: a number on Bun, an object on Deno.
  */
 export type Library<Address> = {
   readonly symbols: {
     OpenSSL_version_num(): number;
     d2i_AutoPrivateKey(key: null, bytesAddress: Address, length: number): Address | null;
-    d2i_PUBKEY(key: null, bytesAddress: Address, length: number): Address | null;
     EVP_PKEY_free(key: Address): void;
     EVP_PKEY_CTX_new(key: Address, engine: null): Address | null;
     EVP_PKEY_CTX_free(context: Address): void;
@@ -19,14 +18,6 @@ export type Library<Address> = {
       context: Address,
       out: Address,
       outLength: Address,
-      digest: Address,
-      length: number,
-    ): number;
-    EVP_PKEY_verify_init(context: Address): number;
-    EVP_PKEY_verify(
-      context: Address,
-      signature: Address,
-      signatureLength: number,
       digest: Address,
       length: number,
     ): number;
@@ -51,19 +42,11 @@ export type LoadedKey = {
   free(): void;
 };
 
-/** A public key inside OpenSSL. It stays there as long as the program runs: whoever verifies knows a few. */
-export type VerifyingKey = {
-  /** Whether the signature is RS256 by this key over the input. */
-  verify(input: Uint8Array, signature: Uint8Array): boolean;
-};
-
 export type Libcrypto = {
   /** Such as `3.0.13`. */
   readonly version: string;
   /** @returns null when the bytes are no PKCS #8 RSA key */
   loadKey(pkcs8: Uint8Array): LoadedKey | null;
-  /** @returns null when the bytes are no SubjectPublicKeyInfo of an RSA key */
-  loadPublicKey(spki: Uint8Array): VerifyingKey | null;
   bindBuffers(input: Uint8Array, output: Uint8Array): SigningBuffers;
 };
 
@@ -85,9 +68,6 @@ const folders = [
 ];
 const pkcs1Padding = 1;
 const digestBytes = 32;
-/** Length of a signature by an RSA key of 16384 bits, the longest that OpenSSL verifies with. */
-const maxSignatureBytes = 2048;
-const usualInputBytes = 16 * 1024;
 
 /** The machine's OpenSSL 3, or undefined when it has none where distributions put it. */
 export function findLibcrypto(): string | undefined {
@@ -161,8 +141,6 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
       return loaded;
     },
 
-    loadPublicKey: (spki) => loadVerifyingKey(library, sha256, spki),
-
     bindBuffers(input, output) {
       // Bun's engine moves the bytes of a small array when its buffer is asked for the first time, which `subarray`
       // does: it is asked for now, so that the addresses stay good.
@@ -181,42 +159,6 @@ function createLibcrypto<Address>(library: Library<Address>): Libcrypto {
           return done === 1 ? Number(length[0]) : 0;
         },
       };
-    },
-  };
-}
-
-/** One context for all signatures of a key, as for signing. */
-function loadVerifyingKey<Address>(
-  { symbols, addressOf, numberOf }: Library<Address>,
-  sha256: Address,
-  spki: Uint8Array,
-): VerifyingKey | null {
-  const bytesAddress = new BigUint64Array([numberOf(addressOf(spki))]);
-  const key = symbols.d2i_PUBKEY(null, addressOf(bytesAddress), spki.length);
-  const context = key === null ? null : symbols.EVP_PKEY_CTX_new(key, null);
-  const isReady =
-    context !== null &&
-    symbols.EVP_PKEY_verify_init(context) === 1 &&
-    symbols.EVP_PKEY_CTX_set_rsa_padding(context, pkcs1Padding) === 1 &&
-    symbols.EVP_PKEY_CTX_set_signature_md(context, sha256) === 1;
-  if (!isReady) return null;
-  // Asking for an address costs more than copying an envelope, so what OpenSSL reads always lies in the same arrays.
-  const [digest, signed] = [new Uint8Array(digestBytes), new Uint8Array(maxSignatureBytes)];
-  const [digestAddress, signedAddress] = [addressOf(digest), addressOf(signed)];
-  let memory = new Uint8Array(usualInputBytes);
-  let address = addressOf(memory);
-  return {
-    verify(input, signature) {
-      if (signature.length > signed.length) return false;
-      if (input.length > memory.length) {
-        memory = new Uint8Array(input.length);
-        address = addressOf(memory);
-      }
-      memory.set(input);
-      signed.set(signature);
-      symbols.SHA256(address, input.length, digestAddress);
-      const [length, size] = [signature.length, digest.length];
-      return symbols.EVP_PKEY_verify(context, signedAddress, length, digestAddress, size) === 1;
     },
   };
 }

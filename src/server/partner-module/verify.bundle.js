@@ -843,17 +843,6 @@ function note(draft, outcome) {
 function describe(outcomes) {
   return outcomes.map(({ ok, detail }, index) => ({ name: checkNames[index], ok, detail }));
 }
-var acceptedLists = [];
-var maxAcceptedLists = 64;
-function acceptedChecks(outcomes) {
-  const known = acceptedLists.find((list) => outcomes.every((one, index) => one === list.outcomes[index]));
-  if (known !== undefined)
-    return known.checks;
-  const checks = Object.freeze(describe(outcomes).map((check) => Object.freeze(check)));
-  if (acceptedLists.length < maxAcceptedLists)
-    acceptedLists.push({ outcomes, checks });
-  return checks;
-}
 function conclude(draft, reason, checks) {
   const { claims, kid } = draft;
   return {
@@ -875,8 +864,7 @@ function conclude(draft, reason, checks) {
   };
 }
 function accept(draft) {
-  const { outcomes, log } = draft;
-  return conclude(draft, null, log === null ? acceptedChecks(outcomes) : describe(outcomes));
+  return conclude(draft, null, describe(draft.outcomes));
 }
 function fail(draft, name, refusal) {
   const checks = describe(draft.outcomes);
@@ -1402,145 +1390,6 @@ function findOuterDifference(outer, claims, kid) {
   return isSameSecond(outer.verifiedAt, claims.issuedAtSeconds) ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
 }
 
-// src/partner/written-envelope.ts
-var opening = '{"verificationId":"';
-var verifiedAt = '","verifiedAt":"';
-var issuer = '","issuer":"';
-var audience = '","audience":"';
-var result = '","result":{';
-var signature = ',"signature":"';
-var signatureKid = '","signatureKid":"';
-var closing = '"}';
-var unusual = /[^ !#-[\]-~]/;
-function createPlainTest() {
-  let last = "";
-  return (text) => {
-    if (text === last)
-      return true;
-    if (unusual.test(text))
-      return false;
-    last = text;
-    return true;
-  };
-}
-var isPlainIssuer = createPlainTest();
-var isPlainAudience = createPlainTest();
-var isPlainKid = createPlainTest();
-var isPlainHeader = createPlainTest();
-function endOfText(text, start, mark) {
-  const end = text.indexOf('"', start);
-  return end !== -1 && text.startsWith(mark, end) ? end : -1;
-}
-function isModest(value, depth) {
-  if (typeof value === "number")
-    return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-  if (typeof value !== "object" || value === null)
-    return true;
-  if (depth >= maxJsonDepth)
-    return false;
-  if (Array.isArray(value)) {
-    for (const item of value)
-      if (!isModest(item, depth + 1))
-        return false;
-    return true;
-  }
-  for (const member in value)
-    if (!isModest(value[member], depth + 1))
-      return false;
-  return true;
-}
-function parseResult(text) {
-  if (text.includes("\\"))
-    return null;
-  if (text.length > usualResultLength && outlineJson(text) instanceof Refusal)
-    return null;
-  let value;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  return isJsonObject(value) && isModest(value, 1) && JSON.stringify(value) === text ? value : null;
-}
-var usualResultLength = 16 * 1024;
-function cutWrittenEnvelope(text) {
-  if (!text.startsWith(opening))
-    return null;
-  const last = text.endsWith("\r") ? text.length - 1 : text.length;
-  const idStart = opening.length;
-  const idEnd = endOfText(text, idStart, verifiedAt);
-  if (idEnd === -1)
-    return null;
-  const timeStart = idEnd + verifiedAt.length;
-  const timeEnd = endOfText(text, timeStart, issuer);
-  if (timeEnd === -1)
-    return null;
-  const issuerStart = timeEnd + issuer.length;
-  const issuerEnd = endOfText(text, issuerStart, audience);
-  if (issuerEnd === -1)
-    return null;
-  const audienceStart = issuerEnd + audience.length;
-  const audienceEnd = endOfText(text, audienceStart, result);
-  if (audienceEnd === -1)
-    return null;
-  const resultStart = audienceEnd + result.length - 1;
-  const resultEnd = text.indexOf(signature, resultStart);
-  if (resultEnd === -1)
-    return null;
-  const signatureStart = resultEnd + signature.length;
-  const signatureEnd = endOfText(text, signatureStart, signatureKid);
-  if (signatureEnd === -1)
-    return null;
-  const kidStart = signatureEnd + signatureKid.length;
-  const kidEnd = endOfText(text, kidStart, closing);
-  if (kidEnd === -1 || kidEnd + closing.length !== last)
-    return null;
-  const verificationId = text.slice(idStart, idEnd);
-  const time = text.slice(timeStart, timeEnd);
-  if (unusual.test(verificationId) || unusual.test(time))
-    return null;
-  const [iss, aud] = [text.slice(issuerStart, issuerEnd), text.slice(audienceStart, audienceEnd)];
-  const kid = text.slice(kidStart, kidEnd);
-  const jws = text.slice(signatureStart, signatureEnd);
-  const header = jws.slice(0, jws.indexOf("."));
-  if (!isPlainIssuer(iss) || !isPlainAudience(aud) || !isPlainKid(kid) || !isPlainHeader(header))
-    return null;
-  const resultText = text.slice(resultStart, resultEnd);
-  const value = parseResult(resultText);
-  if (value === null)
-    return null;
-  return {
-    outer: {
-      verificationId,
-      verifiedAt: time,
-      issuer: iss,
-      audience: aud,
-      result: value,
-      signature: jws,
-      signatureKid: kid
-    },
-    resultText
-  };
-}
-var wholeSeconds = /^(?:0|[1-9]\d{0,14})$/;
-function readWrittenPayload(payload, written) {
-  const { outer, resultText } = written;
-  const head = `{"iss":"${outer.issuer}","aud":"${outer.audience}","sub":"${outer.verificationId}","iat":`;
-  const tail = `,"result":${resultText}}`;
-  if (!payload.startsWith(head) || !payload.endsWith(tail))
-    return null;
-  const time = payload.slice(head.length, payload.length - tail.length);
-  if (!wholeSeconds.test(time))
-    return null;
-  return {
-    iss: outer.issuer,
-    aud: outer.audience,
-    sub: outer.verificationId,
-    iat: Number(time),
-    result: outer.result
-  };
-}
-
 // src/partner/envelope-form.ts
 function isJsonText(text) {
   return /^[\t\n\r ]*\{/.test(text);
@@ -1550,27 +1399,17 @@ function readEnvelopeValue(value) {
   if (outer instanceof Refusal)
     return findNoEnvelope(value) ?? outer;
   const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer, written: null };
-}
-function readWrittenForm(text) {
-  const written = cutWrittenEnvelope(text);
-  if (written === null)
-    return null;
-  const jws = splitCompactJws(written.outer.signature);
-  return jws instanceof Refusal ? null : { jws, outer: written.outer, written };
+  return jws instanceof Refusal ? jws : { jws, outer };
 }
 function readForm(input) {
   if (typeof input !== "string")
     return readEnvelopeValue(input);
   if (isJsonText(input)) {
-    const written = readWrittenForm(input);
-    if (written !== null)
-      return written;
     const reading = readStrictJson(input);
     return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
   }
   const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? findNoEnvelope(input) ?? jws : { jws, outer: null, written: null };
+  return jws instanceof Refusal ? findNoEnvelope(input) ?? jws : { jws, outer: null };
 }
 
 // src/partner/base64.ts
@@ -1979,21 +1818,8 @@ var outcomes = {
   noOuter: skipped("A bare signature has no unsigned members to compare.")
 };
 var defaultToleranceSeconds2 = 60;
-var headerCache = new Map;
-var maxCachedHeaders = 64;
-function readHeader(protectedHeader) {
-  const known = headerCache.get(protectedHeader);
-  if (known !== undefined)
-    return known;
-  const header = readJwsHeader(protectedHeader);
-  if (headerCache.size >= maxCachedHeaders)
-    headerCache.clear();
-  if (protectedHeader.length <= 512)
-    headerCache.set(protectedHeader, header);
-  return header;
-}
 function readEnvelopeHeader(protectedHeader) {
-  const header = readHeader(protectedHeader);
+  const header = readJwsHeader(protectedHeader);
   return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
 }
 function failUnknownKey(draft, { payload }, { issuer }) {
@@ -2078,11 +1904,6 @@ function judgeKey(found, payload, options) {
   const claims = readClaims(payload, issuedAt);
   return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(opened, claims, options);
 }
-function readPayload2({ jws, written }) {
-  const text = written === null ? null : decodeUtf8(jws.payload);
-  const claims = text === null || written === null ? null : readWrittenPayload(text, written);
-  return claims ?? readJwsObject(jws.payload, "payload");
-}
 function judge({ opened, isGood, logged }, options) {
   const { draft } = opened;
   if (isGood === null)
@@ -2094,7 +1915,7 @@ function judge({ opened, isGood, logged }, options) {
     return fail(draft, "log", logged);
   draft.log = logged?.evidence ?? null;
   note(draft, logged?.outcome ?? outcomes.noProof);
-  const payload = readPayload2(opened);
+  const payload = readJwsObject(opened.jws.payload, "payload");
   if (payload instanceof Refusal)
     return fail(draft, "claims", payload);
   return judgeKey({ opened, logged }, payload, options);
