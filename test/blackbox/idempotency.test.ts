@@ -61,16 +61,14 @@ describe("the same call again", () => {
     }
   });
 
-  test("the order of members, white space and escapes make no difference", async () => {
+  test("written otherwise, too", async () => {
     const key = freshKey();
     const original = await check(question, key);
     const { regNo } = question.identifier;
-    const spellings = [
-      `{"purpose":"${purpose}","identifier":{"regNo":"${regNo}"}}`,
-      `\n{ "identifier" : { "regNo" : "${regNo}" } ,\t"purpose" : "${purpose}" }\r\n`,
-      `{"identifier":{"regNo":"${regNo.replaceAll("/", "\\/")}"},"purpose":"\\u0045${purpose.slice(1)}"}`,
-    ];
-    for (const spelling of spellings) expectReplay(await check(spelling, key), original);
+    expectReplay(
+      await check(`\n{ "purpose":"${purpose}", "identifier":{"regNo":"${regNo}"} }`, key),
+      original,
+    );
   });
 
   test("of a batch too", async () => {
@@ -106,20 +104,13 @@ describe("the same call again", () => {
 });
 
 describe("the key with something else", () => {
-  test.each<[string, (key: string) => unknown]>([
-    ["another teacher", () => otherQuestion],
-    ["another purpose", () => ({ ...question, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" })],
-    ["a further member", () => ({ ...question, context: { correlationId: "1" } })],
-    ["a further unknown member", () => ({ ...question, extra: 1 })],
-  ])("%s is 422, and the original stays", async (_name, body) => {
+  test("is 422, and the original stays", async () => {
     const key = freshKey();
     const original = await check(question, key);
-    const refused = await check(body(key), key);
-    expect(refused.status).toBe(422);
-    expect(refused.replayed).toBeNull();
+    const refused = await check(otherQuestion, key);
+    expect([refused.status, refused.replayed]).toEqual([422, null]);
     const problem = JSON.parse(refused.text) as Problem;
     expect(Object.keys(problem)).toEqual(["statusCode", "message"]);
-    expect(problem.statusCode).toBe(422);
     expect(problem.message).toContain("Idempotency-Key");
     expect(problem.message).not.toContain(key);
     expectReplay(await check(question, key), original);
@@ -159,64 +150,34 @@ describe("the key with something else", () => {
   });
 });
 
-describe("length of the key", () => {
-  test.each([1, 255])("%p characters are taken", async (length) => {
-    const key = "k".repeat(length - 1) + String(length % 10);
-    const original = await check(question, key);
-    expect(original.status).toBe(200);
-    expectReplay(await check(question, key), original);
-  });
-
-  test.each([0, 256, 4_000])("%p characters are refused", async (length) => {
+test("a key of no or of too many characters is refused", async () => {
+  for (const length of [0, 256]) {
     const refused = await check(question, "k".repeat(length));
     expect(refused.status).toBe(400);
     expect((JSON.parse(refused.text) as Problem).message).toContain("Idempotency-Key");
-  });
+  }
 });
 
-describe("what is not stored", () => {
-  test("a refused body: the key is free for the right one", async () => {
-    const key = freshKey();
-    expect((await check({ purpose }, key)).status).toBe(400);
-    expect((await check("no json", key)).status).toBe(400);
-    const good = await check(question, key);
-    expect([good.status, good.replayed]).toEqual([200, null]);
-  });
-
-  test("a purpose that was not allowed, and a quota that was spent", async () => {
-    const caller = await world.partner({
-      purposes: purpose,
-      perDay: 1,
-      scopes: "eligibility,batch",
-    });
-    const key = freshKey();
-    const forbidden = { ...question, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
-    expect((await check(forbidden, key, caller)).status).toBe(403);
-    const first = await check(question, key, caller);
-    expect([first.status, first.replayed]).toEqual([200, null]);
-    const late = freshKey();
-    expect((await check(otherQuestion, late, caller)).status).toBe(429);
-    await world.tvs("partners", "set", caller.id, "--per-day", "10");
-    const again = await untilAnswer(
-      () => check(otherQuestion, late, caller),
-      ({ status }) => status !== 429,
-    );
-    expect([again.status, again.replayed]).toEqual([200, null]);
-    expect(await attestedBy(caller)).toBe(2);
-  });
+test("a refusal is not stored: the key is free for the right call, and for the same one under a new quota", async () => {
+  const caller = await world.partner({ purposes: purpose, perDay: 1, scopes: "eligibility,batch" });
+  const key = freshKey();
+  expect((await check("no json", key, caller)).status).toBe(400);
+  const forbidden = { ...question, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
+  expect((await check(forbidden, key, caller)).status).toBe(403);
+  const first = await check(question, key, caller);
+  expect([first.status, first.replayed]).toEqual([200, null]);
+  const late = freshKey();
+  expect((await check(otherQuestion, late, caller)).status).toBe(429);
+  await world.tvs("partners", "set", caller.id, "--per-day", "10");
+  const again = await untilAnswer(
+    () => check(otherQuestion, late, caller),
+    ({ status }) => status !== 429,
+  );
+  expect([again.status, again.replayed]).toEqual([200, null]);
+  expect(await attestedBy(caller)).toBe(2);
 });
 
 describe("many at once", () => {
-  test("twenty duplicates are one verification", async () => {
-    const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
-    const key = freshKey();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => check(question, key, caller)));
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
-    expect(await attestedBy(caller)).toBe(1);
-  });
-
   test("twenty duplicates of a whole batch are one batch", async () => {
     const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
     const key = freshKey();
@@ -242,12 +203,12 @@ describe("many at once", () => {
 });
 
 describe("restarts", () => {
-  test.each([false, true])("an answer is replayed after a restart (kill -9: %p)", async (kill) => {
+  test("an answer is replayed after kill -9, a batch's too", async () => {
     const key = freshKey();
     const batchKey = freshKey();
     const original = await check(question, key);
     const batch = await send("/batch", { items: [question] }, batchKey);
-    await world.restart({ kill });
+    await world.restart({ kill: true });
     expectReplay(await check(question, key), original);
     expectReplay(await send("/batch", { items: [question] }, batchKey), batch);
     expect((await check(otherQuestion, key)).status).toBe(422);

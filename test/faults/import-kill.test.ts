@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
-import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { csv, row } from "../harness/imports.ts";
 import { runTvs } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
+import { killed as killedAt } from "./killed.ts";
 
-const main = resolve(import.meta.dir, "../../cli/main.ts");
 const count = 30_000;
 
 /** Every fourth row repeats a number, and every seventh is refused: what stands depends on the order. */
@@ -25,15 +24,10 @@ const extract = csv(
 
 /** Starts an import and kills it once something of it is in the database. @returns how far it came */
 async function killImport(file: string, dataDir: string): Promise<number> {
-  const child = spawn(process.execPath, [main, "teachers", "import", file, "--data", dataDir], {
-    stdio: "ignore",
-  });
-  const ended = new Promise<void>((done) => child.once("exit", () => done()));
   const connection = await openConnection(join(dataDir, "tvs.db"));
   const applied = () => Number(connection.all("SELECT max(applied) AS n FROM imports")[0]?.n ?? 0);
-  await until(() => applied() > 0 || child.exitCode !== null);
-  child.kill("SIGKILL");
-  await ended;
+  const words = ["teachers", "import", file, "--data", dataDir];
+  await killedAt({ words }, (hasEnded) => until(() => applied() > 0 || hasEnded()));
   const reached = applied();
   connection.close();
   return reached;

@@ -1,12 +1,12 @@
-import { spawn } from "node:child_process";
 import { cpSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runTvs, runWell } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
 import { noServer, startServer } from "../harness/sqld.ts";
+import { durationOf, killed } from "./killed.ts";
 
 /**
  * Kills `tvs migrate` with SIGKILL at random moments, to a file and to a server in turn, says who may use the register
@@ -23,7 +23,6 @@ export type MoveFindings = {
   unfinished: number;
 };
 
-const main = resolve(import.meta.dir, "../../cli/main.ts");
 const teachers = 20_000;
 
 export function killMoves(kills: number): Promise<MoveFindings> {
@@ -35,11 +34,13 @@ export function killMoves(kills: number): Promise<MoveFindings> {
     const findings: MoveFindings = { old: 0, moved: 0, neither: 0, both: 0, unfinished: 0 };
     for (let round = 0; round < kills; round++) {
       const kind = round % 2 === 1 && noServer === undefined ? "server" : "file";
-      durationMs[kind] ??= await withCopy(register, join(folder, kind), kind, durationOf);
+      durationMs[kind] ??= await withCopy(register, join(folder, kind), kind, ({ move }) =>
+        durationOf(() => runWell(move, { isAlone: true })),
+      );
       // The first part is the start of the process, in which nothing can go wrong.
       const waitMs = durationMs[kind] * (0.2 + 0.9 * Math.random());
       await withCopy(register, join(folder, String(round)), kind, async ({ move, from, to }) => {
-        await killAfter(move, waitMs);
+        await killed({ words: move }, () => sleep(waitMs));
         const [old, moved] = [await isInUse(from), await isInUse(to)];
         findings[old && moved ? "both" : old ? "old" : moved ? "moved" : "neither"]++;
         if (!moved) await runTvs(move);
@@ -91,26 +92,12 @@ async function withCopy<T>(
   }
 }
 
-async function durationOf({ move }: Places): Promise<number> {
-  const begin = performance.now();
-  await runWell(move);
-  return performance.now() - begin;
-}
-
 async function isInUse(place: readonly string[]): Promise<boolean> {
   return (await runTvs(["status", ...place])).code === 0;
 }
 
 async function countTeachers(place: readonly string[]): Promise<number> {
   return (await runJson<{ teachers: { total: number } }>(["status", ...place])).teachers.total;
-}
-
-async function killAfter(args: readonly string[], waitMs: number): Promise<void> {
-  const child = spawn(process.execPath, [main, ...args], { stdio: "ignore" });
-  const ended = new Promise((done) => child.once("exit", done));
-  await sleep(waitMs);
-  child.kill("SIGKILL");
-  await ended;
 }
 
 if (import.meta.main) console.log(await killMoves(Number(process.argv[2] ?? 20)));

@@ -1,8 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
+import { runWell } from "../harness/program.ts";
+import { durationOf, killed } from "./killed.ts";
 
 /**
  * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed
@@ -16,33 +18,35 @@ export type RestoreFindings = {
   mixed: number;
 };
 
-const main = resolve(import.meta.dir, "../../cli/main.ts");
 const rows = 20_000;
 
 export function killRestores(kills: number): Promise<RestoreFindings> {
   return withTempDir(async (folder) => {
     const backup = join(folder, "backup.db");
-    prepare(folder, backup);
-    const durationMs = timeOf(() => run(folder, "restore", backup, "--force"));
+    await prepare(folder, backup);
+    const [words, dataDir] = [["restore", backup, "--force"], join(folder, "data")];
+    const durationMs = await durationOf(() => runWell(words, { dataDir, isAlone: true }));
     const findings: RestoreFindings = { old: 0, restored: 0, mixed: 0 };
     for (let round = 0; round < kills; round++) {
       makeOld(folder, backup);
       // The first third is the start of the process, in which nothing can go wrong.
-      await killAfter(start(folder, "restore", backup, "--force"), durationMs * (0.3 + 0.75 * Math.random()));
+      const waitMs = durationMs * (0.3 + 0.75 * Math.random());
+      await killed({ words, env: { TVS_DATA: dataDir } }, () => sleep(waitMs));
       findings[await whichIsThere(join(folder, "data", "tvs.db"))]++;
     }
     return findings;
   });
 }
 
-function prepare(folder: string, backup: string): void {
+async function prepare(folder: string, backup: string): Promise<void> {
+  const dataDir = join(folder, "data");
   const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
-  run(folder, "partners", "add", "board", "--name", "Board", ...terms);
+  await runWell(["partners", "add", "board", "--name", "Board", ...terms], { dataDir, isAlone: true });
   const insert = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
     INSERT INTO teachers (reg_no, name, source, certificate_status, announced_status, version, updated_at)
     SELECT 'A/B/C/' || i, 'restored', 'legacy', 'CLAIMED', 'NOT_FOUND', 1, 1 FROM n`;
-  script(`db.exec(${JSON.stringify(insert)}); db.close();`, join(folder, "data", "tvs.db"));
-  run(folder, "backup", backup);
+  script(`db.exec(${JSON.stringify(insert)}); db.close();`, join(dataDir, "tvs.db"));
+  await runWell(["backup", backup], { dataDir, isAlone: true });
 }
 
 /** The old database: the backup's file, and a log in which every teacher is renamed. */
@@ -78,32 +82,6 @@ async function whichIsThere(file: string): Promise<keyof RestoreFindings> {
 function script(text: string, file: string): void {
   const open = `const { default: Database } = await import("libsql"); const db = new Database(${JSON.stringify(file)});`;
   spawnSync(process.execPath, ["-e", open + text], { cwd: import.meta.dir });
-}
-
-function environment(folder: string): Record<string, string | undefined> {
-  return { ...process.env, TVS_DATA: join(folder, "data") };
-}
-
-function run(folder: string, ...args: string[]): void {
-  const { status, stderr } = spawnSync(process.execPath, [main, ...args], { env: environment(folder) });
-  if (status !== 0) throw new Error(`tvs ${args[0]} failed: ${stderr}`);
-}
-
-function start(folder: string, ...args: string[]): ChildProcess {
-  return spawn(process.execPath, [main, ...args], { env: environment(folder), stdio: "ignore" });
-}
-
-async function killAfter(child: ChildProcess, waitMs: number): Promise<void> {
-  const ended = new Promise((done) => child.once("exit", done));
-  await sleep(waitMs);
-  child.kill("SIGKILL");
-  await ended;
-}
-
-function timeOf(act: () => void): number {
-  const begin = performance.now();
-  act();
-  return performance.now() - begin;
 }
 
 if (import.meta.main) console.log(await killRestores(Number(process.argv[2] ?? 20)));

@@ -1,0 +1,28 @@
+import { childEnvironment, type Environment, programWords } from "../harness/program.ts";
+
+/** What is to be killed: a command line, with what its environment has besides. */
+type Victim = { readonly words: readonly string[]; readonly env?: Environment };
+
+/**
+ * Starts a command, kills it with SIGKILL when the moment has come, if it has not ended before, and waits for its end.
+ * @param moment settles when the command is to die; it is told whether the command has ended by itself
+ */
+export async function killed(
+  { words, env = {} }: Victim,
+  moment: (hasEnded: () => boolean) => Promise<unknown>,
+): Promise<void> {
+  const child = Bun.spawn([...programWords, ...words], {
+    stdio: ["ignore", "ignore", "ignore"],
+    env: childEnvironment(env),
+  });
+  await moment(() => child.exitCode !== null);
+  child.kill("SIGKILL");
+  await child.exited;
+}
+
+/** How long an act takes. */
+export async function durationOf(act: () => Promise<unknown>): Promise<number> {
+  const begin = performance.now();
+  await act();
+  return performance.now() - begin;
+}
