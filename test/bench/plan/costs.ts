@@ -6,7 +6,7 @@ export type Cost = { readonly base: number; readonly row: number };
 /** A cost that grows with the register: at `teachers`, and `doubling` more for each row when there are twice as many. */
 type GrowingCost = Cost & { readonly doubling: number };
 
-/** What `measure.ts` has measured of one machine. Times are seconds of one core, sizes bytes. */
+/** What was measured once, of one machine (`costs.json`). Times are seconds of one core, sizes bytes. */
 export type Costs = {
   /** Which machine, and when. */
   readonly machine: string;
