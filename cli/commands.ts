@@ -3,6 +3,7 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
+import { removedCommands } from "./removed.ts";
 import { kidsLast } from "./terminal/dashed-kids.ts";
 import { fail, withUsage } from "./terminal/failure.ts";
 import { helpText, rootHelp } from "./terminal/help.ts";
@@ -18,7 +19,6 @@ const sections: Readonly<Record<string, Commands>> = {
     nodes: () => import("./nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./status.ts").then((file) => file.statusCommand),
     calls: () => import("./calls.ts").then((file) => file.callsCommand),
-    changelog: () => import("./changelog.ts").then((file) => file.changelogCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
   "KEEP THE REGISTER": {
@@ -114,6 +114,8 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (load === undefined && takesOperand(command)) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
+      const removed = removedCommands[[...parents, name].join(" ")];
+      if (removed !== undefined) throw new TvsError("USAGE", `${path} ${name} is gone: ${removed}`);
       const names = Object.keys(table);
       // The list would bury the one word that is probably wanted.
       const meant =

@@ -13,3 +13,10 @@ export const removedOptions: Readonly<Record<string, string>> = {
     "OpenSSL judges an authority's answer, with its certificates as -CAfile: leave the option out, and run the line " +
     "openssl ts -verify that tvs log anchor prints (a timer: tvs service install anew)",
 };
+
+/** Commands, by the words after `tvs`. */
+export const removedCommands: Readonly<Record<string, string>> = {
+  changelog:
+    "what each version changed stands in CHANGELOG.md of the repository, and where the Debian package is installed in " +
+    "/usr/share/doc/tvs/changelog.gz",
+};

@@ -9,8 +9,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { type Release, readChangelog } from "../changelog.ts";
 import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget } from "./build.ts";
+import { type Release, readChangelog } from "./changelog.ts";
 import { canPackage, type PackageParts, packageFor } from "./debian.ts";
 
 const targets = [

@@ -49,7 +49,7 @@ async function writePage({ name, text }: Topic, command: (() => Promise<number>)
 }
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
-export function laidOut(markdown: string): string {
+function laidOut(markdown: string): string {
   return lexer(markdown)
     .filter(({ type }) => type !== "space")
     .map(block)

@@ -1,6 +1,6 @@
 /** Whose service this is (decision D8.4): what stands on every page, on attestations and in the OpenAPI document. */
 
-/** A picture that was checked: it can neither run a script nor load anything. */
+/** A picture that was checked: it can neither run a script nor load anything. An SVG is one that an earlier release took. */
 export type Logo = {
   readonly type: "image/svg+xml" | "image/png";
   /** Its bytes, base64. */

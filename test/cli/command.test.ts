@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
-import { removedOptions } from "../../cli/removed.ts";
+import { removedCommands, removedOptions } from "../../cli/removed.ts";
+import { runTvs } from "../harness/program.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -102,5 +103,14 @@ test.each(Object.keys(removedOptions))(
     const { seen, error } = await call(["x.csv", `--${name}`, "value"]);
     expect([seen, error?.code]).toEqual([undefined, "USAGE"]);
     expect(error?.message).toMatch(new RegExp(`^--${name} is gone: .{20}`));
+  },
+);
+
+test.each(Object.keys(removedCommands))(
+  "tvs %s, which there was once, is refused with what to use instead",
+  async (name) => {
+    const { code, stdout, stderr } = await runTvs([...name.split(" "), "anything"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(new RegExp(`^tvs: tvs ${name} is gone: .{20,}\n$`));
   },
 );

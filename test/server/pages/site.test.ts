@@ -80,7 +80,7 @@ describe("whose service it is", () => {
     expect(html).not.toContain("<dl>");
   });
 
-  test("has a logo that may do nothing when it is opened by itself", async () => {
+  test("has a logo, also one that an earlier release took as an SVG, which may do nothing when it is opened by itself", async () => {
     await remember(council);
     const response = await world.call("/logo");
     expect(await response.text()).toBe(drawing);
