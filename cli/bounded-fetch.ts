@@ -23,7 +23,7 @@ export function readTimeout(text: string | undefined): number {
   return text === undefined ? defaultTimeoutMs : parseDuration("--timeout", text);
 }
 
-export type BoundedRequest = {
+type BoundedRequest = {
   readonly url: URL;
   /** How messages call the server. */
   readonly called: string;

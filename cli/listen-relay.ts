@@ -30,7 +30,7 @@ export type RelayedDelivery = {
   readonly body: string;
 };
 
-export type Relay = {
+type Relay = {
   /** Where deliveries are to be sent. The path is a secret: nothing else on this machine can post there. */
   readonly url: string;
   close(): Promise<void>;

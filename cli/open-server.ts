@@ -62,7 +62,7 @@ export function newProcessMemory(threads: number): ProcessMemory {
 }
 
 /** What a server works on: a thread's own connection to the database, and what the database was opened with. */
-export type ServerBasis = Pick<
+type ServerBasis = Pick<
   Operator,
   "driver" | "stores" | "secrets" | "blindIndex" | "settingsInForce" | "keyKind" | "clock"
 >;

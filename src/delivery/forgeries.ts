@@ -14,7 +14,7 @@ export const forgeries = {
   unsigned: "without a signature",
 } as const;
 
-export type Forgery = keyof typeof forgeries;
+type Forgery = keyof typeof forgeries;
 
 /** A receiver refuses a signature that is older than 300 s. */
 const replayAgeSeconds = 600;

@@ -13,7 +13,7 @@ export type Acting = {
 export const service: Acting = { actor: "service", clock: systemClock };
 
 /** What can be changed. */
-export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
+type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
 export type Change = {
   /** What was done, in a word or two: `key issued`. */

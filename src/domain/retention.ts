@@ -54,7 +54,7 @@ export type KeptLog = {
 };
 
 /** What retention is judged and done with. */
-export type Retaining = {
+type Retaining = {
   readonly maintenance: AttestationMaintenance;
   readonly settings: SettingsStore;
   readonly secrets: Pick<Secrets, "mac">;

@@ -13,9 +13,9 @@ export const publishAheadMs = 24 * 3_600_000;
 /** How long a rotation waits for nodes, and how often it looks. One that was killed is gone by then. */
 const patience = { forMs: nodeTimes.goneMs + 500, everyMs: 200 };
 
-export type RotationStores = { readonly keys: KeyStore; readonly nodes: Pick<NodeStore, "list"> };
+type RotationStores = { readonly keys: KeyStore; readonly nodes: Pick<NodeStore, "list"> };
 
-export type RotationOptions = {
+type RotationOptions = {
   /** Without waiting for the pending key to have been public for a day. */
   readonly immediately: boolean;
   readonly now: number;

@@ -7,7 +7,7 @@ import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 import type { LogFigures } from "./log/figures.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
-export type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
+type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
 /** Counts that cost the same however much is stored: every one reads a bounded number of rows. */
 export type StatusStore = {

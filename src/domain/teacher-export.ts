@@ -9,7 +9,7 @@ import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow
  */
 
 /** The next lines of an extract. */
-export type ExportPiece = {
+type ExportPiece = {
   readonly text: string;
   /** How many teachers they are about. */
   readonly teachers: number;

@@ -33,7 +33,7 @@ export type TeacherRow = Teacher & {
 };
 
 /** Records of one piece of the register, and where it ends. */
-export type TeacherPiece = {
+type TeacherPiece = {
   readonly teachers: readonly TeacherRow[];
   /** The registration number behind which the next piece begins; null at the end of the register. */
   readonly next: string | null;

@@ -37,7 +37,7 @@ export type Asked = {
 export type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
 
 /** One call of a partner, as it is judged now. */
-export type VerificationCall = Grounds &
+type VerificationCall = Grounds &
   Asked & {
     readonly operation: AttestedOperation;
     readonly requestId: string;

@@ -37,7 +37,7 @@ import type { Service } from "./service.ts";
 type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
 
 /** Reads what a partner's call asks: from its path, or from its body, which is checked whole. */
-export type PartnerHandler = (call: HttpCall) => Promise<PartnerAsked>;
+type PartnerHandler = (call: HttpCall) => Promise<PartnerAsked>;
 
 /** A call for partners: its scope says who may make it, and what the evidence log calls it. */
 export type PartnerCall = { readonly scope: Scope; readonly handler: PartnerHandler };

@@ -31,7 +31,7 @@ export type Library<Address> = {
 };
 
 /** Two buffers: what is to be signed is read from one, and the signature is written to the other. */
-export type SigningBuffers = {
+type SigningBuffers = {
   /** @returns the length of the signature in bytes, or 0 when OpenSSL refused */
   sign(key: LoadedKey, inputLength: number, options: { hashed: boolean }): number;
 };

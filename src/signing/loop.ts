@@ -15,7 +15,7 @@ type LoopParts<K> = {
 };
 
 /** The turns in which a thread signs. */
-export type SigningLoop = {
+type SigningLoop = {
   /** There may be something to sign, now or from others. */
   wake(): void;
   close(): void;

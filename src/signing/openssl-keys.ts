@@ -7,7 +7,7 @@ import type { Libcrypto, LoadedKey } from "./libcrypto.ts";
 export type OpensslKey = { readonly loaded: LoadedKey; users: number };
 
 /** The keys that this thread signs with. */
-export type OpensslKeys = {
+type OpensslKeys = {
   find(kid: string): OpensslKey | undefined;
   /**
    * Makes the ring's active and pending keys those that are found; null for none. When one cannot be loaded, those

@@ -3,7 +3,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type Driver, statement } from "./driver/driver.ts";
 
 /** Whether the disk still takes what an answer leaves behind. */
-export type EvidenceDisk = {
+type EvidenceDisk = {
   /** Puts itself around a store, to see what becomes of its commits. */
   watch(store: AttestationStore): AttestationStore;
   /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */

@@ -28,7 +28,7 @@ export type ImportDependencies = {
 };
 
 /** An extract as bytes, or as what another thread has read of it. */
-export type Extract = ImportInput | { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
+type Extract = ImportInput | { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
 
 /** How far the import has come: bytes checked, then rows applied. */
 export type ImportPhase = {

@@ -29,7 +29,7 @@ export type FilePiece = {
 };
 
 /** What the pieces brought so far, beside the rows themselves. */
-export type Arriving = { -readonly [K in "format" | "rows"]: Arrival[K] } & {
+type Arriving = { -readonly [K in "format" | "rows"]: Arrival[K] } & {
   readonly fields: Set<ArrivedField>;
   readonly unknown: UnknownName[];
 };

@@ -107,7 +107,7 @@ export type CommitOutcome = {
 };
 
 /** How an import ended. */
-export type ImportEnd = {
+type ImportEnd = {
   readonly rejected: number;
   readonly warnings: number;
   readonly codes: readonly CodeCount[];

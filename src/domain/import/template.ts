@@ -23,7 +23,7 @@ const explanations: Readonly<Record<ImportField, string>> = {
 };
 
 /** A column of an extract, as it is explained. */
-export type TemplateColumn = {
+type TemplateColumn = {
   readonly column: string;
   /** The same in NDJSON. */
   readonly member: ImportField;

@@ -10,7 +10,7 @@ import type { NodeFigures, ThreadFigures } from "../../metrics/state-families.ts
 import type { WorkCounters } from "../../metrics/work.ts";
 
 /** Writes a command that can be pasted into any shell, whatever folder it is in. */
-export type CommandLine = (words: string) => string;
+type CommandLine = (words: string) => string;
 
 /** What the console is made from; the composition root gives it. */
 export type ConsoleSources = {

@@ -13,7 +13,7 @@ export type Field = {
 };
 
 /** A column: as it is shown, and as CSV has it. */
-export type Column<Row> = {
+type Column<Row> = {
   readonly head: string;
   readonly isNumber?: true;
   readonly text: (row: Row) => string | number | null;

@@ -5,7 +5,7 @@
 import { log } from "../../log.ts";
 
 /** A connection, as far as it is looked at here. */
-export type Holder = {
+type Holder = {
   readonly socket: { destroy(): void };
   /** Kept here, as is the next. */
   heldBytes: number;

@@ -90,7 +90,7 @@ export type HttpServer = {
 const onBun = "Bun" in globalThis;
 
 /** What the listeners of a thread have in common. */
-export type ServerParts = {
+type ServerParts = {
   readonly listener: RequestListener;
   readonly limits: ListenLimits;
   readonly backlog: Backlog;

@@ -30,7 +30,7 @@ import receivePy from "../../../data/examples/python/receive.py" with { type: "t
 import verifyPy from "../../../data/examples/python/verify.py" with { type: "text" };
 
 /** A file of `data/examples/`, as it is shown and handed out. */
-export type Example = { readonly file: string; readonly source: string };
+type Example = { readonly file: string; readonly source: string };
 
 const exampleKinds = ["ask", "verify", "receive"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];

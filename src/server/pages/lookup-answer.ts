@@ -16,7 +16,7 @@ type Found = Extract<PublicAnswer, { found: true }>;
 type Mood = "good" | "warn" | "bad" | "none";
 
 /** An answer, and all that it takes to put it into words. */
-export type Answered = {
+type Answered = {
   readonly answer: PublicAnswer;
   readonly asked: { readonly term: string; readonly kind: TermKind };
   readonly texts: Texts;

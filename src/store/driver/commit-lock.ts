@@ -35,7 +35,7 @@ export type CommitLock = {
 
 /** Nobody needs one; threads leave their snapshots and begin no other one; one thread does it. */
 export const checkpointStates = { none: 0, wanted: 1, underWay: 2 } as const;
-export type CheckpointState = (typeof checkpointStates)[keyof typeof checkpointStates];
+type CheckpointState = (typeof checkpointStates)[keyof typeof checkpointStates];
 
 /** The words of the memory; behind them one for each thread, whether it reads in a snapshot. */
 const words = {

@@ -21,7 +21,7 @@ export type ActKind<T, R> = {
 };
 
 /** A read, and how its rows tell each act's result; undefined for one of which nothing is stored. */
-export type Inquiry<R> = {
+type Inquiry<R> = {
   readonly read: SqlStatement;
   results(rows: readonly Row[]): readonly (R | undefined)[];
 };

@@ -4,7 +4,7 @@ import type { Row } from "./driver.ts";
 /** Sends reads in one request. @returns for each its rows, or why it failed by itself */
 type Send<Q> = (queries: readonly Q[], waitMs: number) => Promise<(Row[] | Error)[]>;
 
-export type GatherOptions = {
+type GatherOptions = {
   /** For how long a read waits at most, from when it was asked, in milliseconds. */
   readonly waitMs: number;
   /** How many go together. */

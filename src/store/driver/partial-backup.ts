@@ -6,7 +6,7 @@ import { codeOf, letGoOfFiles, makeOwnFile } from "./files.ts";
 import { lockFile } from "./service-lock.ts";
 
 /** A backup's unfinished file, which is this process's alone until it lets go of it. */
-export type Partial = {
+type Partial = {
   readonly path: string;
   /** Makes it, empty. @throws TvsError REFUSED where somebody else has done so meanwhile */
   make(): Stats;

@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 import type { Row, Value } from "./driver.ts";
 
 /** Reads of one thread that share a view of the database. */
-export type SnapshotReader = {
+type SnapshotReader = {
   query(sql: string, args?: readonly Value[]): Row[];
   /** Looks whether the file is still the same. @throws TvsError STORE_UNAVAILABLE when it is another one by now */
   requireSameFile(): void;

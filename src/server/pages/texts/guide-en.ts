@@ -7,7 +7,7 @@ import { retryStepsMs } from "../../../domain/webhook-schedule.ts";
 import type { Markup } from "../shell.ts";
 
 /** Where the page speaks: of which service, and to whom. */
-export type Place = {
+type Place = {
   readonly issuer: string;
   readonly sandbox: boolean;
   /** Whether the page shows a key to this reader. */

@@ -19,7 +19,7 @@ const borderModules = 4;
 /** So that a PDF viewer that smooths pictures leaves sharp edges: some 700 pixels a code. */
 const pixelsPerModule = 8;
 
-export type Certified = {
+type Certified = {
   readonly judged: Judged;
   readonly jws: string;
   /** The proof that was accepted with it. */

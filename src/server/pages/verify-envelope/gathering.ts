@@ -22,7 +22,7 @@ export type Gathered =
   | { readonly state: "waiting"; readonly envelope: Count | null; readonly proof: Count | null }
   | { readonly state: "damaged" };
 
-export type Gathering = {
+type Gathering = {
   /** Takes one more code. What is whole or damaged is no longer kept. */
   add(part: CodePart): Promise<Gathered>;
   /** What there is without the proof's codes. */

@@ -32,7 +32,7 @@ export type Judged = {
 };
 
 /** What envelopes are judged by. */
-export type Judging = {
+type Judging = {
   /** Who must have signed for whom. */
   readonly expected: Expected;
   readonly keys: KeySet;

@@ -62,7 +62,7 @@ function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
 }
 
 /** Where the page gets its keys. All throw PageProblem. */
-export type Keys = {
+type Keys = {
   readonly source: KeySource;
   load(): Promise<KeySet>;
   /** The keys of the evidence log, which only a proof needs. */

@@ -4,7 +4,7 @@ import { byId } from "./dom.ts";
 import type { GivenProof } from "./files.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
-export type ProofField = {
+type ProofField = {
   /** The proof that is there; null without one. */
   current(): GivenProof | null;
   take(proof: GivenProof | null): void;

@@ -79,7 +79,7 @@ export function signatureFacts(verification: Verification, texts: EnvelopeTexts)
 }
 
 /** `signed` and `outer` are JSON texts; undefined where there is no such member. */
-export type Difference = { member: string; signed: string | undefined; outer: string | undefined };
+type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;
 

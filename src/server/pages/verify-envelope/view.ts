@@ -9,7 +9,7 @@ import type { EnvelopeTexts } from "./texts.ts";
 /** What a check found. A result stands alone; a note stands above the form, in which something is still to be done. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
-export type View = {
+type View = {
   /** Tells of work that takes a while; what was shown before goes. */
   busy(words: string): void;
   show(shown: Shown): void;
