@@ -221,7 +221,7 @@ export const responses = {
   NotFound: failure({
     statusCode: 404,
     description: "No page or call has this path. A teacher who is not found is never a 404.",
-    message: "page not found",
+    message: "there is no such path",
     headers: [],
   }),
   MethodNotAllowed: failure({
