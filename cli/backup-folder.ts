@@ -1,7 +1,8 @@
 /** A folder of backups, of which the newest are kept: what a timer writes into, without ever filling the disk. */
 
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../src/config.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
 import { beginsAsDatabase } from "../src/store/driver/backup.ts";
@@ -12,13 +13,21 @@ import { parseCount } from "./terminal/output.ts";
 
 const stem = ({ sandbox }: Pick<Config, "sandbox">) => (sandbox ? "sandbox" : "tvs");
 
-/** Where a backup of this moment goes; its name has the time, so that the names are in the order of the times. */
-export function backupPlace(dir: string, config: Config, now: number): string {
-  const time = new Date(now)
-    .toISOString()
-    .replace(/[:-]/g, "")
-    .replace(/\.\d+Z$/, "Z");
-  return join(requireFolder("FILE", dir), `${stem(config)}-${time}.db`);
+/**
+ * Where a backup of this moment goes; its name has the time, so that the names are in the order of the times. After one
+ * of the same second it waits for the next.
+ */
+export async function backupPlace(dir: string, config: Config): Promise<string> {
+  const folder = requireFolder("FILE", dir);
+  for (;;) {
+    const time = new Date()
+      .toISOString()
+      .replace(/[:-]/g, "")
+      .replace(/\.\d+Z$/, "Z");
+    const place = join(folder, `${stem(config)}-${time}.db`);
+    if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return place;
+    await sleep(100);
+  }
 }
 
 /** @throws TvsError USAGE for a folder in a file's place, with what takes one */

@@ -86,7 +86,7 @@ const makeCommand = command({
     await requireRegister(config);
     const replace = args.force === true;
     const keep = args.keep === undefined ? null : readKeep("--keep", args.keep);
-    const path = keep === null ? args.file : backupPlace(args.file, config, Date.now());
+    const path = keep === null ? args.file : await backupPlace(args.file, config);
     if (keep === null) requireNoFolder(args.file);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
     const unfinished = keep === null ? [] : await dropUnfinished(file);

@@ -5,6 +5,7 @@ import { isoTime } from "../src/domain/clock.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { anchorFileName, type LogAnchor } from "../src/domain/log/anchors.ts";
 import { verifierKeyOf } from "../src/domain/log/epochs.ts";
+import { countLeaves } from "../src/domain/log/figures.ts";
 import type { LogEpoch } from "../src/domain/log/log.ts";
 import { readTimeStamp } from "../src/domain/log/time-stamp.ts";
 import { shellWord } from "../src/domain/shell-word.ts";
@@ -73,7 +74,7 @@ const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
   const found = await createLogAnchorStore(driver).list(limit);
   return found
     .filter(({ kind }) => kind === "rfc3161")
-    .map(({ id, place, size }) => [String(id), `${size} leaves, ${place}`]);
+    .map(({ id, place, size }) => [String(id), `${countLeaves(size)}, ${place}`]);
 };
 
 export const anchorExportCommand = command({

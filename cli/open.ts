@@ -120,7 +120,13 @@ const defaultKeyBits = 2048;
  */
 export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
   const { clock = systemClock, defaultIssuer, commits, whenMade, whenOlder, firstSettings } = options;
-  const actor = options.actor ?? actorOf(config);
+  const acting = {
+    // Who only reads need not have a name that a list could show.
+    get actor() {
+      return options.actor ?? actorOf(config);
+    },
+    clock,
+  };
   const isThere = hasDatabase(config);
   if (!isThere) await prepareNew(config, options);
   const driver = await openDriver(config, options);
@@ -141,7 +147,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       if (isThere) await prepareNew(config, options, driver);
       await migrate(driver, clock.now(), schema);
     }
-    const stores = createStores(driver, { commits, acting: { actor, clock } });
+    const stores = createStores(driver, { commits, acting });
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // A further machine over a server: what is its own lies in a folder of its own.
@@ -164,7 +170,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
       keyKind,
-      actor,
+      get actor() {
+        return acting.actor;
+      },
       dataDir: config.dataDir,
       isNew,
     };
@@ -190,6 +198,7 @@ async function prepareNew(
   const refusal = loneKeyRefusal(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await settingsOf(new Map(), config, defaultIssuer);
+  actorOf(config);
   ensureDataDir(config);
 }
 

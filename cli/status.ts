@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
+import { countLeaves } from "../src/domain/log/figures.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../src/domain/status.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { olderSchema, schemaVersion } from "../src/store/driver/migrations.ts";
@@ -154,15 +155,15 @@ function logText({ log, at }: Status): Record<string, string | null> {
   const [anchor] = anchors;
   const age = (time: string) => ageText((Date.parse(at) - Date.parse(time)) / 1_000);
   return {
-    "evidence log": `${leaves} leaves, ${waiting} waiting, epoch ${epoch}`,
+    "evidence log": `${countLeaves(leaves)}, ${waiting} waiting, epoch ${epoch}`,
     "newest checkpoint":
       checkpoint === null
         ? "none yet"
-        : `${checkpoint.leaves} leaves, signed ${age(checkpoint.signedAt)} ago`,
+        : `${countLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`,
     "newest anchor":
       anchor === undefined
         ? "none yet"
-        : `${anchor.leaves} leaves, at ${anchor.place} ${age(anchor.anchoredAt)} ago`,
+        : `${countLeaves(anchor.leaves)}, at ${anchor.place} ${age(anchor.anchoredAt)} ago`,
   };
 }
 

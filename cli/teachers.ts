@@ -161,9 +161,12 @@ async function toldValid(
 
 function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
   const moved = (from: string, to: string) => (from === to ? `${to} (unchanged)` : `${from} -> ${to}`);
+  // A revocation shows in no status of a teacher who is out of service.
+  const pending =
+    before.active || after.active ? "" : "; recorded, and counts when the teacher is reactivated";
   const text = record({
     teacher: `${teacher.regNo}, ${teacher.name}`,
-    licence: moved(before.license, after.license),
+    licence: `${moved(before.license, after.license)}${pending}`,
     certificate: after.certificate,
     active: moved(yesNo(before.active), yesNo(after.active)),
     events: events.map(({ eventType }) => eventType).join(", ") || "none",

@@ -4,7 +4,7 @@ import { lstatSync } from "node:fs";
 import type { Config } from "../src/config.ts";
 import { systemClock } from "../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../src/domain/errors.ts";
-import { inspectBackup, makeBackup } from "../src/store/driver/backup.ts";
+import { inspectBackup, makeBackup, withImmutable } from "../src/store/driver/backup.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { migrate, refuseOlderService, schemaVersion } from "../src/store/driver/migrations.ts";
 import { command, configOf } from "./command.ts";
@@ -72,12 +72,25 @@ async function backUpBefore(driver: Driver, file: string, from: number): Promise
   const place = `${file.replace(/\.db$/, "")}-before-${schemaVersion}.db`;
   const isThere = lstatSync(place, { throwIfNoEntry: false }) !== undefined;
   try {
-    // One of an older schema is of an upgrade that was cut off on its way: it alone is what was there before.
-    if (!isThere || (await inspectBackup(place)).schema >= from) await makeBackup(driver, place, isThere);
+    // One of an older schema is of an upgrade that was cut off on its way: it alone is what was there before, unless the
+    // register was put back and used since.
+    const isKept =
+      isThere && (await inspectBackup(place)).schema < from && (await isUnchanged(driver, place));
+    if (!isKept) await makeBackup(driver, place, isThere);
     return place;
   } catch (cause) {
     if (!isTvsError(cause)) throw cause;
     const problem = `no backup could be made before the upgrade: ${cause.message}`;
     throw new TvsError("REFUSED", `${problem}; --no-backup upgrades without one`, { cause });
   }
+}
+
+/** What no migration writes: who was asked about, which records and partners changed, and who may ask. */
+const newest = `SELECT json_array((SELECT max(id) FROM attestations), (SELECT max(id) FROM history),
+  (SELECT json_group_array(partner_id) FROM partners)) AS newest`;
+
+/** Whether nobody has used a register since a backup of it, whose schema may be older. */
+async function isUnchanged(driver: Driver, backup: string): Promise<boolean> {
+  const [now] = await driver.query(newest);
+  return withImmutable(backup, (all) => all(newest)[0]?.newest === now?.newest);
 }

@@ -6,7 +6,12 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { treeHeadOf } from "../../src/domain/log/chain.ts";
 import { originOf } from "../../src/domain/log/epochs.ts";
-import { checkpointLateness, type LogFigures, lateAnchors } from "../../src/domain/log/figures.ts";
+import {
+  checkpointLateness,
+  countLeaves,
+  type LogFigures,
+  lateAnchors,
+} from "../../src/domain/log/figures.ts";
 import { behindAdvice } from "../../src/domain/log/keeper.ts";
 import type { LogStore } from "../../src/domain/log/log.ts";
 import { isOwnRetention, retentionTagSetting } from "../../src/domain/log/retention-mark.ts";
@@ -40,7 +45,7 @@ export async function checkLog(driver: Driver, { config, issuer, now }: Known): 
 
 function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undefined): Check {
   const name = "log";
-  const found = `${origin}, epoch ${epoch}, ${size} leaves`;
+  const found = `${origin}, epoch ${epoch}, ${countLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, epoch) === origin) return ok(name, found);
   const advice =
     `its name is no longer the issuer's (${originOf(issuer, epoch)}): partners find the log by it. If the new ` +
@@ -53,7 +58,8 @@ export function judgeCheckpoint(figures: LogFigures, now: number): Check {
   const name = "log-checkpoint";
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
-  const signed = signedAt === null ? "none yet" : `${signedSize} leaves, signed at ${isoTime(signedAt)}`;
+  const signed =
+    signedAt === null ? "none yet" : `${countLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
   if (late === null) return ok(name, signed);
   const left = size + waiting - signedSize;
   const advice =

@@ -5,14 +5,16 @@ import { canonicalRegNo } from "./teachers.ts";
 
 /** What is typed for a slash: any dash, a minus sign, a backslash, with spaces on both sides of it or on none. */
 const otherSlash = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
+/** Between two parts, and not that of an address: no number has an empty part. */
+const doubledSlash = /(?<=[\p{L}\d])\/{2,}(?=[\p{L}\d])/gu;
 /** A part with a sign or a space at its end, or a space in it, may be two of another number's. */
 const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
 /** With spaces in place of the slashes only what could be nothing else: letters, a year, letters, digits. */
 const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
 
 /**
- * A term as it was meant: digits of any script are digits, a full stop at the end belongs to a sentence, spaces group
- * the digits of a NIN, and dashes or spaces stand for the slashes of a registration number.
+ * A term as it was meant: digits of any script are digits, a full stop or a slash at the end says nothing, a slash typed
+ * twice is one, spaces group the digits of a NIN, and dashes or spaces stand for the slashes of a registration number.
  *
  * None of it makes one person's number of another's. A number of the register has three slashes, whatever else is in it;
  * so other signs are read as slashes only where there are not three, and where there are three of all kinds together.
@@ -20,7 +22,9 @@ const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
  * @returns the term itself where nothing was mistyped
  */
 export function meantTerm(term: string): string {
-  const plain = withAsciiDigits(term).replace(/\s*\.$/, "");
+  const plain = withAsciiDigits(term)
+    .replace(/\s*[./]$/, "")
+    .replace(doubledSlash, "/");
   if (plain.includes("@")) return plain;
   const digits = plain.replace(/\s+/g, "");
   // Eleven digits in groups are a NIN as it is printed; fewer could be two numbers.
@@ -36,7 +40,7 @@ export function meantTerm(term: string): string {
 
 /** Letters, a year, letters and six digits: the form of most registration numbers. */
 const usualForm = /^([A-Z]{2}\/\d{4}\/[A-Z]{2}\/)(\d{1,6})$/;
-const mayBeDigits = /^[\dOIL]{2,}$/;
+const mayBeDigits = /^[\dOIL]+$/;
 
 /**
  * The registration number that may have been meant, by the form of the number alone: nobody is looked up. The letter O
@@ -48,11 +52,16 @@ export function likelyRegNo(term: string): string | null {
   if (regNo === null) return null;
   const guess = regNo
     .split("/")
-    .map((part, at) => (mayBeDigits.test(part) && (at % 2 === 1 || /\d/.test(part)) ? digitsFor(part) : part))
+    .map((part, at) => (isMeantAsDigits(part, at) ? digitsFor(part) : part))
     .join("/");
   const [, beginning, last = ""] = usualForm.exec(guess) ?? [];
   const likely = beginning === undefined ? guess : `${beginning}${last.padStart(6, "0")}`;
   return likely === regNo ? null : likely;
+}
+
+/** The second part is a year or letters, of which there are two; the last one is a number. */
+function isMeantAsDigits(part: string, at: number): boolean {
+  return mayBeDigits.test(part) && (at === 3 || (at === 1 && part.length > 1) || /\d/.test(part));
 }
 
 function digitsFor(part: string): string {

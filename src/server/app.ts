@@ -28,7 +28,7 @@ export function createApp(service: Service, options: AppOptions): App {
   const hono = new Hono<AppEnv>();
   const failed = failureResponses(service);
   hono.onError(failed);
-  hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "page not found"), c));
+  hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   hono.use(async (c, next) => {
     const trace = beginTrace(c.req.method, patternOf(c));
     c.set("trace", trace);

@@ -74,7 +74,10 @@ export function openCallFiles(
     const first = dayOf(now() - limits.keepDays * dayMs);
     // There is room for one more.
     let room = limits.maxBytes[kind] - limits.maxFileBytes;
-    for (const { path, day } of (await listCallFiles(folder, kind)).reverse()) {
+    const files = (await listCallFiles(folder, kind)).reverse();
+    // A clock that was ahead has left some of days to come: today's have the room before them.
+    const ahead = files.filter(({ day }) => day > dayOf(now()));
+    for (const { path, day } of [...files.slice(ahead.length), ...ahead]) {
       room -= (await lstat(path)).size;
       if (room < 0 || day < first) await unlink(path);
     }
@@ -83,8 +86,8 @@ export function openCallFiles(
   async function append(kind: CallKind, lines: string): Promise<void> {
     await makeFolder();
     const day = dayOf(now());
-    const newest = (await listCallFiles(folder, kind)).at(-1);
-    for (let number = newest?.day === day ? newest.number : 1; ; number++) {
+    const newest = (await listCallFiles(folder, kind)).findLast((file) => file.day === day);
+    for (let number = newest?.number ?? 1; ; number++) {
       const path = join(folder, `${day}-${kind}${number === 1 ? "" : `-${number}`}.jsonl`);
       const isKnown = current[kind] === path;
       delete current[kind];

@@ -11,10 +11,10 @@ const insert = `INSERT INTO changes (at, actor, action, subject, detail)
 /** Makes the statement that records a change in the name of who acts. */
 export type Recorder = (change: Change) => SqlStatement;
 
-export function createRecorder({ actor, clock }: Acting): Recorder {
+export function createRecorder(acting: Acting): Recorder {
   return ({ action, kind, id, detail = null }) => ({
     sql: insert,
-    args: [clock.now(), actor, action, kind, id, detail],
+    args: [acting.clock.now(), acting.actor, action, kind, id, detail],
   });
 }
 

@@ -158,7 +158,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const rows = await driver.batch([
         statement(giveUp, [at]),
         statement(insert, [file, sha256, options, at]),
-        recorded({ action: "begun", kind: "import", id: null, detail: sha256 }),
+        recorded({ action: "import", kind: "import", id: null, detail: sha256 }),
       ]);
       const row = rows[1]?.[0];
       if (row === undefined) throw new TypeError("the import was not recorded");

@@ -1,6 +1,7 @@
 import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
-import { initSettings, type SettingsStore } from "../domain/live.ts";
+import { initSettings, issuerToldName, type SettingsStore } from "../domain/live.ts";
+import { retentionTagSetting } from "../domain/log/retention-mark.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
@@ -21,6 +22,8 @@ const toldSettings = [
   ...["issuer", "time_zone", "allow_private_webhooks", "keep_attestations", "hold_webhooks"],
   ...Object.values(initSettings),
 ];
+/** What the program notes beside a setting, and nobody sets. */
+const ownNotes = [issuerToldName, retentionTagSetting];
 
 /**
  * What is remembered by name, and the number that tells a running service to read again.
@@ -28,6 +31,11 @@ const toldSettings = [
  */
 export function createSettingsStore(driver: Driver, acting = service): SettingsStore {
   const recorded = createRecorder(acting);
+  const recordedSetting = (name: string, value: string) =>
+    recorded({
+      ...{ action: "set", kind: "setting", id: name },
+      detail: toldSettings.includes(name) ? value : null,
+    });
 
   return {
     async read() {
@@ -39,12 +47,7 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
     async write(values) {
       const statements = Object.entries(values).flatMap(([name, value]) => [
         { sql: upsert, args: [name, value] },
-        recorded({
-          action: "set",
-          kind: "setting",
-          id: name,
-          detail: toldSettings.includes(name) ? value : null,
-        }),
+        ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
       ]);
       await driver.batch(statements);
     },

@@ -176,7 +176,7 @@ describe("what is not there, or was asked for wrongly, is said so", () => {
     ["no to", () => "/consistency?from=3", 400, "to is required"],
     ["from above to", () => "/consistency?from=4&to=3", 400, "from must not be above to"],
     ["to beyond the log", () => "/consistency?from=3&to=15", 404, "no checkpoint covers so many leaves"],
-    ["the list of leaves", () => "/inclusion/", 404, "page not found"],
+    ["the list of leaves", () => "/inclusion/", 404, "there is no such path"],
   ];
 
   test.each(cases)("%s", async (_what, path, status, message) => {

@@ -8,6 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { backupPlace } from "../../cli/backup-folder.ts";
 import { openService } from "../../cli/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { newMasterKey } from "../../src/domain/secrets.ts";
@@ -73,6 +74,14 @@ describe.concurrent("tvs backup", () => {
         withoutKeep: 2,
         stderr: expect.stringContaining("--keep N"),
       });
+    }));
+
+  test("into a folder takes a later name than one of the same second", () =>
+    withTempDir(async (folder) => {
+      const config = readConfig({ data: folder }, {});
+      const first = await backupPlace(folder, config);
+      writeFileSync(first, "");
+      expect((await backupPlace(folder, config)) > first).toBe(true);
     }));
 
   test("into a folder with names of the future keeps what it has just made, and ends with 1", () =>

@@ -79,6 +79,8 @@ describe("who made a change is", () => {
       const refused = await runTvs(words, options);
       expect(refused).toMatchObject({ code: 2, stdout: "" });
       expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);
+      // Who only reads makes nothing that would bear it.
+      expect(await runTvs(["partners", "list"], options)).toMatchObject({ code: 0 });
       expect(await run("partners history unnamed")).toMatchObject({ code: 1 });
     },
   );
@@ -180,7 +182,7 @@ describe("each change says who made it:", () => {
       "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date\nTR/LA/2020/000002,Ada Obi,legacy,CLAIMED,2020-01-01,2090-01-01\n",
     );
     await json(`teachers import ${file} --baseline --by importer`);
-    expect(await json("changes --by importer")).toMatchObject([{ action: "begun", subject: "import:1" }]);
+    expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
   });
 });
 
@@ -189,7 +191,10 @@ test("a setting says who told it, whether by init or by who started the service"
     const data = join(folder, "data");
     const init = "init --issuer https://verify.example.org --name Registry --by ada".split(" ");
     await runWell(init, { dataDir: data });
-    const told = { args: ["--time-zone", "Africa/Accra"], env: { TVS_OPERATOR: "bola" } };
+    const told = {
+      args: ["--time-zone", "Africa/Accra", "--keep-attestations", "7y"],
+      env: { TVS_OPERATOR: "bola" },
+    };
     await (await startService({ dataDir: data, ...told })).stop();
     const changes: Change[] = await runJson(["changes"], { dataDir: data });
     const of = (subject: string) => changes.filter((one) => one.subject === subject);
@@ -198,6 +203,8 @@ test("a setting says who told it, whether by init or by who started the service"
       { actor: "cli:bola", detail: "Africa/Accra" },
       { actor: "cli:ada", detail: "Africa/Lagos" },
     ]);
+    for (const own of ["issuer_told", "keep_attestations_mac"]) expect(of(`setting:${own}`)).toEqual([]);
+    expect(of("setting:keep_attestations")).toMatchObject([{ detail: "7y" }, { detail: "forever" }]);
     expect(of("setting:site")).toMatchObject([{ actor: "cli:ada", detail: null }]);
     // What the service does by itself is its own.
     expect(of("log:1")).toMatchObject([{ actor: "service", action: "epoch opened" }]);

@@ -115,6 +115,9 @@ describe.concurrent("tvs teachers", () => {
         expect(shown.stdout).toMatch(/active +no\n/);
         expect(shown.stdout).toMatch(/NIN on file +yes, verified\n/);
         expect(shown.stdout).not.toContain("\u001b");
+        const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
+        expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
+        expect((await runTvs(["teachers", "reinstate", regNo], { dataDir })).code).toBe(0);
         expect((await runTvs(["teachers", "reactivate", regNo], { dataDir })).code).toBe(0);
         const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
         expect(json).toMatchObject({

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { inspectBackup } from "../../src/store/driver/backup.ts";
+import type { Statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { readSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { openRemote } from "../../src/store/driver/remote.ts";
@@ -34,6 +35,11 @@ function withOldRegister(act: (dataDir: string, folder: string) => Promise<void>
 async function schemaOf(dataDir: string): Promise<number> {
   const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
   return readSchema(driver).finally(() => driver.close());
+}
+
+async function write(dataDir: string, statement: Statement): Promise<void> {
+  const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
+  await driver.batch([statement]).finally(() => driver.close());
 }
 
 describe.concurrent("a register of an earlier release", () => {
@@ -149,10 +155,17 @@ describe.concurrent("a register of an earlier release", () => {
       copyFileSync(backup, join(partly, backupName));
       expect(await runJson<object>(["upgrade"], { dataDir: partly })).toMatchObject({ from: later });
       expect(readFileSync(join(partly, backupName))).toEqual(kept);
+      const used = join(folder, "used");
+      await makeOldRegister(used, later);
+      copyFileSync(backup, join(used, backupName));
+      await write(used, {
+        sql: "INSERT INTO partners VALUES ('since', 'Since', '', '', 1, 1, 'call', 0, NULL)",
+        args: [],
+      });
+      await runJson(["upgrade"], { dataDir: used });
+      expect((await inspectBackup(join(used, backupName))).schema).toBe(later);
       // Put back and used since: what is there now is what would be lost.
-      const driver = await openEmbedded({ file: join(before, "tvs.db") });
-      await driver.batch([{ sql: "INSERT INTO settings (name, value) VALUES ('since', 'yes')", args: [] }]);
-      await driver.close();
+      await write(before, { sql: "INSERT INTO settings (name, value) VALUES ('since', 'yes')", args: [] });
       await runJson(["upgrade"], { dataDir: before });
       expect(readFileSync(join(before, backupName)).includes("since")).toBe(true);
     }));

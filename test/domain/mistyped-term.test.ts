@@ -19,6 +19,8 @@ describe("what is read as meant", () => {
     ["TR-2019-LA-000001.", ["TR/2019/LA/000001"]],
     ["TR/٢٠١٩/LA/٠٠٠٠٠١", ["TR/٢٠١٩/LA/٠٠٠٠٠١", "TR/2019/LA/000001"]],
     ["TR/2019/LA/000001.", ["TR/2019/LA/000001.", "TR/2019/LA/000001"]],
+    ["TR/2019/LA/000001/", ["TR/2019/LA/000001"]],
+    ["TR//2019/LA/000001", ["TR/2019/LA/000001"]],
     ["१००१", [1001]],
     ["1001.", [1001]],
     ["999 000 000 01", ["nin", "phone", 99_900_000_001]],
@@ -32,6 +34,8 @@ describe("what is read as meant", () => {
     ["four words", "Adaeze Ngozi 2 Obi"],
     ["five parts", "TR-2019-LA-N-000001"],
     ["three parts", "TR-2019-000001"],
+    ["a part that is missing", "TR//LA/000001"],
+    ["an address", "https://example.com/a/b"],
     ["a date", "2019-03-01-02"],
     ["two ids", "1001 1002"],
   ])("is not %s", (_name, term) => {
@@ -79,6 +83,7 @@ describe("the number that may have been meant, by its form", () => {
   test.each([
     ["TR/2O19/LA/000001", "TR/2019/LA/000001"],
     ["TR/20l9/LA/00000l", "TR/2019/LA/000001"],
+    ["TR/2019/LA/l", "TR/2019/LA/000001"],
     ["tr/2019/la/OOOOOI", "TR/2019/LA/000001"],
     ["TR/2019/LA/1", "TR/2019/LA/000001"],
     ["TR-2O19-LA-1", "TR/2019/LA/000001"],
@@ -88,10 +93,15 @@ describe("the number that may have been meant, by its form", () => {
     expect(likelyRegNo(term)).toBe(likely);
   });
 
-  test.each(["TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "Adaeze Obi", "1001", "TR/2019/LA"])(
-    "none of %s",
-    (term) => {
-      expect(likelyRegNo(term)).toBeNull();
-    },
-  );
+  test.each([
+    "TR/2019/LA/000001",
+    "LA/2019/PRI/1",
+    "LO/2019/IL/000001",
+    "LO/L/IL/000001",
+    "Adaeze Obi",
+    "1001",
+    "TR/2019/LA",
+  ])("none of %s", (term) => {
+    expect(likelyRegNo(term)).toBeNull();
+  });
 });

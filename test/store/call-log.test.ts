@@ -117,6 +117,16 @@ describe("the access log's files", () => {
     expect((await kept())[0]?.requestId).toBe(idAt(at, 39));
   });
 
+  test("of days to come, which a clock that was ahead has left, go before today's", async () => {
+    mkdirSync(folder);
+    const [today, ahead] = ["2026-03-15-partners.jsonl", "2026-03-17-partners.jsonl"];
+    for (const name of [today, ahead]) writeFileSync(join(folder, name), "\n".repeat(500));
+    const limits = { keepDays: 14, maxBytes: { partners: 1_700, strangers: 1_700 }, maxFileBytes: 1_000 };
+    const files = openCallFiles(folder, { limits, now: () => now });
+    await files.append("partners", "{}\n");
+    expect(names()).toEqual([today]);
+  });
+
   test("are begun anew when they were moved away while the service writes them", async () => {
     const files = openCallFiles(folder);
     await files.append("partners", linesOf([aCall({ status: 200 })]));

@@ -1,6 +1,9 @@
 import { explanationOf, type ImportIssue, isRejection } from "./report.ts";
 
-/** How many rows a code met, and where the first of them stand. No value of the file is part of it (decision D7.8). */
+/**
+ * How many rows a code met, or columns where it is of those, and where the first of them stand. No value of the file is
+ * part of it (decision D7.8).
+ */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
@@ -32,8 +35,8 @@ export function createCodeTally(): CodeTally {
         const count = counts.get(code) ?? { rows: 0, lastLine: -1, first: [] };
         counts.set(code, count);
         if (count.first.length < keptPlaces) count.first.push({ line, field });
-        // Two dates of one row may be wrong: the row counts once.
-        if (line !== count.lastLine) count.rows++;
+        // Two dates of one row may be wrong: the row counts once. Unknown columns all stand in the first one.
+        if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },

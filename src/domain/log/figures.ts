@@ -24,6 +24,11 @@ export type LogFigures = LogProgress & {
 /** Reads the figures, from a bounded number of rows; null before the first `serve` has opened the log. */
 export type LogFiguresStore = { read(): Promise<LogFigures | null> };
 
+/** How many leaves, in words. */
+export function countLeaves(size: number): string {
+  return size === 1 ? "1 leaf" : `${size} leaves`;
+}
+
 /** Checkpoints come every 30 seconds; an attestation that waits for so long shows that something is stuck. */
 const lateCheckpointMs = 5 * 60_000;
 /** Anchors are made once a day at least, by a timer that may be an hour late. */

@@ -25,12 +25,11 @@ export type Connection = {
   readonly address: Address;
   /** In order of arrival: a client may send the next request before it has the answer. */
   readonly openRequests: Set<OpenRequest>;
-  /** How many of them are being answered; the others wait. */
-  answering: number;
   /** Whether it is not read, because enough of its requests are being answered. */
   isPaused: boolean;
-  /** What its requests take in memory, and how many of them wait; kept by the backlog. */
+  /** What its requests take in memory, how many of them are being answered and how many wait; kept by the backlog. */
   heldBytes: number;
+  answering: number;
   waiting: number;
   /** `socket.bytesRead` when nothing of a next request had arrived. */
   consumedBytes: number;

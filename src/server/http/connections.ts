@@ -73,10 +73,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
     // The head is only measured where several requests come at once: nobody else can have many large ones.
     const headBytes = connection.openRequests.size > 1 ? lengthOf(incoming.rawHeaders) : 0;
     hold(connection, openRequest, requestBytes + headBytes + bodyBytes(incoming));
-    const waiting = backlog.wait(connection, 1);
+    backlog.wait(connection);
     if (draining) announceClose(connection);
     answerNext(connection);
-    if (openRequest.answer !== null && waiting > limits.maxWaitingRequests) places.close(connection);
+    const waits = openRequest.answer !== null;
+    if (waits && backlog.countWaiting() > limits.maxWaitingRequests) places.close(connection);
   }
 
   function hold(connection: Connection, openRequest: OpenRequest, bytes: number): void {
@@ -91,15 +92,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const { socket, openRequests } = connection;
     for (const openRequest of openRequests) {
       if (socket.destroyed) return;
-      if (connection.answering >= limits.maxOpenRequests) break;
+      if (connection.answering >= (backlog.isBusy() ? 1 : limits.maxOpenRequests)) break;
       const { answer, incoming, outgoing } = openRequest;
       if (answer === null) continue;
       openRequest.answer = null;
-      connection.answering++;
-      backlog.wait(connection, -1);
+      backlog.start(connection);
       answer(incoming, outgoing);
     }
-    const isPaused = connection.answering >= limits.maxOpenRequests;
+    const isPaused = connection.waiting > 0 || connection.answering >= limits.maxOpenRequests;
     // Reading a body begins to read its connection again, so that a pause may have to be repeated.
     if (isPaused) socket.pause();
     else if (connection.isPaused) socket.resume();
@@ -109,7 +109,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   function finish(connection: Connection, openRequest: OpenRequest): void {
     if (!connection.openRequests.delete(openRequest)) return;
     backlog.hold(connection, -openRequest.heldBytes);
-    if (openRequest.answer === null) connection.answering--;
+    backlog.finish(connection, openRequest.answer === null);
     if (connection.openRequests.size > 0 || connection.isPaused) answerNext(connection);
     if (connection.openRequests.size > 0) return;
     connection.consumedBytes = connection.socket.bytesRead;

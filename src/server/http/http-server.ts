@@ -34,6 +34,8 @@ export type ListenLimits = {
    * One more ends its connection.
    */
   readonly maxWaitingRequests: number;
+  /** From so many on that are being answered on a thread, each of its connections has one answered at a time. */
+  readonly busyRequests: number;
   /** What requests and answers take in the memory of each thread while clients wait, or do not read. */
   readonly maxHeldBytes: number;
   /** How long `close` waits for what is in flight. */
@@ -51,6 +53,7 @@ export const defaultLimits: ListenLimits = {
   maxConnectionsPerAddress: 1_000,
   maxOpenRequests: 16,
   maxWaitingRequests: 1_000,
+  busyRequests: 1_000,
   maxHeldBytes: 64 * 1024 * 1024,
   drainTimeoutMs: 9_000,
 };

@@ -9,7 +9,7 @@
  */
 import { lookup } from "node:dns/promises";
 import type { AddressInfo } from "node:net";
-import { createBacklog } from "./backlog.ts";
+import { type Backlog, createBacklog } from "./backlog.ts";
 import type { FastPath } from "./fast-path.ts";
 import {
   closeServer,
@@ -72,12 +72,13 @@ export async function listen(fetch: Fetch, options: ListenOptions): Promise<List
   const listener = createRequestListener(fetch, { onError, fastPath: options.fastPath });
   const address = await resolveHost({ host, port });
   const isTrusted = createAddressTest(options.trustedProxies ?? []);
-  const parts = { listener, limits, isTrusted, backlog: createBacklog(limits.maxHeldBytes) };
+  const backlog = createBacklog(limits);
+  const parts = { listener, limits, isTrusted, backlog };
   const servers = [createPlainServer(parts)];
   if (tls !== undefined) servers.push(createSecureServer(parts, tls));
   const ports = await openAll(servers, { host, address, ports: [port, tls?.port ?? 0], sharing });
   for (const { server } of servers) server.on("error", onError);
-  const sweeper = setInterval(() => sweepAll(servers), sweepIntervalMs(limits));
+  const sweeper = setInterval(() => sweepAll(servers, backlog), sweepIntervalMs(limits));
   sweeper.unref?.();
   return {
     url: `http://${formatAddress({ host, port: ports[0] ?? port })}`,
@@ -90,8 +91,9 @@ export async function listen(fetch: Fetch, options: ListenOptions): Promise<List
   };
 }
 
-function sweepAll(servers: readonly HttpServer[]): void {
+function sweepAll(servers: readonly HttpServer[], backlog: Backlog): void {
   const nowMs = performance.now();
+  backlog.sweep();
   for (const { connections } of servers) connections.sweep(nowMs);
 }
 

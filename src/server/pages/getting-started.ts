@@ -84,7 +84,7 @@ export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLiv
     /** One file of a language, which the page's commands fetch. */
     example: (async (c) => {
       const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
-      if (found === null) throw new TvsError("PATH_UNKNOWN", "page not found");
+      if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
       return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
     }) satisfies PageHandler,
   };

@@ -118,6 +118,8 @@ describe("tvs doctor looks at the evidence log", () => {
 describe("tvs doctor warns", () => {
   test("when an attestation has waited for five minutes for a checkpoint", () => {
     expect(judgeCheckpoint(figures, now)).toMatchObject({ result: "ok", advice: null });
+    const one = judgeCheckpoint({ ...figures, signedSize: 1 }, now);
+    expect(one.found).toBe("1 leaf, signed at 2026-03-01T08:30:00.000Z");
     expect(judgeCheckpoint({ ...figures, uncoveredSince: now - 300_000 }, now)).toMatchObject({
       result: "warn",
       found: "8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",

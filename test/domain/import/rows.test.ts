@@ -101,6 +101,12 @@ describe("a cell that is applied with a warning", () => {
     });
   });
 
+  test("unknown columns, each counted once among the warnings and under their code", () =>
+    withImports(async ({ add }) => {
+      const result = await add(csv([row(1, { lga: "Ikeja", ward: "1" })]));
+      expect(result).toMatchObject({ warnings: 2, codes: [{ code: "UNKNOWN_COLUMN", rows: 2 }] });
+    }));
+
   test("a revocation that an empty cell takes back", () =>
     withImports(async ({ add, find }) => {
       await add(csv([row(1, { license_revoked_on: "2025-01-01" })]));

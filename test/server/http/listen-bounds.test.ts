@@ -113,6 +113,21 @@ for (const scheme of ["http", "https"] as const) {
     });
   });
 
+  test(`a busy thread answers one request of an ${scheme} connection at a time`, async () => {
+    const { targets, asked, open } = await start({ busyRequests: 3 });
+    const other = await connected(targets[scheme]);
+    other.write(numbered(3, "/held"));
+    await until(() => asked.length === 3);
+    const client = await connected(targets[scheme]);
+    client.write(numbered(5, "/held/by"));
+    await until(() => asked.length === 4);
+    await served(targets[scheme]);
+    expect(asked).toEqual([...held(3), "/held/by/0", "/"]);
+    open();
+    const received = await client.receives("answer /held/by/4;");
+    expect(received.match(/HTTP\/1\.1 200/g)).toHaveLength(5);
+  });
+
   describe(`what ${scheme} clients do not take`, () => {
     test("is bounded for all of them: who held the most for the longest goes", async () => {
       const { targets, asked } = await start({ maxHeldBytes: 4 * large.length });
