@@ -7,10 +7,10 @@ import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { isChained } from "../src/domain/log/chain.ts";
 import { ensureLog } from "../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
-import type { LogEpoch } from "../src/domain/log/log.ts";
+import { type LogEpoch, nextId } from "../src/domain/log/log.ts";
 import type { RetentionMark } from "../src/domain/log/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../src/domain/log/succession.ts";
-import { beginRetention, type KeptLog, keptLog, readMark } from "../src/domain/retention.ts";
+import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../src/domain/retention.ts";
 import { log } from "../src/log.ts";
 import { openDueEpochFile } from "../src/store/log-due.ts";
 import { openLogHead } from "../src/store/log-head.ts";
@@ -53,10 +53,22 @@ export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
-function openDue(operator: Keeping): Promise<LogEpoch | null> {
+async function openDue(operator: Keeping): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => beginRetention(retainingOf(operator), { now: opening.now });
-  return openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  if (opened !== null) await noteLoss(operator, opened);
+  return opened;
+}
+
+/** Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it. */
+export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<void> {
+  const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+  if (before === undefined || opened.firstId >= nextId(before)) return;
+  await noteBegin(retainingOf(operator), opened);
+  const message =
+    "attestations that the evidence log has are gone from the end of the database: they count as lost";
+  log.warn(message, { first: opened.firstId, lost: nextId(before) - opened.firstId });
 }
 
 /**
