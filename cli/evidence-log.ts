@@ -61,14 +61,15 @@ async function openDue(operator: Keeping): Promise<LogEpoch | null> {
   return opened;
 }
 
-/** Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it. */
-export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<void> {
+/**
+ * Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it.
+ * @returns how many
+ */
+export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<number> {
   const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
-  if (before === undefined || opened.firstId >= nextId(before)) return;
-  await noteBegin(retainingOf(operator), opened);
-  const message =
-    "attestations that the evidence log has are gone from the end of the database: they count as lost";
-  log.warn(message, { first: opened.firstId, lost: nextId(before) - opened.firstId });
+  const lost = before === undefined ? 0 : nextId(before) - opened.firstId;
+  if (lost > 0) await noteBegin(retainingOf(operator), opened);
+  return Math.max(0, lost);
 }
 
 /**

@@ -44,11 +44,13 @@ export const epochCommand = command({
       );
       const opened = await openNextEpoch(openingOf(operator), reason);
       await renewRetention(operator);
-      await noteLoss(operator, opened);
+      const lost = await noteLoss(operator, opened);
       const checkpoint = await logKeeperOf(operator, operator.stores.log).checkpoint();
       const key = await verifierKeyOf(opened);
       const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
       print(args, value, () => record(value));
+      if (lost > 0)
+        note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
       for (const line of nextSteps(opened)) note(readable(line));
     });
   },
