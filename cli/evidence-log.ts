@@ -7,7 +7,7 @@ import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { isChained } from "../src/domain/log/chain.ts";
 import { ensureLog } from "../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
-import { type LogEpoch, nextId } from "../src/domain/log/log.ts";
+import { type LogEpoch, type LogStore, nextId } from "../src/domain/log/log.ts";
 import type { RetentionMark } from "../src/domain/log/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../src/domain/log/succession.ts";
 import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../src/domain/retention.ts";
@@ -21,6 +21,25 @@ type Keeping = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce"
 
 export function logHeadOf(config: Config): LogHead {
   return openLogHead(logHeadFile(config));
+}
+
+/** Tells when no checkpoint was kept any more, though the database has some: from then on that is believed. */
+export function watchedHead({
+  head,
+  store,
+  onTaken,
+}: {
+  readonly head: LogHead;
+  readonly store: Pick<LogStore, "newest">;
+  readonly onTaken: () => void;
+}): LogHead {
+  return {
+    ...head,
+    async write(note) {
+      if (head.read() === null && (await store.newest()) !== null) onTaken();
+      await head.write(note);
+    },
+  };
 }
 
 /** What an epoch is opened with. */
@@ -89,7 +108,8 @@ export async function renewRetention(operator: Keeping): Promise<void> {
 export function logKeeperOf(operator: Keeping, store = operator.stores.log): LogKeeper {
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
-  const head = logHeadOf(config);
+  const onTaken = () => tellTaken(logHeadFile(config));
+  const head = watchedHead({ head: logHeadOf(config), store, onTaken });
   const keeper = createLogKeeper({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
   return {
     ...keeper,
@@ -115,6 +135,13 @@ export async function openLog(operator: Keeping): Promise<void> {
   if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await keeper.checkpoint();
+}
+
+function tellTaken(file: string): void {
+  const message =
+    "the newest checkpoint of the evidence log was not kept any more, and is taken from the database: if that may be an old " +
+    "copy, compare it with an anchor or with what a partner has";
+  log.warn(message, { file });
 }
 
 function tellMissing(id: number): void {
