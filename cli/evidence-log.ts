@@ -7,10 +7,10 @@ import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { isChained } from "../src/domain/log/chain.ts";
 import { ensureLog } from "../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead, type LogKeeper } from "../src/domain/log/keeper.ts";
-import type { LogEpoch } from "../src/domain/log/log.ts";
+import { type LogEpoch, type LogStore, nextId } from "../src/domain/log/log.ts";
 import type { RetentionMark } from "../src/domain/log/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../src/domain/log/succession.ts";
-import { beginRetention, type KeptLog, keptLog, readMark } from "../src/domain/retention.ts";
+import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../src/domain/retention.ts";
 import { log } from "../src/log.ts";
 import { openDueEpochFile } from "../src/store/log-due.ts";
 import { openLogHead } from "../src/store/log-head.ts";
@@ -21,6 +21,25 @@ type Keeping = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce"
 
 export function logHeadOf(config: Config): LogHead {
   return openLogHead(logHeadFile(config));
+}
+
+/** Tells when no checkpoint was kept any more, though the database has some: from then on that is believed. */
+export function watchedHead({
+  head,
+  store,
+  onTaken,
+}: {
+  readonly head: LogHead;
+  readonly store: Pick<LogStore, "newest">;
+  readonly onTaken: () => void;
+}): LogHead {
+  return {
+    ...head,
+    async write(note) {
+      if (head.read() === null && (await store.newest()) !== null) onTaken();
+      await head.write(note);
+    },
+  };
 }
 
 /** What an epoch is opened with. */
@@ -53,10 +72,23 @@ export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
-function openDue(operator: Keeping): Promise<LogEpoch | null> {
+async function openDue(operator: Keeping): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => beginRetention(retainingOf(operator), { now: opening.now });
-  return openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  if (opened !== null) await noteLoss(operator, opened);
+  return opened;
+}
+
+/**
+ * Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it.
+ * @returns how many
+ */
+export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<number> {
+  const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+  const lost = before === undefined ? 0 : nextId(before) - opened.firstId;
+  if (lost > 0) await noteBegin(retainingOf(operator), opened);
+  return Math.max(0, lost);
 }
 
 /**
@@ -76,7 +108,8 @@ export async function renewRetention(operator: Keeping): Promise<void> {
 export function logKeeperOf(operator: Keeping, store = operator.stores.log): LogKeeper {
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
-  const head = logHeadOf(config);
+  const onTaken = () => tellTaken(logHeadFile(config));
+  const head = watchedHead({ head: logHeadOf(config), store, onTaken });
   const keeper = createLogKeeper({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
   return {
     ...keeper,
@@ -102,6 +135,13 @@ export async function openLog(operator: Keeping): Promise<void> {
   if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await keeper.checkpoint();
+}
+
+function tellTaken(file: string): void {
+  const message =
+    "the newest checkpoint of the evidence log was not kept any more, and is taken from the database: if that may be an old " +
+    "copy, compare it with an anchor or with what a partner has";
+  log.warn(message, { file });
 }
 
 function tellMissing(id: number): void {

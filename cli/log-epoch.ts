@@ -5,7 +5,7 @@ import type { LogEpoch } from "../src/domain/log/log.ts";
 import { openNextEpoch } from "../src/domain/log/succession.ts";
 import { hasHiddenCharacter } from "../src/domain/plain-text.ts";
 import { command, configOf } from "./command.ts";
-import { logHeadOf, logKeeperOf, openingOf, renewRetention } from "./evidence-log.ts";
+import { logHeadOf, logKeeperOf, noteLoss, openingOf, renewRetention } from "./evidence-log.ts";
 import { noLog } from "./log.ts";
 import { type Operator, withOperator } from "./open.ts";
 import { byArg } from "./operator-name.ts";
@@ -44,10 +44,13 @@ export const epochCommand = command({
       );
       const opened = await openNextEpoch(openingOf(operator), reason);
       await renewRetention(operator);
+      const lost = await noteLoss(operator, opened);
       const checkpoint = await logKeeperOf(operator, operator.stores.log).checkpoint();
       const key = await verifierKeyOf(opened);
       const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
       print(args, value, () => record(value));
+      if (lost > 0)
+        note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
       for (const line of nextSteps(opened)) note(readable(line));
     });
   },

@@ -4,7 +4,7 @@ import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { SettingsStore } from "./live.ts";
 import { readSigned } from "./log/audit-rows.ts";
-import { keptLeaves, type LogStore } from "./log/log.ts";
+import { keptLeaves, type LogEpoch, type LogStore } from "./log/log.ts";
 import {
   isOwnRetention,
   openMark,
@@ -104,6 +104,21 @@ export async function beginRetention(
   if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
   const begun = unsealedMark(renew ? null : from, await maintenance.firstId(), now);
   await maintenance.setMark(mark, sealMark(begun, secrets));
+}
+
+/** Authenticates that an epoch begins before the end of what was signed for: what it takes the ids of was lost openly. */
+export async function noteBegin(
+  { maintenance, secrets }: Omit<Retaining, "settings">,
+  { epoch, firstId }: Pick<LogEpoch, "epoch" | "firstId">,
+): Promise<void> {
+  for (;;) {
+    const { mark: was } = await maintenance.kept();
+    const mark = was === null ? null : openMark(was, secrets);
+    if (mark === null) return;
+    const begins = { ...mark.begins, [epoch]: firstId };
+    // Retention may have gone on meanwhile.
+    if (await maintenance.setMark(was, sealMark({ ...mark, begins }, secrets))) return;
+  }
 }
 
 export async function keptLog(

@@ -7,6 +7,8 @@ import { withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/open-service.ts";
 import { dueEpochFile, logHeadFile, readConfig } from "../../src/config.ts";
 import { ensureLog, epochDueName } from "../../src/domain/log/epochs.ts";
+import { createLogReader } from "../../src/domain/log/log.ts";
+import { leafHash } from "../../src/domain/log/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
@@ -73,6 +75,49 @@ describe("tvs log", () => {
       code: 0,
       stdout: expect.stringContaining("as they were logged"),
     });
+  });
+
+  test("goes on in a new epoch when the newest attestations are lost, and counts them as lost", async () => {
+    const data = join(dataDir, "loss");
+    const lossy = readConfig({ data, issuer: "https://verify.example.org" }, {});
+    const whenMade = { whenMade: () => {} };
+    const remove = (id: number) => ({ sql: "DELETE FROM attestations WHERE id = ?", args: [id] });
+    await withOperator(
+      lossy,
+      async (operator) => {
+        await openLog(operator);
+        await attest(operator.driver, attested);
+        await logKeeperOf(operator).checkpoint();
+        await operator.driver.batch([remove(3)]);
+      },
+      whenMade,
+    );
+    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
+    expect((await run("checkpoint")).stderr).toContain("its newest 1 attestations are not there any more");
+    expect(await run("epoch", "--reason", "a row was lost", "--yes")).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("they count as lost"),
+    });
+    await withOperator(lossy, async (operator) => {
+      await attest(
+        operator.driver,
+        [4, 5].map((n) => aSignedAttestation(n, signer)),
+      );
+      await logKeeperOf(operator).checkpoint();
+      const [lost] = attested.slice(-1);
+      const proven = await createLogReader(operator.stores.log).inclusion(leafHash(lost?.jws ?? ""));
+      expect(proven).toMatchObject({ index: 2, size: 3 });
+    });
+    const audited = async () => JSON.parse((await run("audit", "--json")).stdout);
+    expect(await audited()).toMatchObject({
+      found: 0,
+      epochs: [
+        { compared: 2, lost: 1 },
+        { compared: 2, lost: 0 },
+      ],
+    });
+    await withOperator(lossy, ({ driver }) => driver.batch([remove(2)]));
+    expect(await audited()).toMatchObject({ found: 1, findings: [{ what: "ATTESTATION", epoch: 1, id: 2 }] });
   });
 
   test("says before the first serve that there is no log", async () => {

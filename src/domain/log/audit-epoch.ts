@@ -18,6 +18,8 @@ export type EpochPlan = {
   readonly logged: number;
   /** How many leaves attestations and log make together. */
   readonly reach: number;
+  /** Leaves whose attestations are still there: the ids behind them belong to an epoch that was opened over their loss. */
+  readonly left: number;
 };
 
 export type EpochAudit = {
@@ -35,7 +37,13 @@ export type EpochAudit = {
 };
 
 /** How many attestations were compared, of how many the own signature was verified, and how many retention has deleted. */
-export type EpochCounts = { readonly compared: number; readonly verified: number; readonly pruned: number };
+export type EpochCounts = {
+  readonly compared: number;
+  readonly verified: number;
+  readonly pruned: number;
+  /** Attestations whose ids a later epoch has, openly. */
+  readonly lost: number;
+};
 
 type Leaf = {
   readonly index: number;
@@ -51,18 +59,18 @@ type Leaf = {
  */
 export async function auditEpoch(
   audit: EpochAudit,
-  { epoch, logged, reach }: EpochPlan,
+  { epoch, logged, reach, left }: EpochPlan,
   heads: SignedHeads,
 ): Promise<EpochCounts> {
   const { store, findings } = audit;
   const opening = openingLeaves(epoch);
   const tiles = createTileCheck(audit, epoch, logged);
   const roots = createRootCheck(audit, { epoch, logged }, { heads, onTileRoot: tiles.add });
-  const rows = createRowCheck(audit, { epoch, logged, heads });
+  const rows = createRowCheck(audit, { epoch, logged, left, heads });
   for (let from = 0; from < reach; from += tileHashes) {
     const upTo = Math.min(reach, from + tileHashes);
     const idAt = (index: number) => epoch.firstId + index - opening;
-    const found = await store.rows(idAt(Math.max(from, opening)), idAt(upTo - 1));
+    const found = await store.rows(idAt(Math.max(from, opening)), idAt(Math.min(upTo, left) - 1));
     const tile = await store.tile(epoch.epoch, 0, from / tileHashes);
     // After the rows: what was deleted until then is marked.
     if (found.length < upTo - Math.max(from, opening)) await rows.readMark();
@@ -155,10 +163,10 @@ function createTileCheck({ store, findings }: EpochAudit, { epoch }: LogEpoch, l
 /** What each attestation says for itself, and whether one that is not there may be missing. */
 function createRowCheck(
   audit: EpochAudit,
-  { epoch, logged, heads }: { epoch: LogEpoch; logged: number; heads: SignedHeads },
+  { epoch, logged, left, heads }: Omit<EpochPlan, "reach"> & { readonly heads: SignedHeads },
 ) {
   const { reader, signatures, findings, first, now } = audit;
-  let [compared, verified, pruned] = [0, 0, 0];
+  let [compared, verified, pruned, lost] = [0, 0, 0, 0];
   let issuedBefore: number | null = null;
   let mark: RetentionMark | null = null;
 
@@ -220,9 +228,10 @@ function createRowCheck(
     missing(leaf: Leaf): void {
       if (leaf.index >= logged)
         add(leaf, "was removed before it was logged, or those behind it were inserted");
+      else if (leaf.index >= left) lost++;
       else if (isPruned(leaf.id ?? 0)) pruned++;
       else add(leaf, "was removed");
     },
-    counts: (): EpochCounts => ({ compared, verified, pruned }),
+    counts: (): EpochCounts => ({ compared, verified, pruned, lost }),
   };
 }

@@ -24,7 +24,7 @@ export type AuditedEpoch = EpochCounts & {
   /** Leaves of its tree, the opening one of a later epoch included. */
   readonly size: number;
   readonly checkpoints: number;
-  /** Attestations that had been signed for and were lost when the next epoch was opened, openly. */
+  /** Attestations that had been signed for and were lost when a later epoch was opened, openly. */
   readonly lost: number;
 };
 
@@ -61,6 +61,8 @@ export type AuditDependencies = {
   onProgress(done: number, total: number): void;
 };
 
+type Begins = NonNullable<RetentionMark["begins"]>;
+
 /** An epoch, and how far it reaches. */
 type Plan = EpochPlan & {
   /** Whether it is said to begin where the one before it ended. */
@@ -76,7 +78,8 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
   const states = await store.states();
   const ids = await store.ids();
   if (epochs.length === 0) return null;
-  const plans = plansOf(epochs, { states, last: ids?.last ?? 0 });
+  const begins = (await dependencies.mark())?.begins ?? {};
+  const plans = plansOf(epochs, { states, last: ids?.last ?? 0, begins });
   const total = plans.reduce((sum, { reach }) => sum + reach, 0);
   const [row] = ids === null ? [] : await store.rows(ids.first, ids.first);
   const first =
@@ -97,7 +100,7 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
     const counts = await auditEpoch(audit, plan, heads);
     const checkpoints = await heads.finish(plan.reach);
     headStored &&= heads.kept === null || next !== undefined || heads.kept.size <= plan.state.signed;
-    const lost = checkReach(plan, heads, findings);
+    const lost = counts.lost + checkReach(plan, heads, findings);
     const { epoch, origin } = plan.epoch;
     audited.push({ ...counts, epoch, origin, size: plan.logged, checkpoints, lost });
   }
@@ -114,16 +117,17 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
 
 /**
  * What three tables say of a tree's length must agree; where they do not, most of it is looked at. Each tree begins where
- * the one before it ended, whatever is said of it.
+ * the one before it ended, or where it is authenticated that it was opened over a loss, whatever is said of it.
  */
 function plansOf(
   epochs: readonly LogEpoch[],
-  { states, last }: { states: readonly EpochState[]; last: number },
+  { states, last, begins }: { states: readonly EpochState[]; last: number; begins: Begins },
 ): Plan[] {
-  const plans: Plan[] = [];
+  const plans: Omit<Plan, "left">[] = [];
   for (const said of epochs) {
     const before = plans.at(-1);
-    const firstId = before === undefined ? said.firstId : nextId({ ...before.epoch, size: before.logged });
+    const end = before === undefined ? said.firstId : nextId({ ...before.epoch, size: before.logged });
+    const firstId = begins[said.epoch] ?? end;
     const epoch = { ...said, firstId };
     const state = states.find((one) => one.epoch === said.epoch) ?? { ...said, leaves: 0, signed: 0 };
     const { size, leaves, signed } = state;
@@ -132,7 +136,11 @@ function plansOf(
     const reach = said === epochs.at(-1) ? Math.max(logged, rows) : logged;
     plans.push({ epoch, isPlaced: firstId === said.firstId, state, logged, reach });
   }
-  return plans;
+  return plans.map((plan, at) => {
+    const { epoch, reach } = plan;
+    const until = Math.min(...plans.slice(at + 1).map((later) => later.epoch.firstId));
+    return { ...plan, left: Math.min(reach, Math.max(0, until - epoch.firstId) + openingLeaves(epoch)) };
+  });
 }
 
 function checkEpochs({ secrets }: AuditDependencies, plans: readonly Plan[], findings: Findings): void {

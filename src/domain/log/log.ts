@@ -161,7 +161,8 @@ function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: number): num
 
 /** The epoch in whose tree an attestation stands, by its id; undefined for one that has no leaf yet. */
 function epochOf(epochs: readonly LogEpoch[], id: number): LogEpoch | undefined {
-  return epochs.findLast((epoch) => id >= epoch.firstId && id < nextId(epoch));
+  const epoch = epochs.findLast(({ firstId }) => id >= firstId);
+  return epoch !== undefined && id < nextId(epoch) ? epoch : undefined;
 }
 
 /** The hash that the log keeps of each attestation; undefined for one that has no leaf. @param ids not many */
@@ -199,12 +200,12 @@ export function createLogReader(store: LogStore): LogReader {
   async function find(wanted: Uint8Array): Promise<{ epoch: LogEpoch; index: number } | null> {
     const epochs = await store.epochs();
     const isWanted = (hash: Uint8Array) => isSameHash(hash, wanted);
-    for (const id of await store.withPrefix(prefixOf(wanted))) {
-      const epoch = epochOf(epochs, id);
-      if (epoch === undefined) continue;
-      const index = indexOf(epoch, id);
-      if (isWanted(await leafAt(index, store.tiles(epoch.epoch)))) return { epoch, index };
-    }
+    // What was lost openly has its leaf still, and its id is that of another one in a later epoch.
+    for (const id of await store.withPrefix(prefixOf(wanted)))
+      for (const epoch of epochs.filter((one) => id >= one.firstId && id < nextId(one))) {
+        const index = indexOf(epoch, id);
+        if (isWanted(await leafAt(index, store.tiles(epoch.epoch)))) return { epoch, index };
+      }
     const opened = epochs.find(({ previous }) => previous !== null && isWanted(openingLeafHash(previous)));
     return opened === undefined ? null : { epoch: opened, index: 0 };
   }

@@ -16,6 +16,8 @@ export type RetentionMark = {
   readonly from: number | null;
   /** The same as `from`, as a release said that authenticated nothing; of the ids below `begun`. */
   readonly unsealedFrom: number | null;
+  /** Where epochs begin that were opened, openly, over a database that lacked what the one before had signed for. */
+  readonly begins?: Readonly<Record<string, number>>;
 };
 
 type Mac = Pick<Secrets, "mac">;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { watchedHead } from "../../../cli/evidence-log.ts";
 import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/log/chain.ts";
 import { ensureLog } from "../../../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead, leavesOfCommit } from "../../../src/domain/log/keeper.ts";
@@ -167,6 +168,22 @@ test("keeps nothing that the database calls a checkpoint and that the log has no
       expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
       expect(head.read()).toBe(kept);
     }
+  }));
+
+test("says so when it takes the checkpoint that it had kept from the database", () =>
+  withLog(async ({ head, headFile, log: store, attestMore, keeper: keeperOf }) => {
+    let count = 0;
+    const keeper = keeperOf(watchedHead({ head, store, onTaken: () => count++ }));
+    await attestMore(1);
+    await keeper.checkpoint();
+    expect(count).toBe(0);
+    rmSync(headFile);
+    await keeper.follow();
+    expect([count, sizeOf(head)]).toEqual([1, 513]);
+    await attestMore(1);
+    rmSync(headFile);
+    await keeper.checkpoint();
+    expect([count, sizeOf(head)]).toEqual([2, 514]);
   }));
 
 test("leaves nothing behind where the checkpoint cannot be kept", () =>
