@@ -35,7 +35,7 @@ export function killMoves(kills: number): Promise<MoveFindings> {
     for (let round = 0; round < kills; round++) {
       const kind = round % 2 === 1 && noServer === undefined ? "server" : "file";
       durationMs[kind] ??= await withCopy(register, join(folder, kind), kind, ({ move }) =>
-        durationOf(() => runWell(move, { isAlone: true })),
+        durationOf(() => runWell(move)),
       );
       // The first part is the start of the process, in which nothing can go wrong.
       const waitMs = durationMs[kind] * (0.2 + 0.9 * Math.random());

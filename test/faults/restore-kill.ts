@@ -25,7 +25,7 @@ export function killRestores(kills: number): Promise<RestoreFindings> {
     const backup = join(folder, "backup.db");
     await prepare(folder, backup);
     const [words, dataDir] = [["restore", backup, "--force"], join(folder, "data")];
-    const durationMs = await durationOf(() => runWell(words, { dataDir, isAlone: true }));
+    const durationMs = await durationOf(() => runWell(words, { dataDir }));
     const findings: RestoreFindings = { old: 0, restored: 0, mixed: 0 };
     for (let round = 0; round < kills; round++) {
       makeOld(folder, backup);
@@ -41,12 +41,12 @@ export function killRestores(kills: number): Promise<RestoreFindings> {
 async function prepare(folder: string, backup: string): Promise<void> {
   const dataDir = join(folder, "data");
   const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
-  await runWell(["partners", "add", "board", "--name", "Board", ...terms], { dataDir, isAlone: true });
+  await runWell(["partners", "add", "board", "--name", "Board", ...terms], { dataDir });
   const insert = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
     INSERT INTO teachers (reg_no, name, source, certificate_status, announced_status, version, updated_at)
     SELECT 'A/B/C/' || i, 'restored', 'legacy', 'CLAIMED', 'NOT_FOUND', 1, 1 FROM n`;
   script(`db.exec(${JSON.stringify(insert)}); db.close();`, join(dataDir, "tvs.db"));
-  await runWell(["backup", backup], { dataDir, isAlone: true });
+  await runWell(["backup", backup], { dataDir });
 }
 
 /** The old database: the backup's file, and a log in which every teacher is renamed. */

@@ -5,7 +5,6 @@
 import { fileURLToPath } from "node:url";
 import { cluster, databaseOf } from "./databases.ts";
 import { sleep } from "./eventually.ts";
-import { runKept } from "./kept.ts";
 import { startNodes } from "./nodes.ts";
 
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
@@ -20,8 +19,6 @@ function readCommand(text: string): string[] {
   if (text.trim() === "") return [process.execPath, mainFile];
   return text.trim().startsWith("[") ? (JSON.parse(text) as string[]) : text.trim().split(/\s+/);
 }
-
-const isProgramTold = (process.env.TVS_COMMAND ?? "").trim() !== "";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -64,8 +61,6 @@ export type RunOptions = {
   readonly cwd?: string;
   /** The words that start another program than the one that TVS_COMMAND tells. */
   readonly program?: readonly string[];
-  /** In a process of its own, where the process is what is tested: its signals, its files' locks, its user, its end. */
-  readonly isAlone?: boolean;
 };
 
 /** Concurrent tests share the machine: more commands at once than this only wait for each other. */
@@ -93,13 +88,6 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     ...options.env,
   };
   const env = childEnvironment({ ...(await databaseOf(args, told)), ...told });
-  // An import lowers the priority of its threads for good, which would slow down whatever comes after it.
-  const isAlone = options.isAlone === true || args.includes("import");
-  if (!isAlone && options.program === undefined && !isProgramTold) {
-    const stdin = Buffer.from(options.stdin ?? "").toString("base64");
-    const ended = await runKept({ args, env, cwd: options.cwd ?? process.cwd(), stdin });
-    return new Finished(ended.code, ended.stdout, ended.stderr);
-  }
   const child = Bun.spawn([...(options.program ?? programWords), ...args], {
     stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
     stdout: "pipe",

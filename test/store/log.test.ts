@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { treeHeadOf } from "../../src/domain/log/chain.ts";
 import { ensureLog, verifierKeyOf } from "../../src/domain/log/epochs.ts";
 import { createLogKeeper, type LogHead } from "../../src/domain/log/keeper.ts";
@@ -31,7 +31,7 @@ function aHead(): LogHead & { note: string | null } {
   return head;
 }
 
-/** What the evidence log must do over every driver. The tests of one driver go on from each other. */
+/** What the evidence log must do over every driver: one life of a log, whose chapters go on from each other. */
 describeDrivers("evidence log", (_kind, opened) => {
   const clock = aClock("2026-03-10T12:00:00Z");
   const head = aHead();
@@ -52,6 +52,9 @@ describeDrivers("evidence log", (_kind, opened) => {
     count += more;
   }
 
+  const chapters: [name: string, happens: () => Promise<void>][] = [];
+  const chapter = (...one: (typeof chapters)[number]) => chapters.push(one);
+
   async function keys(): Promise<VerifierKey[]> {
     const texts = await Promise.all((await store.epochs()).map(verifierKeyOf));
     return (await Promise.all(texts.map(readVerifierKey))).filter((key) => key !== null);
@@ -68,12 +71,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     return root !== null && Buffer.compare(root as Uint8Array, checkpoint.root) === 0;
   }
 
-  beforeAll(() => {
-    driver = opened.driver();
-    store = createLogStore(driver);
-  });
-
-  test("begins with the issuer's name, and takes another one as long as it has no leaf", async () => {
+  chapter("begins with the issuer's name, and takes another one as long as it has no leaf", async () => {
     expect(await store.progress()).toBeNull();
     expect((await ensureLog({ ...opening(), issuer: "http://127.0.0.1:8080/x/" })).origin).toBe(
       "127.0.0.1:8080/x/log",
@@ -83,7 +81,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     expect(head.note).toBeNull();
   });
 
-  test("covers every attestation by a checkpoint, and proves each", async () => {
+  chapter("covers every attestation by a checkpoint, and proves each", async () => {
     await attestMore(700);
     const first = await keeper().checkpoint();
     expect([first?.size, await store.progress()]).toEqual([
@@ -108,24 +106,33 @@ describeDrivers("evidence log", (_kind, opened) => {
     expect(await createLogReader(store).inclusion(leafHash(jwsOf(701)), 700)).toBe("no-checkpoint");
   });
 
-  test("keeps one order however many append at once, and no two checkpoints contradict each other", async () => {
-    await attestMore(1500);
-    const heads = Array.from({ length: 4 }, aHead);
-    await Promise.all(heads.map((own) => keeper(own).checkpoint()));
-    const sizes = heads.map(({ note }) => treeHeadOf(note ?? "").size);
-    expect(Math.max(...sizes)).toBe(count);
-    const reader = createLogReader(store);
-    for (const { note } of heads) {
-      const [older, newer] = [treeHeadOf(note ?? ""), treeHeadOf((await reader.newest())?.note ?? "")];
-      const proof = await reader.consistency(older.size, newer.size);
-      const hashes = (proof?.hashes ?? []).map((one) => new Uint8Array(one));
-      const claim = { from: older.size, to: newer.size, fromRoot: older.root, toRoot: newer.root, hashes };
-      expect(await isConsistent(claim)).toBe(true);
-    }
-    for (const n of [0, 703, 1000, 2202]) expect([n, await proves(n)]).toEqual([n, true]);
-  });
+  chapter(
+    "keeps one order however many append at once, and no two checkpoints contradict each other",
+    async () => {
+      await attestMore(1500);
+      const heads = Array.from({ length: 4 }, aHead);
+      await Promise.all(
+        heads.map(async (own) => {
+          await keeper(own).checkpoint();
+          // Who came when the others had signed already has signed nothing.
+          await keeper(own).follow();
+        }),
+      );
+      const sizes = heads.map(({ note }) => treeHeadOf(note ?? "").size);
+      expect(Math.max(...sizes)).toBe(count);
+      const reader = createLogReader(store);
+      for (const { note } of heads) {
+        const [older, newer] = [treeHeadOf(note ?? ""), treeHeadOf((await reader.newest())?.note ?? "")];
+        const proof = await reader.consistency(older.size, newer.size);
+        const hashes = (proof?.hashes ?? []).map((one) => new Uint8Array(one));
+        const claim = { from: older.size, to: newer.size, fromRoot: older.root, toRoot: newer.root, hashes };
+        expect(await isConsistent(claim)).toBe(true);
+      }
+      for (const n of [0, 703, 1000, 2202]) expect([n, await proves(n)]).toEqual([n, true]);
+    },
+  );
 
-  test("ends a checkpoint although more is attested all the time", async () => {
+  chapter("ends a checkpoint although more is attested all the time", async () => {
     await attestMore(3);
     const wanted = count;
     const busy: LogStore = {
@@ -141,23 +148,26 @@ describeDrivers("evidence log", (_kind, opened) => {
     await keeper().checkpoint();
   });
 
-  test("goes on past an attestation that was taken out before it had a leaf, and tells of it", async () => {
-    await attestMore(10);
-    const missing = count - 4;
-    await driver.batch([{ sql: "DELETE FROM attestations WHERE id = ?", args: [missing + 1] }]);
-    const told: number[] = [];
-    const onMissing = (id: number) => told.push(id);
-    const checkpoint = await createLogKeeper({ store, head, secrets, clock, onMissing }).checkpoint();
-    expect([checkpoint?.size, told]).toEqual([count, [missing + 1]]);
-    for (const [n, isThere] of [
-      [missing - 1, true],
-      [missing, false],
-      [missing + 1, true],
-    ] as const)
-      expect([n, await proves(n)]).toEqual([n, isThere]);
-  });
+  chapter(
+    "goes on past an attestation that was taken out before it had a leaf, and tells of it",
+    async () => {
+      await attestMore(10);
+      const missing = count - 4;
+      await driver.batch([{ sql: "DELETE FROM attestations WHERE id = ?", args: [missing + 1] }]);
+      const told: number[] = [];
+      const onMissing = (id: number) => told.push(id);
+      const checkpoint = await createLogKeeper({ store, head, secrets, clock, onMissing }).checkpoint();
+      expect([checkpoint?.size, told]).toEqual([count, [missing + 1]]);
+      for (const [n, isThere] of [
+        [missing - 1, true],
+        [missing, false],
+        [missing + 1, true],
+      ] as const)
+        expect([n, await proves(n)]).toEqual([n, isThere]);
+    },
+  );
 
-  test("refuses to fill the places of ids that nobody can have given", async () => {
+  chapter("refuses to fill the places of ids that nobody can have given", async () => {
     const far = count + 20_000;
     await driver.batch([
       {
@@ -169,7 +179,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = ?", args: [far] }]);
   });
 
-  test("signs nothing over a database that has lost what was signed for", async () => {
+  chapter("signs nothing over a database that has lost what was signed for", async () => {
     await keeper().follow();
     const kept = treeHeadOf(head.note ?? "");
     expect(kept.size).toBe(count);
@@ -191,7 +201,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     expect(await rejection(keeper().requireNotBehind())).toMatchObject({ code: "LOG_BEHIND" });
   });
 
-  test("goes on in another epoch, which names what the one before had signed for", async () => {
+  chapter("goes on in another epoch, which names what the one before had signed for", async () => {
     const previous = head.note ?? "";
     const epoch = await openNextEpoch({ ...opening(), head }, "restored");
     expect([epoch.origin, epoch.size, (await store.epochs())[0]?.sealed]).toEqual([
@@ -208,19 +218,22 @@ describeDrivers("evidence log", (_kind, opened) => {
     expect(opened2).toMatchObject({ index: 0, size: 8 });
   });
 
-  test("keeps the leaves of attestations that are deleted, and deletes none that has no leaf", async () => {
-    await attestMore(10);
-    const maintenance = createAttestationMaintenance(driver);
-    while (await maintenance.noteVerified());
-    const far = Date.parse("2999-01-01T00:00:00Z");
-    for (let deleted = 1; deleted > 0; ) deleted = await deleteOldest(driver, far, 1000);
-    const [left] = await driver.query("SELECT count(*) AS n FROM attestations");
-    expect(Number(left?.n)).toBe(10);
-    await keeper().checkpoint();
-    for (const n of [0, 1500, count - 1]) expect([n, await proves(n)]).toEqual([n, true]);
-  });
+  chapter(
+    "keeps the leaves of attestations that are deleted, and deletes none that has no leaf",
+    async () => {
+      await attestMore(10);
+      const maintenance = createAttestationMaintenance(driver);
+      while (await maintenance.noteVerified());
+      const far = Date.parse("2999-01-01T00:00:00Z");
+      for (let deleted = 1; deleted > 0; ) deleted = await deleteOldest(driver, far, 1000);
+      const [left] = await driver.query("SELECT count(*) AS n FROM attestations");
+      expect(Number(left?.n)).toBe(10);
+      await keeper().checkpoint();
+      for (const n of [0, 1500, count - 1]) expect([n, await proves(n)]).toEqual([n, true]);
+    },
+  );
 
-  test("looks wanted tiles up one by one, however many the tree has", async () => {
+  chapter("looks wanted tiles up one by one, however many the tree has", async () => {
     // Last, because this connection sees nothing new after an EXPLAIN.
     const asked: string[] = [];
     const watched: Driver = {
@@ -233,5 +246,15 @@ describeDrivers("evidence log", (_kind, opened) => {
     await createLogStore(watched).tiles(1)([{ level: 0, position: 0 }]);
     const plan = await driver.query(`EXPLAIN QUERY PLAN ${asked[0]}`, [1, "[]"]);
     expect(plan.map(({ detail }) => detail).join("\n")).toContain("(epoch=? AND level=? AND position=?)");
+  });
+
+  test("keeps its promises through its whole life", async () => {
+    driver = opened.driver();
+    store = createLogStore(driver);
+    for (const [name, happens] of chapters) {
+      await happens().catch((cause) => {
+        throw new Error(`it no longer ${name}`, { cause });
+      });
+    }
   });
 });

@@ -133,7 +133,8 @@ describe("the question before what cannot be undone", () => {
     const file = join(folder, "one.csv");
     const head = "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date";
     await writeFile(file, `${head}\nTR/2019/LA/000009,Ada Obi,new_system,VERIFIED,2020-01-01,2090-01-01\n`);
-    await runTvs(["teachers", "import", file, "--baseline"], { dataDir });
+    const allow = ["--baseline", "--allow-change"];
+    await runTvs(["teachers", "import", file, ...allow], { dataDir });
     const typed = [["Continue? [y/N]", "\r"]] as const;
     const revoke = ["teachers", "revoke", "TR/2019/LA/000009", "--reason", "Decision 1"];
     const { code, text } = await onTerminal(revoke, { dataDir, typed });

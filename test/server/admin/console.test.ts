@@ -47,7 +47,7 @@ describe("the console", () => {
     expect(page).toContain(pending.kid);
     expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
     const { issuer } = world.service.live.current().settings;
-    expect(page).toContain("0 of 0 active teachers have a licence. No extract was applied yet.");
+    expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
     expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
   });
 
@@ -79,7 +79,7 @@ describe("the console", () => {
       "The last anchor at /srv/&lt;anchors&gt; is 3 days old, and the log has grown since.",
     );
     const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
-    expect(row).toMatch(/badge good">covered<.*2026-03-01 10:30, 0 s ago/);
+    expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d 10:30, 0 s ago/);
     expect(page).toContain(`tvs log audit --data ${world.folder}`);
   });
 
