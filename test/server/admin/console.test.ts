@@ -79,7 +79,7 @@ describe("the console", () => {
       "The last anchor at /srv/&lt;anchors&gt; is 3 days old, and the log has grown since.",
     );
     const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
-    expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d 10:30, 0 s ago/);
+    expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d \d\d:\d\d, 0 s ago/);
     expect(page).toContain(`tvs log audit --data ${world.folder}`);
   });
 
