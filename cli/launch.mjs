@@ -37,10 +37,10 @@ const BY_TWO = ["--parallel=2", "--no-isolate"];
 const NO_BROWSER = "--path-ignore-patterns=**/test/pages/**";
 
 /**
- * What starts a process for each line of the manual, or services again and again: with `npm run blackbox`, on the
- * executable and on Deno.
+ * What starts a process for each line of the manual or the README, or services again and again: with
+ * `npm run blackbox`, on the executable.
  */
-const NO_MANUAL = "--path-ignore-patterns=**/blackbox/{manual,log-rollback}.test.ts";
+const NO_MANUAL = "--path-ignore-patterns=**/blackbox/{manual,log-rollback,operators-day}.test.ts";
 /**
  * What kills, cuts off and holds up whole processes, and waits for them, and what another language compiles first: apart,
  * because `npm test` is to be quick.
@@ -50,6 +50,7 @@ const FAULTS = [
   "cli/drain-wait",
   "cli/listen",
   "cli/nodes",
+  "cli/serving-threads",
   "cli/terminal/completion",
   "data/examples/ask",
   "data/examples/receive",
