@@ -144,6 +144,11 @@ test("a thread that hangs does not keep the others from ending", async () => {
 });
 
 test("what one listener may hold is shared out among the threads, rounded up", () => {
-  const connections = [1, 2, 3, 64].map((threads) => shareOfThread(threads).maxConnections);
-  expect(connections).toEqual([10_000, 5_000, 3_334, 157]);
+  const shares = [1, 2, 3, 64].map(shareOfThread);
+  expect(shares.map(({ maxConnections }) => maxConnections)).toEqual([10_000, 5_000, 3_334, 157]);
+  expect(shares.map(({ maxConnectionsPerAddress }) => maxConnectionsPerAddress)).toEqual([
+    1_000, 500, 334, 16,
+  ]);
+  const mebibytes = shares.map(({ maxHeldBytes }) => Math.round(maxHeldBytes / 1024 / 1024));
+  expect(mebibytes).toEqual([64, 32, 21, 8]);
 });
