@@ -76,9 +76,9 @@ details.envelope { border: 1px solid var(--line); padding: 0 1rem; margin-bottom
   .badge, .differences td { border: 1px solid; }
 }
 @media print {
-  @page { margin: 10mm 14mm; }
+  @page { margin: 8mm 14mm; }
   #tool > :not(#outcome), #lead, #title, button, .actions, body.foreign > header { display: none; }
-  main { padding: 3mm 0 0; }
+  main { padding: 1.5mm 0 0; }
   header .width { padding-top: 0; padding-bottom: 1.5mm; }
   .sandbox p { padding: 1mm 0; font-size: 9pt; }
   #certificate { --good: #0a6b48; --good-wash: #e8f4ee; --warn: #8a4b00; --warn-wash: #fdf3e2;
