@@ -96,6 +96,7 @@ const LEFT_OUT = {
     sandbox: "a sandbox is one process, whose address is its issuer",
     serve: "one process: its ports, its output and its end",
     threads: "one process, its console and its access log",
+    unread: "what one listener keeps in memory; before a proxy, what the proxy keeps",
   },
   proxy: {
     "client-cert-header": "whom a listener believes; the proxy lets no caller say it",
