@@ -11,9 +11,9 @@ import {
 } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { becomeOwner } from "./data-owner.ts";
 import type { Operator } from "./open.ts";
-import { serviceSettings } from "./register.ts";
+import { becomeOwner } from "./register/data-owner.ts";
+import { serviceSettings } from "./register/register.ts";
 import { removedOptions } from "./removed.ts";
 import { hint } from "./terminal/output.ts";
 

@@ -47,18 +47,18 @@ const NO_MANUAL = "--path-ignore-patterns=**/blackbox/{manual,log-rollback,opera
  */
 const FAULTS = [
   "cli/build/package",
-  "cli/drain-wait",
-  "cli/listen",
-  "cli/nodes",
-  "cli/serving-threads",
+  "cli/serve/drain-wait",
+  "cli/sandbox/listen",
+  "cli/serve/nodes",
+  "cli/serve/serving-threads",
   "cli/terminal/completion",
   "data/examples/ask",
   "data/examples/receive",
   "data/examples/verify",
   "data/proxies",
-  "domain/log/sumdb",
-  "store/driver/remote",
-  "store/driver/replica",
+  "domain/evidence/sumdb",
+  "store/server/remote",
+  "store/server/replica",
 ];
 const FAULT_FOLDERS = ["faults", "store/move"];
 const NO_FAULTS = `--path-ignore-patterns=**/test/{${[...FAULTS.map((file) => `${file}.test.ts`), ...FAULT_FOLDERS.map((folder) => `${folder}/**`)].join(",")}}`;

@@ -1,16 +1,17 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { BackupThreadData } from "./backup-thread.ts";
-import type { ImportReaderData } from "./import-reader.ts";
-import type { ServingThreadData } from "./serving-thread.ts";
+import type { ImportReaderData } from "./register/import-reader.ts";
+import type { BackupThreadData } from "./safe/backup-thread.ts";
+import type { ServingThreadData } from "./serve/serving-thread.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
-  server: async (data) => (await import("./serving-thread.ts")).runServingThread(data as ServingThreadData),
+  server: async (data) =>
+    (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),
   "store-writer": async (data) =>
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "import-reader": async (data) =>
-    (await import("./import-reader.ts")).runImportReader(data as ImportReaderData),
-  backup: async (data) => (await import("./backup-thread.ts")).runBackupThread(data as BackupThreadData),
+    (await import("./register/import-reader.ts")).runImportReader(data as ImportReaderData),
+  backup: async (data) => (await import("./safe/backup-thread.ts")).runBackupThread(data as BackupThreadData),
 };
 
 /**

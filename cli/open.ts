@@ -7,20 +7,18 @@ import { type Calendar, type Clock, createCalendar, systemClock } from "../src/d
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import type { TvsError } from "../src/domain/errors.ts";
+import type { LogStore } from "../src/domain/evidence/evidence.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
 import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/live.ts";
-import type { LogStore } from "../src/domain/log/log.ts";
 import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";
-import { readSandboxState } from "../src/domain/sandbox-state.ts";
+import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
-import type { TeacherStore } from "../src/domain/teacher-store.ts";
+import type { TeacherStore } from "../src/domain/teachers/store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
-import { createAttestationMaintenance } from "../src/store/attestation-index.ts";
-import { createAttestationStore } from "../src/store/attestations.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -32,23 +30,25 @@ import {
   readSchema,
   schemaVersion,
 } from "../src/store/driver/migrations.ts";
-import { openRemote, type RequestKind, serverWaitMs } from "../src/store/driver/remote.ts";
 import type { SharedFile } from "../src/store/driver/serving.ts";
+import { createAttestationMaintenance } from "../src/store/evidence/attestation-index.ts";
+import { createAttestationStore } from "../src/store/evidence/attestations.ts";
+import { createLogStore } from "../src/store/evidence/evidence.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
-import { createLogStore } from "../src/store/log.ts";
 import { createNodeStore } from "../src/store/nodes.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
+import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
-import { actorOf } from "./operator-name.ts";
-import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register.ts";
-import { environmentOf, settingsOf } from "./settings-in-force.ts";
-import { ensureDataDir, openVault } from "./vault.ts";
+import { actorOf } from "./register/operator-name.ts";
+import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register/register.ts";
+import { ensureDataDir, openVault } from "./safe/vault.ts";
+import { environmentOf, settingsOf } from "./serve/settings-in-force.ts";
 
 /** The stores over one database, each with the acts of its noun. */
 export type Stores = {

@@ -1,7 +1,7 @@
+import { openApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
 import type { Settings } from "../src/domain/live.ts";
 import { defaultSite } from "../src/domain/site.ts";
-import { openApiDocument } from "../src/server/openapi.ts";
 import { command, configOf } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
 
@@ -27,7 +27,7 @@ export const openapiCommand = command({
 
 /** What the command was told, else what a service over this database was; a database is never made for this. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
-  const { hasDatabase, noRegister } = await import("./register.ts");
+  const { hasDatabase, noRegister } = await import("./register/register.ts");
   if (!hasDatabase(config)) {
     if (config.issuer !== undefined) return { issuer: config.issuer, site: defaultSite };
     note(`${noRegister(config).message}; without one, the document names ${defaultIssuer} (--issuer URL)`);

@@ -5,7 +5,7 @@
  */
 import { base, en, en_NG, Faker } from "@faker-js/faker";
 import { stringify } from "csv-stringify/sync";
-import { certificateDate, revocationReason, stateTeachers } from "../src/domain/sandbox-teachers.ts";
+import { certificateDate, revocationReason, stateTeachers } from "../src/domain/sandbox/teachers.ts";
 
 const madeUp = 3_000;
 type Row = ReturnType<typeof fixtureRow>;

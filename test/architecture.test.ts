@@ -43,41 +43,46 @@ const commands = filesOf("cli");
 const tests = filesOf("test");
 const data = filesOf("data");
 
-/** `src/domain/keys.ts` lies in `domain`, `cli/serve.ts` in `cli`, `src/config.ts` in `config`. */
+/** `src/domain/keys.ts` lies in `domain`, `cli/serve/serve.ts` in `cli`, `src/config.ts` in `config`. */
 function layerOf(path: string): string {
   const [top = "", second = ""] = path.split("/");
   return top === "src" ? second.replace(/\.ts$/, "") : top;
 }
 
-/** cli → server | store | signing | delivery → domain → partner, and what stands beside the layers. */
+/** cli → app → console | site → api → http → domain → partner, adapters beside, and what stands outside the layers. */
+const adapter = ["domain", "partner", "config", "logger", "metrics"];
+const http = ["http", ...adapter];
+const api = ["api", "service", "data", ...http];
+const site = ["site", "certificate", "manual", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "cli",
-    "server",
+    "app",
+    "routes",
+    "console",
     "store",
     "signing",
     "delivery",
-    "domain",
-    "partner",
-    "certificate",
-    "config",
-    "log",
-    "manual",
-    "metrics",
-    "data",
+    ...site,
     "package.json",
     "package-lock.json",
     "CHANGELOG.md",
   ],
-  server: ["server", "domain", "partner", "certificate", "config", "log", "manual", "metrics", "data"],
-  store: ["store", "domain", "partner", "config", "log", "metrics"],
-  signing: ["signing", "domain", "partner", "config", "log", "metrics"],
-  delivery: ["delivery", "domain", "partner", "config", "log", "metrics"],
+  app: ["routes", ...site],
+  routes: site,
+  console: ["console", ...site],
+  site,
+  api,
+  service: http,
+  http,
+  store: ["store", ...adapter],
+  signing: ["signing", ...adapter],
+  delivery: ["delivery", ...adapter],
   config: ["config-values", "domain", "partner"],
   "config-values": ["domain"],
-  log: [],
+  logger: [],
   manual: ["data"],
-  metrics: ["metrics", "domain", "partner", "log"],
+  metrics: ["metrics", "domain", "partner", "logger"],
   domain: ["domain", "partner", "data"],
   certificate: ["certificate", "partner"],
   partner: ["partner"],
@@ -91,7 +96,7 @@ const targetOf = (file: SourceFile, specifier: string) =>
 const boundToBun = ["cli/build/build.ts", "src/signing/libcrypto-bun.ts"];
 
 describe("the direction of imports", () => {
-  test("is cli → server | store | signing | delivery → domain → partner", () => {
+  test("is cli → app → console | site → api → http → domain → partner, adapters beside", () => {
     const wrong: string[] = [];
     for (const file of [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"))) {
       const from = layerOf(file.path);

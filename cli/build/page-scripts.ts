@@ -7,7 +7,7 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-const folder = resolve(import.meta.dirname, "../../src/server/pages/verify-envelope");
+const folder = resolve(import.meta.dirname, "../../src/site/verify-envelope");
 const scripts = ["app", "scanner"];
 
 /** The bundles by their file's path. @throws AggregateError what Bun's bundler says */

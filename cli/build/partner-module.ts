@@ -10,14 +10,14 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../src/server/openapi.ts";
+import { openApiDocument } from "../../src/api/openapi.ts";
 import { apiTypes, ofContract, type Schemas } from "./api-types.ts";
 import { projectFolder } from "./build.ts";
 
 const entry = join(projectFolder, "src/partner/partner.ts");
 export const typesFile = join(projectFolder, "src/partner/api-types.ts");
-export const moduleFile = join(projectFolder, "src/server/partner-module/verify.bundle.js");
-export const declarationsFile = join(projectFolder, "src/server/partner-module/verify.types.txt");
+export const moduleFile = join(projectFolder, "src/api/partner-module/verify.bundle.js");
+export const declarationsFile = join(projectFolder, "src/api/partner-module/verify.types.txt");
 
 /** What the client takes and gives beside what the contract's own types say. */
 const roots = ["EligibilityCheckRequest", "PublicLookup", "Health"];

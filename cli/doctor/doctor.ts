@@ -9,8 +9,8 @@ import {
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { command, environmentOf, version } from "../command.ts";
-import { becomeOwner } from "../data-owner.ts";
-import { noRegister } from "../register.ts";
+import { becomeOwner } from "../register/data-owner.ts";
+import { noRegister } from "../register/register.ts";
 import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";

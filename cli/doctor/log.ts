@@ -4,28 +4,28 @@ import { existsSync, statSync } from "node:fs";
 import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { treeHeadOf } from "../../src/domain/log/chain.ts";
-import { originOf } from "../../src/domain/log/epochs.ts";
+import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
+import { originOf } from "../../src/domain/evidence/epochs.ts";
+import type { LogStore } from "../../src/domain/evidence/evidence.ts";
 import {
   checkpointLateness,
   countLeaves,
   type LogFigures,
   lateAnchors,
-} from "../../src/domain/log/figures.ts";
-import { behindAdvice } from "../../src/domain/log/keeper.ts";
-import type { LogStore } from "../../src/domain/log/log.ts";
-import { isOwnRetention, retentionTagSetting } from "../../src/domain/log/retention-mark.ts";
-import { rootOf } from "../../src/domain/log/tree.ts";
+} from "../../src/domain/evidence/figures.ts";
+import { behindAdvice } from "../../src/domain/evidence/keeper.ts";
+import { isOwnRetention, retentionTagSetting } from "../../src/domain/evidence/retention-mark.ts";
+import { rootOf } from "../../src/domain/evidence/tree.ts";
 import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
-import { readCalls } from "../../src/store/call-reader.ts";
+import { readCalls } from "../../src/store/access-log/reader.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createLogStore } from "../../src/store/log.ts";
-import { createLogFigures } from "../../src/store/log-figures.ts";
-import { openLogHead } from "../../src/store/log-head.ts";
-import { masterKeyAtHand } from "../vault.ts";
+import { createLogStore } from "../../src/store/evidence/evidence.ts";
+import { createLogFigures } from "../../src/store/evidence/figures.ts";
+import { openLogHead } from "../../src/store/evidence/pinned-checkpoint.ts";
+import { masterKeyAtHand } from "../safe/vault.ts";
 import { type Check, fail, hint, ok, warn } from "./check.ts";
 
 type Known = { readonly config: Config; readonly issuer: string | undefined; readonly now: number };

@@ -21,7 +21,7 @@ import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { accessAdvice, isWindows } from "../windows.ts";
+import { accessAdvice, isWindows } from "../terminal/windows.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const mebibyte = 1024 * 1024;

@@ -9,7 +9,7 @@ import {
   type NodeStore,
 } from "../../src/domain/nodes.ts";
 import { nodesWithout } from "../../src/domain/rotation.ts";
-import { openReplica } from "../../src/store/driver/replica.ts";
+import { openReplica } from "../../src/store/server/replica.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 type Seen = { readonly nodes: readonly Node[]; readonly pendingKid: string | undefined };

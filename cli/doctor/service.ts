@@ -10,7 +10,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isIssuerTold } from "../../src/domain/live.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
-import { isSandbox } from "../../src/domain/sandbox-state.ts";
+import { isSandbox } from "../../src/domain/sandbox/state.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { rememberedSite } from "../../src/domain/site.ts";
 import { describeLicensed, type TeacherCounts } from "../../src/domain/status.ts";

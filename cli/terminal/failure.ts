@@ -3,7 +3,7 @@
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type OurCommand } from "../command.ts";
-import { ownerRemark } from "../data-owner.ts";
+import { ownerRemark } from "../register/data-owner.ts";
 import { usage } from "./help.ts";
 import { exitCodeOf } from "./output.ts";
 import { printable } from "./printable.ts";

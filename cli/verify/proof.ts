@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
-import { readBounded } from "../input-file.ts";
-import { readLogKeys, readStateFile, rememberInFile } from "../log-memory.ts";
+import { readLogKeys, readStateFile, rememberInFile } from "../evidence/witness-state.ts";
+import { readBounded } from "../safe/input-file.ts";
 
 /** Where the log's keys and what was seen of it are. Paths are absolute. */
 export type LogSettings = {

@@ -5,7 +5,7 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
 import { command, type OurCommand } from "../command.ts";
-import { readBounded } from "../input-file.ts";
+import { readBounded } from "../safe/input-file.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { type Bytes, openSources } from "./files.ts";

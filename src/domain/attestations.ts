@@ -4,8 +4,8 @@ import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
 import type { QuotaCharge, WindowsUsed } from "./quota-windows.ts";
-import { ninPattern } from "./search-term.ts";
-import type { ReadTeacher, Teacher, TeacherKey } from "./teachers.ts";
+import { ninPattern } from "./teachers/search-term.ts";
+import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 
 /** A partner operation that answers with envelopes, as the evidence log names it. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];

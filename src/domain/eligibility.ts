@@ -8,7 +8,7 @@ import {
 } from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
-import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers.ts";
+import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
 
 /** The verdict on a teacher, or on nobody, for a purpose (contract C10). */
 export function eligibilityResult(

@@ -1,6 +1,6 @@
 /**
  * Every failure that this program expects carries a stable code. The HTTP layer maps the code to a
- * status (server/problem.ts), the terminal maps it to an exit code (cli/terminal/output.ts).
+ * status (http/problem.ts), the terminal maps it to an exit code (cli/terminal/output.ts).
  */
 export type ErrorCode =
   // The caller's request

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import type { CertificateStatus, EventType, LicenseStatus, WebhookEvent } from "../partner/contract.ts";
 import { type CalendarDate, isoTime } from "./clock.ts";
-import { licenseStatusOn, type Teacher } from "./teachers.ts";
+import { licenseStatusOn, type Teacher } from "./teachers/teachers.ts";
 
 /** A status change that partners are told of. `body` is fixed here: every delivery carries these bytes. */
 export type TeacherEvent = {

@@ -13,7 +13,7 @@ import {
 import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
-import { readSandboxState, type SandboxState } from "./sandbox-state.ts";
+import { readSandboxState, type SandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { rememberedSite, type Site, storedSite } from "./site.ts";

@@ -1,7 +1,7 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
+import type { LogFigures, LogFiguresStore } from "./evidence/figures.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
-import type { LogFigures, LogFiguresStore } from "./log/figures.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
 import { countTeachers, type StatusStore, type TeacherCounts } from "./status.ts";

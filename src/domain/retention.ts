@@ -2,9 +2,8 @@ import { isSameHash } from "../partner/merkle-proof.ts";
 import type { AttestationMaintenance } from "./attestations.ts";
 import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { SettingsStore } from "./live.ts";
-import { readSigned } from "./log/audit-rows.ts";
-import { keptLeaves, type LogEpoch, type LogStore } from "./log/log.ts";
+import { readSigned } from "./evidence/audit-rows.ts";
+import { keptLeaves, type LogEpoch, type LogStore } from "./evidence/evidence.ts";
 import {
   isOwnRetention,
   openMark,
@@ -12,8 +11,9 @@ import {
   retentionTag,
   retentionTagSetting,
   sealMark,
-} from "./log/retention-mark.ts";
-import { leafHash } from "./log/tree.ts";
+} from "./evidence/retention-mark.ts";
+import { leafHash } from "./evidence/tree.ts";
+import type { SettingsStore } from "./live.ts";
 import type { Secrets } from "./secrets.ts";
 import { repeat } from "./serial.ts";
 

@@ -2,9 +2,9 @@ import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
+import type { LogFigures } from "./evidence/figures.ts";
 import type { ImportRecord } from "./import/store.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
-import type { LogFigures } from "./log/figures.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;

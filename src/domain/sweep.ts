@@ -1,8 +1,8 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Live } from "./live.ts";
-import { planWrite, type TeacherStore, type TeacherWrite } from "./teacher-store.ts";
-import type { StoredTeacher } from "./teachers.ts";
+import { planWrite, type TeacherStore, type TeacherWrite } from "./teachers/store.ts";
+import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;

@@ -17,7 +17,7 @@ import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
-import type { Teacher, TeacherReader, UniqueKey } from "./teachers.ts";
+import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
 
 /** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };

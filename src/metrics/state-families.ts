@@ -5,8 +5,8 @@ import type { Node } from "../domain/nodes.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { licenseStatuses } from "../partner/contract.ts";
+import { logFamilies } from "./evidence-families.ts";
 import type { Family, Sample } from "./families.ts";
-import { logFamilies } from "./log-families.ts";
 
 /** How the serving threads of the process are doing. */
 export type ThreadFigures = {

@@ -2,7 +2,7 @@ import type { AttestationStore, AttestedOperation } from "../domain/attestations
 import type { Outbox } from "../domain/deliveries.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
-import type { PublicLookup } from "../domain/public-lookup.ts";
+import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 

@@ -2,7 +2,7 @@ import type { SigningEngine } from "../config.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
-import { log } from "../log.ts";
+import { log } from "../logger.ts";
 import { openSigningBoard, type SigningBoard } from "./board.ts";
 import type { Engine, LoadedSigner } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";

@@ -9,10 +9,10 @@ import type {
   RetryOutcome,
 } from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
-import { lastIdBefore } from "./attestations.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { lastIdBefore } from "./evidence/attestations.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;

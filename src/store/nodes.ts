@@ -2,7 +2,7 @@ import { isClockWrong, type Node, type NodeStore, nodeTimes } from "../domain/no
 import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
 import { type Lease, takeLease } from "./driver/fenced.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { databaseNow, isLiveNode } from "./driver/served.ts";
+import { databaseNow, isLiveNode } from "./server/served.ts";
 
 /** The lease of whoever does what one node does for all of them: sweep, upkeep of the evidence log, pruning. */
 const housekeeping = "housekeeping";

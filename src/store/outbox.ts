@@ -12,7 +12,7 @@ import { bumpRevision } from "./deliveries.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
-import { liveNodeIds } from "./driver/served.ts";
+import { liveNodeIds } from "./server/served.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;

@@ -4,11 +4,11 @@ import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/imp
 import type { ImportIssue } from "../domain/import/report.ts";
 import { isRejection } from "../domain/import/report.ts";
 import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
-import { addTo } from "./bloom.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { letGoOfFiles } from "./driver/files.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
+import { addTo } from "./evidence/bloom.ts";
 
 const cacheKib = 8_000;
 /** Keeps three million identifiers apart with one false alarm in ten million. */

@@ -1,9 +1,9 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { StatusStore } from "../domain/status.ts";
 import type { LicenseStatus } from "../partner/contract.ts";
-import { lastIdBefore } from "./attestations.ts";
 import type { Driver, Value } from "./driver/driver.ts";
 import { flag, integer, text } from "./driver/rows.ts";
+import { lastIdBefore } from "./evidence/attestations.ts";
 import { createImportHistory } from "./imports.ts";
 import { licenseStatusOn } from "./teacher-columns.ts";
 

@@ -1,6 +1,11 @@
 import { Buffer } from "node:buffer";
-import type { TeacherWrite } from "../domain/teacher-store.ts";
-import { type ReadTeacher, type StoredTeacher, teacherFields, type UniqueKey } from "../domain/teachers.ts";
+import type { TeacherWrite } from "../domain/teachers/store.ts";
+import {
+  type ReadTeacher,
+  type StoredTeacher,
+  teacherFields,
+  type UniqueKey,
+} from "../domain/teachers/teachers.ts";
 import { allOf, type Condition } from "./conditions.ts";
 import type { Value } from "./driver/driver.ts";
 

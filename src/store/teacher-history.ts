@@ -1,7 +1,7 @@
 /** The history of a teacher's record: one line a change, written in the commit of the change itself. */
 
 import type { Statuses } from "../domain/events.ts";
-import type { HistoryEntry } from "../domain/teacher-store.ts";
+import type { HistoryEntry } from "../domain/teachers/store.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import type { Row, Statement, Value } from "./driver/driver.ts";
 import { flag, integer, text, textOrNull } from "./driver/rows.ts";

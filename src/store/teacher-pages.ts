@@ -1,6 +1,6 @@
 import type { CalendarDate } from "../domain/clock.ts";
-import type { TeacherFilter, TeacherPages, TeacherRow } from "../domain/teacher-list.ts";
-import type { TeacherKey } from "../domain/teachers.ts";
+import type { TeacherFilter, TeacherPages, TeacherRow } from "../domain/teachers/list.ts";
+import type { TeacherKey } from "../domain/teachers/teachers.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import { columnOf, licenseStatusOn, packedRow } from "./teacher-columns.ts";

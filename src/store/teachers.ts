@@ -1,7 +1,13 @@
 import { Buffer } from "node:buffer";
 import DataLoader from "dataloader";
-import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teacher-store.ts";
-import type { StoredTeacher, Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers.ts";
+import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teachers/store.ts";
+import type {
+  StoredTeacher,
+  Teacher,
+  TeacherKey,
+  TeacherReader,
+  UniqueKey,
+} from "../domain/teachers/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";

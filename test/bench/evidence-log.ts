@@ -9,10 +9,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { logKeeperOf } from "../../cli/evidence-log.ts";
+import { logKeeperOf } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, openOperator } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
-import { ensureLog } from "../../src/domain/log/epochs.ts";
+import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 
 const [count = "100000", folder] = process.argv.slice(2);
 const rows = Number(count);

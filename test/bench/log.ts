@@ -1,4 +1,4 @@
-import { leafHash } from "../../src/domain/log/tree.ts";
+import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { until } from "../harness/eventually.ts";
 import type { Bench } from "./bench.ts";
 import { measureBesideEmpty } from "./beside-empty.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Operator, openOperator, webhookDependencies } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { type Service, startService } from "../harness/program.ts";

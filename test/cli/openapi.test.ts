@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openApiDocument } from "../../src/server/openapi.ts";
+import { openApiDocument } from "../../src/api/openapi.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestOperator } from "../harness/service.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { sampleExtract } from "../../data/make-sample.ts";
-import { licenseStatusOn } from "../../src/domain/teachers.ts";
+import { licenseStatusOn } from "../../src/domain/teachers/teachers.ts";
 import { withImports } from "../harness/imports.ts";
 
 const committed = readFileSync(new URL("../../data/sample-registry.csv", import.meta.url), "utf8");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ineligibilityReasons } from "../../src/domain/eligibility.ts";
 import { defaultPolicy, type Policy, type PolicyRule } from "../../src/domain/policy.ts";
-import { licenseOn, type StoredTeacher } from "../../src/domain/teachers.ts";
+import { licenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import {
   certificateStatuses,
   type Purpose,

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { eligibilityResult } from "../../src/domain/eligibility.ts";
 import { type SealedEnvelope, sealEnvelopes } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import type { StoredTeacher } from "../../src/domain/teachers.ts";
+import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import { rejection } from "../harness/rejection.ts";
 import { aStoredTeacher } from "../harness/samples.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { contextForEvidence } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
-import { checkReason } from "../../src/domain/teacher-changes.ts";
+import { checkReason } from "../../src/domain/teachers/changes.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
 
 /** Ten digits from zero on, as a script that has its own writes them. */

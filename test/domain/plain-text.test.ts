@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { checkReason } from "../../src/domain/teacher-changes.ts";
-import { canonicalRegNo } from "../../src/domain/teachers.ts";
+import { checkReason } from "../../src/domain/teachers/changes.ts";
+import { canonicalRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
 
 // biome-ignore format: a table of names reads better in rows

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Attestation } from "../../src/domain/attestations.ts";
-import { openMark, sealMark } from "../../src/domain/log/retention-mark.ts";
+import { openMark, sealMark } from "../../src/domain/evidence/retention-mark.ts";
 import {
   beginRetention,
   describeKeptLog,
@@ -14,7 +14,7 @@ import {
   startMaintenance,
 } from "../../src/domain/retention.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
+import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
 import { attest, putIntoLog } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
-import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
+import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { type Cells, csv, row, rows, type TestImports, today, withImports } from "../harness/imports.ts";
 import { numbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
 import { importDependencies } from "../../cli/open.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
-import { changeTeacher, type TeacherAction } from "../../src/domain/teacher-changes.ts";
+import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestOperator } from "../harness/service.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Live } from "../../src/domain/live.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
-import type { TeacherStore, TeacherWrite } from "../../src/domain/teacher-store.ts";
+import type { TeacherStore, TeacherWrite } from "../../src/domain/teachers/store.ts";
 import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { Answer } from "../../src/domain/verification.ts";
 import { lagos } from "../harness/clock.ts";
 import { useQuota } from "../harness/evidence.ts";

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { openRemote } from "../../src/store/driver/remote.ts";
+import { openRemote } from "../../src/store/server/remote.ts";
 import { type Environment, runJson, runWell } from "../harness/program.ts";
 
 /** Where a register is: in its data folder, or where the environment says. */

@@ -1,9 +1,9 @@
 import { type IncomingHttpHeaders, request } from "node:http";
-import { openAdminConsole, takeConsolePort } from "../../cli/console.ts";
-import { openService } from "../../cli/open-service.ts";
+import { openAdminConsole, takeConsolePort } from "../../cli/serve/console.ts";
+import { openService } from "../../cli/serve/open-service.ts";
+import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { findConsole, mintLink } from "../../src/domain/console-link.ts";
-import { createApp } from "../../src/server/app.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
 

@@ -5,7 +5,7 @@ import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
-import { openRemote } from "../../src/store/driver/remote.ts";
+import { openRemote } from "../../src/store/server/remote.ts";
 import { makeFolder } from "./folder.ts";
 import { noServer, startServer } from "./sqld.ts";
 

@@ -1,15 +1,15 @@
 /** A register with attestations in its evidence log, made as the service makes them. */
 
-import { logKeeperOf } from "../../cli/evidence-log.ts";
+import { logKeeperOf } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, withOperator } from "../../cli/open.ts";
-import { openService } from "../../cli/open-service.ts";
+import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
-import { checkpointKeyOf } from "../../src/domain/log/epochs.ts";
+import { checkpointKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import type { Question } from "../../src/domain/verification.ts";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
-import type { Service } from "../../src/server/service.ts";
+import type { Service } from "../../src/service.ts";
 import { anApiKey, aPartner } from "./samples.ts";
 
 const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});

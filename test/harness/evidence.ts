@@ -1,12 +1,12 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { ensureLog } from "../../src/domain/log/epochs.ts";
-import { createLogKeeper } from "../../src/domain/log/keeper.ts";
+import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { createLogKeeper } from "../../src/domain/evidence/keeper.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
-import { createAttestationMaintenance } from "../../src/store/attestation-index.ts";
-import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createLogStore } from "../../src/store/log.ts";
+import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
+import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
+import { createLogStore } from "../../src/store/evidence/evidence.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { aClock } from "./clock.ts";
 import { secrets } from "./samples.ts";

@@ -5,7 +5,7 @@ import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
-import type { StoredTeacher } from "../../src/domain/teachers.ts";
+import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { lagos } from "./clock.ts";
 import { type TestStores, withStoresAt } from "./store.ts";

@@ -3,8 +3,8 @@ import type { SigningKey } from "../../src/domain/keys.ts";
 import type { Node } from "../../src/domain/nodes.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { planWrite, type TeacherWrite } from "../../src/domain/teacher-store.ts";
-import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
+import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { lagos } from "./clock.ts";
 
 /** Records with everything filled in, of which a test changes what it is about. */

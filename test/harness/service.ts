@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
-import { openService } from "../../cli/open-service.ts";
+import { openService } from "../../cli/serve/open-service.ts";
+import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
-import { createApp } from "../../src/server/app.ts";
-import type { AppOptions } from "../../src/server/service.ts";
+import type { AppOptions } from "../../src/service.ts";
 import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 

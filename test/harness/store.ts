@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createStores, type Stores } from "../../cli/open.ts";
-import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import type { Driver, Value } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { families } from "../../src/metrics/exposition.ts";
-import { routes } from "../../src/server/routes.ts";
+import { routes } from "../../src/routes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { aPartner, aTeacherWrite } from "../harness/samples.ts";

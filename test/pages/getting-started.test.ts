@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { codeLanguages } from "../../src/server/pages/getting-started-languages.ts";
+import { codeLanguages } from "../../src/site/getting-started-languages.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
 import { programWords } from "../harness/program.ts";

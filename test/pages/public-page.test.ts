@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { english } from "../../src/server/pages/texts/en.ts";
+import { english } from "../../src/site/texts/en.ts";
 import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 

@@ -1,10 +1,10 @@
 import { setWorkerEntry } from "../../cli/entry.ts";
-import { openService } from "../../cli/open-service.ts";
-import { prepareSandbox } from "../../cli/sandbox.ts";
+import { prepareSandbox } from "../../cli/sandbox/sandbox.ts";
+import { openService } from "../../cli/serve/open-service.ts";
+import { createApp } from "../../src/app.ts";
 import { readServeConfig } from "../../src/config.ts";
-import { createApp } from "../../src/server/app.ts";
-import { listen } from "../../src/server/http/listen.ts";
-import type { AppOptions } from "../../src/server/service.ts";
+import { listen } from "../../src/http/listen.ts";
+import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
 
 // The sandbox prints how this program is called.

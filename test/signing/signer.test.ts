@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SigningEngine } from "../../src/config.ts";
-import { configureLog } from "../../src/log.ts";
+import { configureLog } from "../../src/logger.ts";
 import { newSigningBoards } from "../../src/signing/board-memory.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";

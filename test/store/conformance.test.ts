@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
-import type { TeacherFilter } from "../../src/domain/teacher-list.ts";
-import type { UniqueKey } from "../../src/domain/teachers.ts";
+import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
+import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createChangeStore } from "../../src/store/changes.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";

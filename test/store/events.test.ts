@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isTold } from "../../src/domain/deliveries.ts";
 import { createEvent } from "../../src/domain/events.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { TeacherChoice } from "../../src/domain/webhooks.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { type Driver, type Statement, statement } from "../../src/store/driver/driver.ts";

@@ -1,8 +1,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
-import type { ReadTeacher, StoredTeacher, TeacherContent, UniqueKey } from "../../src/domain/teachers.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
+import type {
+  ReadTeacher,
+  StoredTeacher,
+  TeacherContent,
+  UniqueKey,
+} from "../../src/domain/teachers/teachers.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { chunkStatements } from "../../src/store/import-statements.ts";
 import { createKeyStore } from "../../src/store/keys.ts";

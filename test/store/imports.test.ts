@@ -6,7 +6,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
-import type { TeacherStore } from "../../src/domain/teacher-store.ts";
+import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";

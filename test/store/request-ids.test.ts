@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createAttestationStore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
+import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";

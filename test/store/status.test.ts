@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
-import { createAttestationStore, lastIdBefore } from "../../src/store/attestations.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate, schemaVersion } from "../../src/store/driver/migrations.ts";
+import { createAttestationStore, lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";

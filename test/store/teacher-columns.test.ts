@@ -3,14 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
-import type { TeacherStore } from "../../src/domain/teacher-store.ts";
+import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import {
   contentFields,
   licenseStatusOn,
   type StoredTeacher,
   type TeacherContent,
   teacherFields,
-} from "../../src/domain/teachers.ts";
+} from "../../src/domain/teachers/teachers.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { migrate } from "../../src/store/driver/migrations.ts";
 import { createImportStore } from "../../src/store/imports.ts";

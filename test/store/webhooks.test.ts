@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sweep } from "../../src/domain/sweep.ts";
-import { changeTeacher } from "../../src/domain/teacher-changes.ts";
-import { planWrite } from "../../src/domain/teacher-store.ts";
+import { changeTeacher } from "../../src/domain/teachers/changes.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
 import { eventsOf } from "../../src/store/events.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";

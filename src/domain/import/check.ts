@@ -1,7 +1,7 @@
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
-import type { Holdings, TeacherStore } from "../teacher-store.ts";
-import type { StoredTeacher } from "../teachers.ts";
+import type { Holdings, TeacherStore } from "../teachers/store.ts";
+import type { StoredTeacher } from "../teachers/teachers.ts";
 import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
 import {

@@ -1,4 +1,4 @@
-import { type TeacherContent, teacherFields } from "../teachers.ts";
+import { type TeacherContent, teacherFields } from "../teachers/teachers.ts";
 
 type Fields = typeof teacherFields;
 

@@ -1,7 +1,7 @@
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
-import type { TeacherStore } from "../teacher-store.ts";
+import type { TeacherStore } from "../teachers/store.ts";
 import { applyStaged } from "./apply.ts";
 import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";

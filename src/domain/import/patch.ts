@@ -1,5 +1,10 @@
 import type { CalendarDate } from "../clock.ts";
-import { contentFields, type StoredTeacher, type TeacherContent, teacherFields } from "../teachers.ts";
+import {
+  contentFields,
+  type StoredTeacher,
+  type TeacherContent,
+  teacherFields,
+} from "../teachers/teachers.ts";
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 

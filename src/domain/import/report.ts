@@ -1,4 +1,4 @@
-import type { Holdings } from "../teacher-store.ts";
+import type { Holdings } from "../teachers/store.ts";
 import type { Missing } from "./arrival.ts";
 import type { CodeCount } from "./codes.ts";
 

@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { digitsOf } from "../personal-data.ts";
-import type { TeacherContent } from "../teachers.ts";
+import type { TeacherContent } from "../teachers/teachers.ts";
 import {
   fieldLabel,
   type ImportField,

@@ -1,5 +1,5 @@
-import type { TeacherWrite } from "../teacher-store.ts";
-import type { TeacherContent } from "../teachers.ts";
+import type { TeacherWrite } from "../teachers/store.ts";
+import type { TeacherContent } from "../teachers/teachers.ts";
 import type { AppliedImport } from "./arrival.ts";
 import type { Contention } from "./batch-size.ts";
 import type { CodeCount } from "./codes.ts";

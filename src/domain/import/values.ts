@@ -4,8 +4,8 @@ import { type CertificateStatus, certificateStatuses, type Source, sources } fro
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
-import { canonicalPhone, ninPattern } from "../search-term.ts";
-import { canonicalRegNo, maxTId, type Teacher } from "../teachers.ts";
+import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
+import { canonicalRegNo, maxTId, type Teacher } from "../teachers/teachers.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
 /** A cell's value, or why it is none. */

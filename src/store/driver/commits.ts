@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { serverWaitMs } from "../server/remote.ts";
 import type { Driver, Row, SqlStatement, Statement } from "./driver.ts";
-import { serverWaitMs } from "./remote.ts";
 
 /** The statements of some acts, and how to read each act's result from the rows that they return. */
 type Plan<R> = {

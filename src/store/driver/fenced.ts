@@ -1,5 +1,5 @@
+import { databaseNow } from "../server/served.ts";
 import type { Driver, SqlStatement } from "./driver.ts";
-import { databaseNow } from "./served.ts";
 
 /** Who may do what a lease is for. The fence tells its holders apart: it is another number with each of them. */
 export type Lease = { readonly name: string; readonly nodeId: string; readonly fence: number };

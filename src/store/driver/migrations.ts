@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { serverWaitMs } from "../server/remote.ts";
 import { type Driver, type Row, type SqlStatement, statement } from "./driver.ts";
 import initial from "./migrations/001_initial.sql" with { type: "text" };
 import webhooks from "./migrations/002_webhooks.sql" with { type: "text" };
@@ -15,7 +16,6 @@ import changes from "./migrations/011_changes.sql" with { type: "text" };
 import importFields from "./migrations/012_import_fields.sql" with { type: "text" };
 import retentionMark from "./migrations/013_retention_mark.sql" with { type: "text" };
 import { openNative } from "./native.ts";
-import { serverWaitMs } from "./remote.ts";
 
 type Migration = {
   readonly sql: string;

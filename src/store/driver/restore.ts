@@ -10,7 +10,12 @@ import {
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { TvsError } from "../../domain/errors.ts";
-import { type AuditSummary, compareSummaries, readAuditSummary, type Undone } from "../audit-summary.ts";
+import {
+  type AuditSummary,
+  compareSummaries,
+  readAuditSummary,
+  type Undone,
+} from "../evidence/audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openEmbedded } from "./embedded.ts";

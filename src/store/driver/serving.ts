@@ -5,8 +5,8 @@ import { createSerial } from "../../domain/serial.ts";
 import { openCommitLock } from "./commit-lock.ts";
 import { type Batch, type Connection, defaultLockWaitMs, lockRetryMs } from "./connection.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
-import { createLogUpkeep, logSettings } from "./log-upkeep.ts";
-import { createSnapshotReader } from "./snapshot.ts";
+import { createSnapshotReader } from "./read-view.ts";
+import { createLogUpkeep, logSettings } from "./wal.ts";
 
 /** How a file is read and written, by whom it is opened for. */
 export type FileAccess = Pick<Driver, "batch" | "renew" | "heldMs" | "isBusy" | "close"> & {

@@ -2,7 +2,7 @@ import { isoTime } from "../../domain/clock.ts";
 import { TvsError } from "../../domain/errors.ts";
 import type { Driver } from "../driver/driver.ts";
 import { holdsRegister, migrate, readSchema } from "../driver/migrations.ts";
-import { liveNodeIds } from "../driver/served.ts";
+import { liveNodeIds } from "../server/served.ts";
 import { clearTables, copyTable, type Sides, type TableDigest, verifyTable } from "./copy.ts";
 import { type CopyOf, markCopy, markMoved, readMarks, removeMarks } from "./marks.ts";
 import { countRows } from "./pages.ts";

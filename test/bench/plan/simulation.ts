@@ -16,7 +16,7 @@ import {
   type World,
 } from "./model.ts";
 
-/** Each thread looks for changes, and each main thread for deliveries (`cli/open-server.ts`, `delivery/sender.ts`). */
+/** Each thread looks for changes, and each main thread for deliveries (`cli/serve/open-server.ts`, `delivery/sender.ts`). */
 const lookSeconds = 0.5;
 /** A node says that it lives. */
 const beatSeconds = 2;

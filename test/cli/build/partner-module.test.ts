@@ -11,7 +11,7 @@ import {
   partnerTypes,
   typesFile,
 } from "../../../cli/build/partner-module.ts";
-import { openApiDocument } from "../../../src/server/openapi.ts";
+import { openApiDocument } from "../../../src/api/openapi.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
 const compiler = join(import.meta.dir, "../../../node_modules/typescript/bin/tsc");

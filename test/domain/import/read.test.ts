@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { emptyExtract, templateColumns } from "../../../src/domain/import/template.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
-import { canonicalPhone } from "../../../src/domain/search-term.ts";
+import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
 import { csv, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from "
 import { join } from "node:path";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { openRemote } from "../../../src/store/driver/remote.ts";
+import { openRemote } from "../../../src/store/server/remote.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { openRemote } from "../../../src/store/driver/remote.ts";
+import { openRemote } from "../../../src/store/server/remote.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { openRemote } from "../../../src/store/driver/remote.ts";
+import { openRemote } from "../../../src/store/server/remote.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 import { largeInteger } from "./every-row.ts";

@@ -1,0 +1,142 @@
+/** `tvs log anchor list` and `export`: what was handed out, and an authority's answer as files that a court can check. */
+
+import { join } from "node:path";
+import { isoTime } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { anchorFileName, type LogAnchor } from "../../src/domain/evidence/anchors.ts";
+import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
+import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
+import { countLeaves } from "../../src/domain/evidence/figures.ts";
+import { readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
+import { shellWord } from "../../src/domain/shell-word.ts";
+import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
+import { command, configOf, type FindIds } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { parseCount, parseLimit, print, record, table } from "../terminal/output.ts";
+import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
+
+const defaultLimit = 50;
+
+export const anchorListCommand = command({
+  name: "list",
+  description: "List the checkpoints that were handed out, newest first",
+  example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
+  args: {
+    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+  },
+  async run({ args }) {
+    const limit = parseLimit(args.limit, defaultLimit);
+    await withOperator(configOf(args), async ({ driver }) => {
+      const shown = (await createLogAnchorStore(driver).list(limit)).map(describeAnchor);
+      print(args, shown, () =>
+        shown.length === 0 ? "no checkpoint was handed out yet" : anchorTable(shown),
+      );
+    });
+  },
+});
+
+function describeAnchor({ id, kind, place, epoch, size, anchoredAt }: LogAnchor) {
+  return { id, anchoredAt: isoTime(anchoredAt), kind, epoch, size, place };
+}
+
+function anchorTable(shown: readonly ReturnType<typeof describeAnchor>[]): string {
+  const rows = shown.map(({ id, anchoredAt, kind, epoch, size, place }) => [
+    id,
+    anchoredAt,
+    kind,
+    epoch,
+    size,
+    place,
+  ]);
+  return table(["ID", "AT", "KIND", "EPOCH", "SIZE", "PLACE"], rows);
+}
+
+/** How the files begin that an anchor is written out to. */
+function fileName(epoch: LogEpoch, size: number): string {
+  return anchorFileName(epoch, size).replace(/\.checkpoint$/, "");
+}
+
+/** The line that judges an authority's answer. @param files where checkpoint and answer lie */
+function opensslLine(files: { checkpoint: string; timeStamp: string }): string {
+  const words = ["-data", files.checkpoint, "-in", files.timeStamp].map((word) => shellWord(word));
+  return `openssl ts -verify ${words.join(" ")} -CAfile ROOT.pem`;
+}
+
+/** The same for one that is not written out yet. @param id the anchor's number */
+export function judgeLine(epoch: LogEpoch, size: number, id: number): string {
+  const name = fileName(epoch, size);
+  const files = { checkpoint: `${name}.checkpoint`, timeStamp: `${name}-${id}.tsr` };
+  return `tvs log anchor export ${id} . && ${opensslLine(files)}`;
+}
+
+/** The anchors that can be exported, newest first, for completion. */
+const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
+  const found = await createLogAnchorStore(driver).list(limit);
+  return found
+    .filter(({ kind }) => kind === "rfc3161")
+    .map(({ id, place, size }) => [String(id), `${countLeaves(size)}, ${place}`]);
+};
+
+export const anchorExportCommand = command({
+  name: "export",
+  description:
+    "Write an authority's kept answer, the checkpoint that it is over and the log's key to new files, for whoever has to " +
+    "check them without this program: openssl ts -verify takes the first two",
+  example: "tvs log anchor export 7 /mnt/case-42",
+  args: {
+    id: {
+      type: "positional",
+      required: true,
+      description: "The anchor's number, of tvs log anchor list",
+      values: { ids: stampedAnchorIds },
+    },
+    dir: { type: "positional", required: true, description: "An existing folder" },
+  },
+  async run({ args }) {
+    const id = parseCount("ID", args.id);
+    const folder = requireFolder("DIR", args.dir);
+    await withOperator(configOf(args), async (operator) => {
+      const { token, content, name, key } = await keptAnchor(id, operator);
+      const { time } = readTimeStamp(token, { content });
+      const files = {
+        checkpoint: join(folder, `${name}.checkpoint`),
+        timeStamp: join(folder, `${name}-${id}.tsr`),
+        key: join(folder, `${name}.vkey`),
+      };
+      await writeNew(files.timeStamp, token);
+      await writeUnlessThere(files.checkpoint, content);
+      await writeUnlessThere(files.key, `${key}\n`);
+      const check = opensslLine(files);
+      print(args, { ...files, time: isoTime(time), check }, () =>
+        record({ ...files, "time-stamped": isoTime(time), check }),
+      );
+    });
+  },
+});
+
+type KeptAnchor = {
+  readonly token: Uint8Array;
+  /** The signed note that the token is over. */
+  readonly content: Uint8Array;
+  /** How the files begin. */
+  readonly name: string;
+  /** The epoch's verifier key. */
+  readonly key: string;
+};
+
+/** @throws TvsError NOT_KNOWN, REFUSED for what went to a folder, STORE_CORRUPT */
+async function keptAnchor(id: number, { driver, stores }: Operator): Promise<KeptAnchor> {
+  const anchor = await createLogAnchorStore(driver).find(id);
+  if (anchor === null)
+    throw new TvsError("NOT_KNOWN", `no anchor has the number ${id}; tvs log anchor list shows them`);
+  const { token, epoch: number, size, place } = anchor;
+  if (token === null)
+    throw new TvsError("REFUSED", `anchor ${id} is a file in ${place}; no authority has signed for it`);
+  const epoch = (await stores.log.epochs()).find((one) => one.epoch === number);
+  const checkpoint = await stores.log.ofSize(number, size);
+  if (epoch === undefined || checkpoint === null)
+    throw new TvsError("STORE_CORRUPT", `the checkpoint of anchor ${id} is missing; look at tvs log audit`);
+  const name = fileName(epoch, size);
+  const content = new TextEncoder().encode(checkpoint.note);
+  return { token, content, name, key: await verifierKeyOf(epoch) };
+}

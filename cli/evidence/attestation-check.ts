@@ -1,0 +1,128 @@
+/** `tvs attestations check`: whether this service attested exactly this. */
+
+import { type AttestationCheck, checkAttestation } from "../../src/domain/attestation-check.ts";
+import { isoSeconds } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
+import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
+import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
+import { command, configOf } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { exitCodes, note, print, table } from "../terminal/output.ts";
+import { openSources, readSource, type Source } from "../verify/files.ts";
+import { summarize } from "./attestations.ts";
+import { keptLogOf } from "./open-evidence.ts";
+
+/** The most envelopes in one check: all verdicts are in memory until they are printed. */
+const maxChecked = 200_000;
+/** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
+const maxTableRows = 5_000;
+
+export const checkCommand = command({
+  name: "check",
+  description:
+    "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
+    "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
+    "known; 2: not readable",
+  example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
+  args: {
+    file: { type: "positional", required: true, description: "A file, or - for standard input" },
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { attestations } = operator.stores;
+      const kept = await keptLogOf(operator);
+      const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
+      const results = await checkFile(args.file, check);
+      print(
+        args,
+        results.map((one) => describeCheck(one)),
+        () => checkTable(results),
+      );
+      if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
+        note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
+      process.exitCode = exitCodeOf(results);
+    });
+  },
+});
+
+type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
+type Located = AttestationCheck & { readonly place: Place };
+
+const nowhere: Place = { line: null, index: null };
+
+/** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
+async function checkFile(file: string, check: Check): Promise<Located[]> {
+  const results: Located[] = [];
+  for await (const source of openSources([file], process.stdin, [])) {
+    for await (const one of checkSource(source, check)) {
+      if (results.push(one) > maxChecked)
+        throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
+    }
+  }
+  const [only] = results;
+  if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
+    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${only.problem}`);
+  }
+  return results;
+}
+
+async function* checkSource(source: Source, check: Check): AsyncGenerator<Located> {
+  const undecided = async (reason: RefusalReason) => {
+    const judged = await check({ place: nowhere, refusal: refuse(reason) });
+    return { ...judged, place: nowhere };
+  };
+  if ("reason" in source) return yield await undecided(source.reason);
+  let count = 0;
+  try {
+    for await (const item of readSource(source.chunks)) {
+      count++;
+      yield { ...(await check(item)), place: item.place };
+    }
+  } catch (error) {
+    // The file system's errors carry a code of their own; ours and the program's faults must show.
+    const isReadError =
+      !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
+    if (!isReadError) throw error;
+    return yield await undecided("FILE_UNREADABLE");
+  }
+  if (count === 0) yield await undecided("NO_ENVELOPE");
+}
+
+function describeCheck({ place, verdict, reason, verificationId, record: kept }: Located) {
+  return {
+    verificationId,
+    attested: verdict === "attested",
+    verdict,
+    reason,
+    ...(place.line === null ? {} : { line: place.line }),
+    ...(place.index === null ? {} : { index: place.index }),
+    // What was really attested under this id, if anything was.
+    record: kept === null ? null : summarize(kept),
+  };
+}
+
+function checkTable(results: readonly Located[]): string {
+  const isLong = results.length > maxTableRows;
+  const others = isLong ? results.filter(({ verdict }) => verdict !== "attested") : results;
+  const rows = others
+    .slice(0, maxTableRows)
+    .map(({ verdict, reason, verificationId, record: kept }) => [
+      verificationId,
+      verdict,
+      reason,
+      kept?.partnerId,
+      kept === null ? null : isoSeconds(kept.issuedAt),
+      kept?.status,
+    ]);
+  const attested = results.filter(({ verdict }) => verdict === "attested").length;
+  const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
+  const left = isLong ? `the first ${rows.length} that are not attested; --json prints all\n` : "";
+  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested and unaltered`;
+}
+
+function exitCodeOf(results: readonly Located[]): number {
+  const others = results.filter(({ verdict }) => verdict !== "attested");
+  if (others.length === 0) return exitCodes.done;
+  return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
+}

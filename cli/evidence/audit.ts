@@ -1,0 +1,121 @@
+import { TvsError } from "../../src/domain/errors.ts";
+import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
+import type { AuditFinding } from "../../src/domain/evidence/audit-findings.ts";
+import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
+import { createAuditStore } from "../../src/store/evidence/audit.ts";
+import { command, configOf } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { exitCodes, note, print, readable, table } from "../terminal/output.ts";
+import { createBar, createRate } from "../terminal/progress.ts";
+import { noLog } from "./log.ts";
+import { logHeadOf, retentionMarkOf } from "./open-evidence.ts";
+
+export const auditCommand = command({
+  name: "audit",
+  description:
+    "Recompute the evidence log from the attestations, and name the first one that was changed, removed or inserted. " +
+    "A service may run meanwhile. Exit 0: all is as it was logged; 1: something is not, or the database was put back; " +
+    "2: it could not be decided",
+  example: "tvs log audit\n  tvs log audit --json | jq '.findings[0]'",
+  args: {
+    signatures: {
+      type: "boolean",
+      description:
+        "Verify the signature of every attestation too, not only of those that no checkpoint covers or whose time " +
+        "is odd; takes some twenty times as long",
+    },
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const result = await audit(operator, args.signatures === true);
+      // Not "not known", which is what exit 1 would say: nothing was found here.
+      if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
+      const verdict = verdictOf(result);
+      print(args, { verdict, ...result }, () => auditText(result));
+      if (verdict === "undecided")
+        note(
+          "it cannot be decided whether the database was put back to an earlier state: the checkpoint beside the master " +
+            "key is missing; run this where the service runs",
+        );
+      process.exitCode = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided }[
+        verdict
+      ];
+    });
+  },
+});
+
+async function audit(operator: Operator, all: boolean): Promise<AuditResult | null> {
+  const { driver, stores, secrets, clock, config } = operator;
+  // Before the database: what it says was signed for is there then.
+  const head = logHeadOf(config).read();
+  let bar: ReturnType<typeof createBar> | undefined;
+  const rate = createRate("leaves");
+  try {
+    return await auditLog({
+      store: createAuditStore(driver),
+      epochs: stores.log.epochs,
+      head,
+      secrets,
+      now: clock.now(),
+      mark: await retentionMarkOf(operator),
+      signatures: createSignatureChecks(await stores.keys.list(), { all }),
+      onProgress(done, total) {
+        bar ??= createBar({ label: "audit", total });
+        bar.show(done, rate(done));
+      },
+    });
+  } finally {
+    bar?.stop();
+  }
+}
+
+function verdictOf({ found, headKnown }: AuditResult): "whole" | "broken" | "undecided" {
+  if (found > 0) return "broken";
+  return headKnown ? "whole" : "undecided";
+}
+
+function auditText({ epochs, findings, found, waiting, headStored }: AuditResult): string {
+  const rows = epochs.map((one) => [
+    one.origin,
+    one.size,
+    one.compared,
+    one.pruned,
+    one.lost,
+    one.checkpoints,
+  ]);
+  const head = ["LOG", "LEAVES", "COMPARED", "DELETED BY AGE", "LOST", "CHECKPOINTS"];
+  const counts = table(head, rows);
+  const behind = [
+    ...(waiting === 0 ? [] : [`${waiting} attestations are not logged yet`]),
+    ...(headStored
+      ? []
+      : [
+          "the newest checkpoint is only beside the master key; whoever signs next puts it into the database",
+        ]),
+    signatureText(epochs),
+  ]
+    .map((line) => `${line}\n`)
+    .join("");
+  const [first] = findings;
+  if (first === undefined) return `${counts}\n${behind}all attestations are as they were logged`;
+  const others = found === 1 ? "" : `, of ${found}`;
+  return `${counts}\n${behind}the first${others}: ${readable(sentence(first))}\n\n${findingTable(findings)}`;
+}
+
+/** What the log vouches for was in it when it was signed for, whoever wrote it there. */
+function signatureText(epochs: AuditResult["epochs"]): string {
+  const sum = (of: "compared" | "verified") => epochs.reduce((total, one) => total + one[of], 0);
+  const [compared, verified] = [sum("compared"), sum("verified")];
+  const more = verified < compared ? "; --signatures verifies all" : "";
+  return `${verified} of ${compared} attestations had their own signature verified${more}`;
+}
+
+function sentence({ says, verificationId }: AuditFinding): string {
+  return verificationId === null ? says : `${says} (verification ${verificationId})`;
+}
+
+function findingTable(findings: readonly AuditFinding[]): string {
+  const head = ["WHAT", "EPOCH", "INDEX", "ID", "VERIFICATION", "HOW"];
+  const rows = findings.map((one) => [one.what, one.epoch, one.index, one.id, one.verificationId, one.says]);
+  return table(head, rows);
+}

@@ -1,0 +1,93 @@
+import { TvsError } from "../../src/domain/errors.ts";
+import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
+import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
+import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
+import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
+import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { command, configOf } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { byArg } from "../register/operator-name.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { note, print, readable, record } from "../terminal/output.ts";
+import { noLog } from "./log.ts";
+import { logHeadOf, logKeeperOf, noteLoss, openingOf, renewRetention } from "./open-evidence.ts";
+
+/** The longest reason, in characters: it stays in the log for ever. */
+const maxReason = 200;
+
+/**
+ * Opens a new epoch. Nodes that serve meanwhile go over to it by themselves: they read which epoch is the newest whenever
+ * they build or sign, and what they have signed of a closed one is not stored.
+ */
+export const epochCommand = command({
+  name: "epoch",
+  description:
+    "Close the log and go on in a new epoch with a new key: after a loss that no backup makes good, under a new issuer, or when the log's key is not trusted any more",
+  example: 'tvs log epoch --reason "the server lost its newest hour on 2026-01-31"',
+  args: {
+    reason: {
+      type: "string",
+      required: true,
+      valueHint: "TEXT",
+      description: `Why, for everybody who looks at the log: one line of at most ${maxReason} characters`,
+    },
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    const reason = readReason(args.reason);
+    await withOperator(configOf(args), async (operator) => {
+      await requireBegun(operator);
+      await confirm(
+        args,
+        "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
+      );
+      const opened = await openNextEpoch(openingOf(operator), reason);
+      await renewRetention(operator);
+      const lost = await noteLoss(operator, opened);
+      const checkpoint = await logKeeperOf(operator, operator.stores.log).checkpoint();
+      const key = await verifierKeyOf(opened);
+      const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
+      print(args, value, () => record(value));
+      if (lost > 0)
+        note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
+      for (const line of nextSteps(opened)) note(readable(line));
+    });
+  },
+});
+
+/** @throws TvsError CONFIG_INVALID */
+function readReason(text: string): string {
+  const reason = text.trim();
+  if (reason !== "" && reason.length <= maxReason && !hasHiddenCharacter(reason)) return reason;
+  throw new TvsError("CONFIG_INVALID", `--reason must be one line of 1 to ${maxReason} characters`);
+}
+
+/**
+ * A kept checkpoint alone counts too: the database that it belongs to may be older than the log.
+ * @throws TvsError NOT_KNOWN before the first `serve`
+ */
+async function requireBegun({ stores, config }: Operator): Promise<void> {
+  if ((await stores.log.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
+  throw noLog();
+}
+
+function describe({ epoch, origin, reason, previous }: LogEpoch) {
+  const before = previous === null || previous === "" ? null : treeHeadOf(previous);
+  return {
+    epoch,
+    origin,
+    reason,
+    previousOrigin: before?.origin ?? null,
+    previousSize: before?.size ?? null,
+  };
+}
+
+/** What is to be done now by others than this program. */
+function nextSteps({ origin }: LogEpoch): string[] {
+  return [
+    `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves is undecidable there (LOG_EPOCH_UNKNOWN).`,
+    "Witnesses end with 2 and name the new epoch, until they are given the key: tvs log witness --log-key. Tell them the reason by another way than this service.",
+    "Services that run go over to it by themselves; start those again that have stopped because the database is behind.",
+  ];
+}

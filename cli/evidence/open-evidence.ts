@@ -1,0 +1,156 @@
+/**
+ * The evidence log as services and commands work with it: its store, the head beside the master key, and never past an
+ * epoch that is due.
+ */
+
+import { type Config, dueEpochFile, logHeadFile } from "../../src/config.ts";
+import { isChained } from "../../src/domain/evidence/chain.ts";
+import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { type LogEpoch, type LogStore, nextId } from "../../src/domain/evidence/evidence.ts";
+import { createLogKeeper, type LogHead, type LogKeeper } from "../../src/domain/evidence/keeper.ts";
+import type { RetentionMark } from "../../src/domain/evidence/retention-mark.ts";
+import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
+import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../../src/domain/retention.ts";
+import { log } from "../../src/logger.ts";
+import { openDueEpochFile } from "../../src/store/evidence/due.ts";
+import { openLogHead } from "../../src/store/evidence/pinned-checkpoint.ts";
+import type { Operator } from "../open.ts";
+
+/** What the log is kept with. */
+type Keeping = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
+
+export function logHeadOf(config: Config): LogHead {
+  return openLogHead(logHeadFile(config));
+}
+
+/** Tells when no checkpoint was kept any more, though the database has some: from then on that is believed. */
+export function watchedHead({
+  head,
+  store,
+  onTaken,
+}: {
+  readonly head: LogHead;
+  readonly store: Pick<LogStore, "newest">;
+  readonly onTaken: () => void;
+}): LogHead {
+  return {
+    ...head,
+    async write(note) {
+      if (head.read() === null && (await store.newest()) !== null) onTaken();
+      await head.write(note);
+    },
+  };
+}
+
+/** What an epoch is opened with. */
+export function openingOf({ config, secrets, clock, settingsInForce, stores }: Keeping) {
+  const { issuer } = settingsInForce;
+  const due = openDueEpochFile(dueEpochFile(config));
+  return { store: stores.log, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
+}
+
+/** What retention is judged and done with. */
+function retainingOf({ stores: { maintenance, settings }, secrets }: Keeping) {
+  return { maintenance, settings, secrets };
+}
+
+/** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
+async function isOldLog({ config, stores }: Pick<Keeping, "config" | "stores">): Promise<boolean> {
+  return !isChained(logHeadOf(config).read()) && !isChained((await stores.log.newest())?.note ?? null);
+}
+
+/** What of the attestations may have been deleted by age, as far as it is authenticated. */
+export async function keptLogOf(operator: Keeping): Promise<KeptLog> {
+  const isOld = await isOldLog(operator);
+  return keptLog(retainingOf(operator), { isOld, now: operator.clock.now() });
+}
+
+/** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
+export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<RetentionMark | null>> {
+  const isOld = await isOldLog(operator);
+  return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
+}
+
+/** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
+async function openDue(operator: Keeping): Promise<LogEpoch | null> {
+  const opening = openingOf(operator);
+  const onDue = () => beginRetention(retainingOf(operator), { now: opening.now });
+  const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  if (opened !== null) await noteLoss(operator, opened);
+  return opened;
+}
+
+/**
+ * Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it.
+ * @returns how many
+ */
+export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<number> {
+  const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+  const lost = before === undefined ? 0 : nextId(before) - opened.firstId;
+  if (lost > 0) await noteBegin(retainingOf(operator), opened);
+  return Math.max(0, lost);
+}
+
+/**
+ * Makes the mark of what retention has deleted anew, where it is not ours any more. A log that never demanded one has lost
+ * none: there the first is made, as the next service would.
+ */
+export async function renewRetention(operator: Keeping): Promise<void> {
+  const renew = !(await isOldLog(operator));
+  await beginRetention(retainingOf(operator), { now: operator.clock.now(), renew });
+}
+
+/**
+ * The keeper. A command that needs a checkpoint of a database that was just restored first opens the epoch that is due,
+ * as the next service would.
+ * @param store over another driver than the operator's own, for work that depends on a lease
+ */
+export function logKeeperOf(operator: Keeping, store = operator.stores.log): LogKeeper {
+  const { config, secrets, clock } = operator;
+  const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
+  const onTaken = () => tellTaken(logHeadFile(config));
+  const head = watchedHead({ head: logHeadOf(config), store, onTaken });
+  const keeper = createLogKeeper({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
+  return {
+    ...keeper,
+    async checkpoint() {
+      await openDue(operator);
+      return keeper.checkpoint();
+    },
+  };
+}
+
+/**
+ * Opens the evidence log of a service: where there is none the first epoch, after a restore the one that is due. A
+ * database that has lost what was signed for is refused.
+ * @throws TvsError LOG_BEHIND, REFUSED
+ */
+export async function openLog(operator: Keeping): Promise<void> {
+  const keeper = logKeeperOf(operator);
+  const due = await openDue(operator);
+  if (due !== null) tellOpened(due);
+  await keeper.requireNotBehind();
+  await ensureLog(openingOf(operator));
+  await refuseBareMark(operator.stores.settings);
+  if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
+  // Whoever follows the log is to see at once that it has gone over to another epoch.
+  if (due !== null) await keeper.checkpoint();
+}
+
+function tellTaken(file: string): void {
+  const message =
+    "the newest checkpoint of the evidence log was not kept any more, and is taken from the database: if that may be an old " +
+    "copy, compare it with an anchor or with what a partner has";
+  log.warn(message, { file });
+}
+
+function tellMissing(id: number): void {
+  const message =
+    "an attestation was taken out of the database before the evidence log had it; tvs log audit says more";
+  log.error(message, { attestation: id });
+}
+
+function tellOpened({ origin, reason }: LogEpoch): void {
+  const message = "the evidence log goes on in a new epoch; give its key (tvs log key) to all who verify";
+  log.warn(message, { origin, reason });
+}

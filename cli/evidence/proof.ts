@@ -1,0 +1,101 @@
+import { Buffer } from "node:buffer";
+import { TvsError } from "../../src/domain/errors.ts";
+import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
+import { createLogReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
+import { leafHash } from "../../src/domain/evidence/tree.ts";
+import { encodeBase64 } from "../../src/partner/base64.ts";
+import { formatLogProof } from "../../src/partner/log-proof.ts";
+import { command, configOf } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { prepareOutput } from "../safe/output-file.ts";
+import { note, print } from "../terminal/output.ts";
+import { noLog } from "./log.ts";
+import { logKeeperOf } from "./open-evidence.ts";
+
+export const proveCommand = command({
+  name: "prove",
+  description:
+    "Print the proof that an attestation is in the evidence log (C2SP tlog-proof), by the earliest checkpoint that " +
+    "covers it; one is signed when none does yet",
+  example:
+    "tvs attestations prove 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d > envelope.proof\n" +
+    "  tvs attestations prove --leaf HASH   # of one that was deleted by age",
+  args: {
+    id: { type: "positional", required: false, description: "The envelope's `verificationId`" },
+    leaf: {
+      type: "string",
+      valueHint: "HASH",
+      description:
+        "Instead of the id: the leaf's hash, 64 hex digits. It stays when the attestation is deleted",
+    },
+    out: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Write it to this file, which must not exist yet",
+    },
+    force: { type: "boolean", description: "Replace the file" },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const force = args.force === true;
+    const file =
+      args.out === undefined ? null : prepareOutput({ flag: "--out", path: args.out, force, config });
+    await withOperator(config, async (operator) => {
+      const leaf = await leafOf(operator, args);
+      const inclusion = await prove(operator, leaf);
+      const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
+      await file?.write(proof);
+      const described = describe(inclusion, { leaf, proof });
+      print(args, described, () => (file === null ? proof : ""));
+      if (file !== null) note(`wrote the proof to ${file.path}`);
+    });
+  },
+});
+
+/** @throws TvsError USAGE, NOT_KNOWN */
+async function leafOf(
+  { stores: { attestations } }: Operator,
+  { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
+): Promise<Uint8Array> {
+  if ((id === undefined) === (leaf === undefined))
+    throw new TvsError("USAGE", "give a verification id, or --leaf HASH, and not both");
+  if (leaf !== undefined) {
+    if (/^[0-9a-f]{64}$/.test(leaf)) return new Uint8Array(Buffer.from(leaf, "hex"));
+    throw new TvsError("USAGE", "--leaf must be 64 lower-case hex digits");
+  }
+  const one = await attestations.find((id ?? "").trim().toLowerCase());
+  if (one !== null) return leafHash(one.jws);
+  throw new TvsError(
+    "NOT_KNOWN",
+    "no attestation has this verification id; of one that was deleted by age the leaf is still there, see --leaf",
+  );
+}
+
+/** @throws TvsError NOT_KNOWN, LOG_BEHIND */
+async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
+  const { log } = operator.stores;
+  const reader = createLogReader(log);
+  let found = await reader.inclusion(leaf);
+  if (found === null) {
+    await logKeeperOf(operator).checkpoint();
+    found = await reader.inclusion(leaf);
+  }
+  if (found !== null && found !== "no-checkpoint") return found;
+  if ((await log.epochs()).length === 0) throw noLog();
+  throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
+}
+
+function describe(
+  { index, size, hashes, checkpoint }: Inclusion,
+  { leaf, proof }: { leaf: Uint8Array; proof: string },
+) {
+  return {
+    origin: treeHeadOf(checkpoint).origin,
+    leafHash: Buffer.from(leaf).toString("hex"),
+    leafIndex: index,
+    treeSize: size,
+    hashes: hashes.map(encodeBase64),
+    checkpoint,
+    proof,
+  };
+}

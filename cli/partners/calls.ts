@@ -1,0 +1,143 @@
+import type { Config } from "../../src/config.ts";
+import { type CallFilter, describeCall, meaningOfError, parseStatuses } from "../../src/domain/calls.ts";
+import { timeOfUuid } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { requirePartner } from "../../src/domain/partners.ts";
+import { type FoundCalls, readCalls } from "../../src/store/access-log/reader.ts";
+import { command, configOf, withSubCommands } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { hasDatabase, noRegister } from "../register/register.ts";
+import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "../terminal/output.ts";
+import { partnerArg } from "./credentials.ts";
+
+const defaultLimit = 50;
+
+/**
+ * Reads the access log, and nothing else, so that it can be read while the database cannot.
+ * @throws TvsError REGISTER_MISSING, INPUT_UNREADABLE
+ */
+async function find(config: Config, filter: CallFilter): Promise<FoundCalls> {
+  if (!hasDatabase(config)) throw noRegister(config);
+  return readCalls(config.callsFolder, filter);
+}
+
+/** A drop is dated by when the log was written again: within a minute, unless the disk refused for longer. */
+const droppedMs = 60_000;
+
+/** @param requestId a UUID of version 7. @returns a list of the one call, or of none */
+function findOne(config: Config, requestId: string): Promise<FoundCalls> {
+  return find(config, { requestId, since: (timeOfUuid(requestId) ?? 0) - droppedMs, limit: 1 });
+}
+
+const listCommand = command({
+  name: "calls",
+  description:
+    "List the calls that the service has answered, newest first. The access log keeps them for 14 days, up to " +
+    "1 GiB in all, where `serve --access-log` is on; it does not say who was looked up",
+  example:
+    "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
+  args: {
+    partner: partnerArg,
+    status: {
+      type: "string",
+      valueHint: "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
+      description: "Only answers of this HTTP status, or of this class",
+    },
+    since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
+    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const filter: CallFilter = {
+      limit: parseLimit(args.limit, defaultLimit),
+      ...(args.partner === undefined ? {} : { partnerId: args.partner }),
+      ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
+      ...(args.since === undefined ? {} : { since: parseSince("--since", args.since) }),
+    };
+    const { calls, dropped } = await find(config, filter);
+    if (calls.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
+    const found = calls.map(describeCall);
+    print(args, found, () => (found.length === 0 ? `no calls; ${soonThere}` : callTable(found)));
+    if (dropped > 0) note(missing(dropped));
+  },
+});
+
+const soonThere = "one that was just answered is there within a second";
+
+function missing(dropped: number): string {
+  return `${dropped} more calls were answered in this time and are missing: the access log could not be written`;
+}
+
+/** Checks a partner's id, so that an empty list does not hide a mistyped one. @throws TvsError NOT_KNOWN */
+async function requireKnown(config: Config, partnerId: string): Promise<void> {
+  await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
+}
+
+function callTable(calls: readonly ReturnType<typeof describeCall>[]): string {
+  const head = ["TIME", "STATUS", "ERROR", "PARTNER", "KEY", "METHOD", "ROUTE", "MS", "REQUEST"];
+  const rows = calls.map((one) => [
+    one.time,
+    one.status,
+    one.replayed ? "(replayed)" : one.error,
+    one.partnerId,
+    one.keyId,
+    one.method,
+    one.route,
+    one.ms,
+    one.requestId,
+  ]);
+  return table(head, rows);
+}
+
+const showCommand = command({
+  name: "show",
+  description: "Show one call by its request id, which its answer carried as X-Request-Id",
+  example: "tvs calls show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+  args: {
+    requestid: { type: "positional", required: true, description: "The answer's `X-Request-Id`" },
+  },
+  async run({ args }) {
+    const id = args.requestid.trim().toLowerCase();
+    if (timeOfUuid(id) === null)
+      throw new TvsError(
+        "USAGE",
+        "REQUESTID must be a whole request id, such as 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+      );
+    const { calls, dropped } = await findOne(configOf(args), id);
+    const [call] = calls;
+    if (call === undefined) throw notFound(dropped);
+    const shown = describeCall(call);
+    print(args, shown, () =>
+      record({ ...shown, replayed: call.replayed ? "yes" : "no", means: meaningOfError(call.error) }),
+    );
+    if (call.replayed)
+      note("an earlier answer was sent again (Idempotency-Key): its attestation has that call's request id");
+    else if (call.partnerId !== null && call.status === 200)
+      hint(args, `what was attested: tvs attestations show ${id}`);
+  },
+});
+
+function notFound(dropped: number): TvsError {
+  const message =
+    dropped > 0
+      ? `the access log has no call with this id; ${dropped} calls from then on are missing from it`
+      : `the access log has no call with this id: ${soonThere}, and kept for 14 days, up to 1 GiB in all`;
+  return new TvsError("NOT_KNOWN", message);
+}
+
+export const callsCommand = withSubCommands(listCommand, { show: async () => showCommand });
+
+/**
+ * The reason why a call attested nothing, where an access log says so.
+ * @returns a sentence; null where there is no log, or nothing in it
+ */
+export async function whyNotAttested(config: Config, requestId: string): Promise<string | null> {
+  // The access log is a help here, not what was asked for: one that cannot be read says nothing.
+  const found = await findOne(config, requestId).catch(() => null);
+  const call = found?.calls[0];
+  if (call === undefined) return null;
+  if (call.replayed)
+    return "this call got an earlier answer again (Idempotency-Key) and has no attestation of its own";
+  const why = call.error === null ? "" : ` (${call.error})`;
+  return `this call was answered with ${call.status}${why} and attested nothing; see \`tvs calls show ${requestId}\``;
+}

@@ -1,0 +1,245 @@
+/** What a partner authenticates with: its API keys and its client certificates. */
+
+import type { CredentialUses } from "../../src/domain/attestations.ts";
+import { parseFingerprint, readClientCertificate } from "../../src/domain/certificates.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
+import { command, configOf, group } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { byArg } from "../register/operator-name.ts";
+import { readSmallFile } from "../safe/input-file.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { hint, note, parseDuration, print, readable, record, table } from "../terminal/output.ts";
+
+async function partnerIds({ stores: { partners } }: Operator) {
+  return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
+}
+
+/** The operand of a command about one partner. */
+export const partnerIdArg = {
+  id: {
+    type: "positional",
+    required: true,
+    description: "The partner's id; `tvs partners list` shows them",
+    values: { ids: partnerIds },
+  },
+} as const;
+
+/** The option of a command that can be limited to one partner. */
+export const partnerArg = {
+  type: "string",
+  valueHint: "ID",
+  description: "Only this partner's",
+  values: { ids: partnerIds },
+} as const;
+
+async function apiKeyIds({ stores: { partners }, clock }: Operator) {
+  return (await partners.apiKeys()).map((key) => {
+    const { keyId, state } = describeApiKey(key, clock.now());
+    return [keyId, `${key.partnerId}, ${state}`] as const;
+  });
+}
+
+type DescribedKey = ReturnType<typeof describeApiKey>;
+
+/** A table of API keys by their ids; the keys themselves are not stored and cannot be shown. */
+export function keyTable(keys: readonly DescribedKey[]): string {
+  const rows = keys.map((key) => [key.keyId, key.state, key.createdAt, key.expiresAt, key.revokedAt]);
+  return table(["KEY", "STATE", "CREATED", "ENDS", "REVOKED"], rows);
+}
+
+const issueKeyCommand = command({
+  name: "issue",
+  description: "Issue a new API key, shown only once; the current key expires after the overlap",
+  example:
+    "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
+  args: {
+    ...partnerIdArg,
+    overlap: {
+      type: "string",
+      valueHint: "DURATION",
+      description: "How long the old key still works (default 24h)",
+    },
+    ...byArg,
+  },
+  async run({ args }) {
+    const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
+    await withOperator(configOf(args), async ({ stores: { partners }, secrets, keyKind, clock }) => {
+      await requirePartner(partners, args.id);
+      const options = { kind: keyKind, secrets, now: clock.now(), overlapMs };
+      const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
+      const ends =
+        previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
+      const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text, previous: ends };
+      print(args, shown, () =>
+        record({
+          partnerId: args.id,
+          keyId: key.keyId,
+          apiKey: text,
+          ...(ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` }),
+        }),
+      );
+      note("the API key is shown only once; hand it over securely");
+      if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
+    });
+  },
+});
+
+/** Attestations of a partner that are looked at for what a key was answered: some seconds. */
+const maxLooked = 500_000;
+
+function describeUses({ count, firstAt, isAll }: CredentialUses) {
+  return { count, isAll, firstAt: firstAt === null ? null : isoTime(firstAt) };
+}
+
+function usesText({ count, isAll, firstAt }: ReturnType<typeof describeUses>, keyId: string): string {
+  const listed = `tvs attestations list --key ${keyId} --limit 100000`;
+  if (count === 0 && isAll) return "no answer that is kept was given to it";
+  if (firstAt === null) return `whether answers were given to it: ${listed}`;
+  return readable(
+    `it was given ${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"} since ${firstAt}: ${listed}`,
+  );
+}
+
+const revokeKeyCommand = command({
+  name: "revoke",
+  description: "Revoke an API key immediately, and say how many answers it got and since when",
+  example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
+  args: {
+    ...yesArg,
+    keyid: {
+      type: "positional",
+      required: true,
+      description: "The key's id; `tvs partners key list ID` shows them",
+      values: { ids: apiKeyIds },
+    },
+    ...byArg,
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { partners, attestations }, clock }) => {
+      const now = clock.now();
+      await confirm(
+        args,
+        `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
+      );
+      const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
+      const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
+      const given = { partnerId, credential, since, until: revokedAt ?? now };
+      const answers = describeUses(await attestations.usesOf(given, maxLooked));
+      print(args, { ...describeApiKey(key, now), answers }, () =>
+        [`${credential} of ${partnerId} is revoked`, usesText(answers, credential)].join("\n"),
+      );
+      if (isLast)
+        note(
+          `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,
+        );
+    });
+  },
+});
+
+const listKeysCommand = command({
+  name: "list",
+  description: "List a partner's API keys with their states and expiry; never a key itself",
+  example: "tvs partners key list exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
+      await requirePartner(partners, args.id);
+      const keys = (await partners.apiKeys())
+        .filter((key) => key.partnerId === args.id)
+        .map((key) => describeApiKey(key, clock.now()));
+      print(args, keys, () => keyTable(keys));
+    });
+  },
+});
+
+export const partnerKeysCommand = group("key", "Manage a partner's API keys", {
+  issue: async () => issueKeyCommand,
+  revoke: async () => revokeKeyCommand,
+  list: async () => listKeysCommand,
+});
+
+type DescribedCertificate = ReturnType<typeof describeCertificate>;
+
+export function certificateTable(certificates: readonly DescribedCertificate[]): string {
+  const rows = certificates.map((one) => [one.fingerprint, one.subject, one.validFrom, one.validTo]);
+  if (rows.length === 0) return "no client certificates";
+  return table(["FINGERPRINT (SHA-256)", "SUBJECT", "VALID FROM", "VALID TO"], rows);
+}
+
+const addCertificateCommand = command({
+  name: "add",
+  description:
+    "Register a client certificate for a partner to authenticate with, identified by the SHA-256 of its DER",
+  example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
+  args: {
+    ...partnerIdArg,
+    file: {
+      type: "positional",
+      required: true,
+      description: "One certificate, PEM or DER, without its chain",
+    },
+    ...byArg,
+  },
+  async run({ args }) {
+    const file = readSmallFile(args.file);
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
+      await requirePartner(partners, args.id);
+      const certificate = readClientCertificate(file, args.id, { now: clock.now() });
+      await partners.addCertificate(certificate);
+      const shown = describeCertificate(certificate);
+      print(args, shown, () => certificateTable([shown]));
+      if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
+    });
+  },
+});
+
+const removeCertificateCommand = command({
+  name: "remove",
+  description: "Remove a partner's client certificate",
+  example:
+    "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
+  args: {
+    ...partnerIdArg,
+    fingerprint: {
+      type: "positional",
+      required: true,
+      description: "SHA-256, with or without colons, any case",
+    },
+    ...byArg,
+  },
+  async run({ args }) {
+    const fingerprint = parseFingerprint(args.fingerprint);
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
+      await requirePartner(partners, args.id);
+      if (!(await partners.removeCertificate(args.id, fingerprint))) {
+        const message = `partner "${args.id}" has no certificate with this fingerprint; \`tvs partners cert list ${args.id}\` shows them`;
+        throw new TvsError("NOT_KNOWN", message);
+      }
+      print(args, { partnerId: args.id, fingerprint, removed: true }, () => `removed ${fingerprint}`);
+    });
+  },
+});
+
+const listCertificatesCommand = command({
+  name: "list",
+  description: "List a partner's client certificates",
+  example: "tvs partners cert list exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
+      await requirePartner(partners, args.id);
+      const all = await partners.certificates();
+      const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
+      print(args, shown, () => certificateTable(shown));
+    });
+  },
+});
+
+export const partnerCertificatesCommand = group("cert", "Manage a partner's client certificates", {
+  add: async () => addCertificateCommand,
+  remove: async () => removeCertificateCommand,
+  list: async () => listCertificatesCommand,
+});

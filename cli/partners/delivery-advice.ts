@@ -1,0 +1,156 @@
+/** Advice about a delivery: what became of it, and what the operator can do. */
+
+import { type DeliveryError, deliveryErrors } from "../../src/delivery/outcome.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
+import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
+import type { Operator } from "../open.ts";
+import { note } from "../terminal/output.ts";
+
+/** What fixes each failure; the receiver is nearly always the partner's to fix. */
+const remedies: Readonly<Record<DeliveryError, string>> = {
+  ENDPOINT_INVALID:
+    "set a usable URL: tvs partners webhook set PARTNER URL (http and private addresses need tvs serve --allow-private-webhooks)",
+  HOST_UNRESOLVED:
+    "check that the host name is right and has an IP address; tvs partners webhook set PARTNER URL sets another one",
+  ADDRESS_REFUSED: "the partner must give a URL on the public internet: tvs partners webhook set PARTNER URL",
+  CONNECT_FAILED:
+    "the partner's server must be up and reachable from here; check the firewalls on both sides",
+  TLS_FAILED: "the partner's certificate must be valid for the host and sent with its whole chain",
+  CONNECTION_LOST: "the partner must find out why its server or proxy closes the connection",
+  RESPONSE_MALFORMED: "the partner must check what answers at this URL; it is not an HTTP server",
+  RESPONSE_INCOMPLETE:
+    "the partner must find out why its server or proxy closes the connection in the middle of a response",
+  REDIRECT: "set the URL that it redirects to: tvs partners webhook set PARTNER URL",
+  BAD_STATUS: "the partner must check its receiver's log for the delivery's id",
+  TIMEOUT:
+    "the receiver must acknowledge first and do its work afterwards; an attempt may take 15 seconds in all",
+  ABORTED: "nothing is wrong with the endpoint",
+};
+
+const statusRemedies: Readonly<Record<number, string>> = {
+  400: "the receiver refuses the signature or the body: it must check the raw bytes, with the whole secret",
+  401: "the receiver refuses the signature: it must check the raw bytes, with the whole secret, whsec_ included",
+  403: "the receiver or something in front of it blocks this service; the partner must let it in",
+  404: "the receiver is not at this path; set the right URL: tvs partners webhook set PARTNER URL",
+  405: "this path does not accept POST; set the right URL: tvs partners webhook set PARTNER URL",
+  410: "the receiver says that this endpoint is gone; set a new URL: tvs partners webhook set PARTNER URL",
+  429: "the receiver gets too many deliveries at once; the partner must raise its limit",
+};
+
+function isDeliveryError(code: string): code is DeliveryError {
+  return Object.hasOwn(deliveryErrors, code);
+}
+
+/** The explanation of an attempt, beside its code. */
+export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
+  if (error === null) return "The endpoint acknowledged it.";
+  const sentence = isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
+  return error === "BAD_STATUS" && status !== null
+    ? `The endpoint answered with ${status}, which is not 2xx.`
+    : sentence;
+}
+
+function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
+  if (lastError === null) return null;
+  const byStatus = lastError === "BAD_STATUS" && lastStatus !== null ? statusRemedies[lastStatus] : undefined;
+  const advice = byStatus ?? (isDeliveryError(lastError) ? remedies[lastError] : null);
+  return advice?.replaceAll("PARTNER", partnerId) ?? null;
+}
+
+export function whyDisabled(reason: DisabledReason, partnerId: string): string {
+  const why = {
+    operator: "an operator disabled it",
+    gone: "its receiver answered 410 Gone",
+    failing: "every attempt in five days failed",
+  }[reason];
+  return `the endpoint is disabled: ${why}; tvs partners webhook enable ${partnerId} sends its deliveries`;
+}
+
+type Situation = {
+  readonly endpoint: Pick<WebhookEndpoint, "disabledReason"> | null;
+  readonly serviceRunning: boolean;
+  readonly now: number;
+};
+
+/** The next step of a delivery, and what the operator can do for it. */
+export function nextStep(delivery: Delivery, situation: Situation): string {
+  switch (delivery.state) {
+    case "delivered":
+      return "nothing: the receiver has it";
+    case "dead":
+      return deadStep(delivery, situation);
+    case "pending":
+      return pendingStep(delivery, situation);
+  }
+}
+
+function deadStep(delivery: Delivery, { endpoint }: Situation): string {
+  const { deliveryId, partnerId } = delivery;
+  const retry = `tvs webhooks retry ${deliveryId}`;
+  if (endpoint === null) {
+    return `${partnerId} no longer has an endpoint; tvs partners webhook set ${partnerId} URL, then ${retry}`;
+  }
+  const fix = remedy(delivery);
+  const steps = fix === null ? retry : `${fix}; then ${retry}`;
+  return endpoint.disabledReason === null
+    ? steps
+    : `${steps}; and ${whyDisabled(endpoint.disabledReason, partnerId)}`;
+}
+
+function pendingStep(delivery: Delivery, situation: Situation): string {
+  const { deliveryId, partnerId, leased, dueAt } = delivery;
+  const held = whyHeld(delivery, situation);
+  if (held !== null) return held;
+  if (!situation.serviceRunning)
+    return "no service is running on this data: start tvs serve, which sends what is due";
+  const isLater = dueAt !== null && dueAt > situation.now;
+  if (leased && isLater) return "an attempt is in progress";
+  if (!isLater) return `it is due; the service sends it as soon as ${partnerId}'s turn comes`;
+  const fix = remedy(delivery);
+  const wait = `the next attempt is at ${isoTime(dueAt)}; tvs webhooks retry ${deliveryId} makes it now`;
+  return fix === null ? wait : `${fix}; ${wait}`;
+}
+
+/** The reason why a delivery is held, and what releases it; null when nothing holds it. */
+export function whyHeld(
+  { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
+  { endpoint }: Pick<Situation, "endpoint">,
+): string | null {
+  switch (heldBy) {
+    case null:
+      return null;
+    case "partner":
+      return `it is held because the partner is disabled; tvs partners enable ${partnerId} releases it`;
+    case "restore":
+      return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
+    case "endpoint":
+      return endpoint === null || endpoint.disabledReason === null
+        ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
+        : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
+  }
+}
+
+/** Notes that no service is running, without which the operator would wait for nothing. */
+export async function noteWithoutService({ driver }: Operator): Promise<void> {
+  if (await driver.serviceRunning()) return;
+  note("no service is running on this data; it will be sent when tvs serve is started");
+}
+
+/**
+ * Notes what is not sent although it is due, and what would let it go: to who has just been told that it is.
+ * @returns whether anything is held
+ */
+export async function noteHeld(
+  { stores: { webhooks }, clock }: Operator,
+  partnerId?: string,
+): Promise<boolean> {
+  const held = (await webhooks.backlog(clock.now())).filter(
+    (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
+  );
+  for (const one of held) {
+    const endpoint = await webhooks.endpoint(one.partnerId);
+    note(`what waits for ${one.partnerId} (${one.pending}): ${whyHeld(one, { endpoint })}`);
+  }
+  return held.length > 0;
+}

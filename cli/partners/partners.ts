@@ -1,0 +1,278 @@
+import { describeChange } from "../../src/domain/changes.ts";
+import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
+import {
+  checkPartner,
+  checkPartnerChange,
+  describeCertificate,
+  describePartner,
+  type Partner,
+  type PartnerChange,
+  parseBatchCost,
+  parsePurposes,
+  parseScopes,
+  requirePartner,
+  scopes,
+} from "../../src/domain/partners.ts";
+import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
+import { purposes } from "../../src/partner/contract.ts";
+import { command, configOf, group } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { changeTable, partnerHistoryCommand } from "../register/changes.ts";
+import { byArg } from "../register/operator-name.ts";
+import { hint, note, parseCount, print, record, table } from "../terminal/output.ts";
+import {
+  certificateTable,
+  keyTable,
+  partnerCertificatesCommand,
+  partnerIdArg,
+  partnerKeysCommand,
+} from "./credentials.ts";
+import { noteHeld } from "./delivery-advice.ts";
+
+const termsArgs = {
+  name: { type: "string", valueHint: "NAME", description: "The agency's name" },
+  scopes: {
+    type: "string",
+    valueHint: "all|A,B",
+    description: `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`,
+    values: { listOf: ["all", ...scopes] },
+  },
+  purposes: {
+    type: "string",
+    valueHint: "all|A,B",
+    description: "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
+    values: { listOf: ["all", ...purposes] },
+  },
+  "per-minute": { type: "string", valueHint: "N", description: "Calls allowed per clock minute" },
+  "per-day": { type: "string", valueHint: "N", description: "Calls allowed per UTC day" },
+  "batch-cost": {
+    type: "string",
+    valueHint: "call|item",
+    description: "What a batch counts as: one call (default), or one call per item",
+  },
+} as const;
+
+type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefined };
+
+/** The terms that were given; an option that is absent changes nothing. */
+function readTerms(flags: TermsFlags): PartnerChange {
+  const {
+    name,
+    scopes,
+    purposes,
+    "per-minute": perMinute,
+    "per-day": perDay,
+    "batch-cost": batchCost,
+  } = flags;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(scopes === undefined ? {} : { scopes: parseScopes(scopes) }),
+    ...(purposes === undefined ? {} : { purposes: parsePurposes(purposes) }),
+    ...(perMinute === undefined ? {} : { perMinute: parseCount("--per-minute", perMinute) }),
+    ...(perDay === undefined ? {} : { perDay: parseCount("--per-day", perDay) }),
+    ...(batchCost === undefined ? {} : { batchCost: parseBatchCost(batchCost) }),
+  };
+}
+
+function partnerText(partner: Partner): string {
+  const { scopes, purposes, ...rest } = describePartner(partner);
+  return record({ ...rest, scopes: scopes.join(", "), purposes: purposes.join(", ") });
+}
+
+const addCommand = command({
+  name: "add",
+  description: "Add a partner and issue its first API key, which is shown only once",
+  example:
+    'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
+    "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000\n" +
+    '  tvs partners add school-47 --name "School 47" --scopes lookup_by_reg_no --purposes all --per-minute 10 --per-day 500',
+  args: {
+    id: {
+      type: "positional",
+      required: true,
+      description: "An id for the partner; it becomes the `audience` of its envelopes",
+    },
+    ...termsArgs,
+    name: { ...termsArgs.name, required: true },
+    scopes: { ...termsArgs.scopes, required: true },
+    purposes: { ...termsArgs.purposes, required: true },
+    "per-minute": { ...termsArgs["per-minute"], required: true },
+    "per-day": { ...termsArgs["per-day"], required: true },
+    ...byArg,
+  },
+  async run({ args }) {
+    const partner = (now: number): Partner =>
+      checkPartner({
+        partnerId: args.id,
+        name: args.name,
+        scopes: parseScopes(args.scopes),
+        purposes: parsePurposes(args.purposes),
+        perMinute: parseCount("--per-minute", args["per-minute"]),
+        perDay: parseCount("--per-day", args["per-day"]),
+        batchCost: parseBatchCost(args["batch-cost"] ?? "call"),
+        createdAt: now,
+        disabledAt: null,
+      });
+    // A wrong flag is told before anything is made on the disk.
+    partner(0);
+    const add = async (operator: Operator) => {
+      const { stores, secrets, keyKind, clock } = operator;
+      const added = partner(clock.now());
+      const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
+      await stores.partners.add(added, key.record);
+      const { partnerId, ...rest } = describePartner(added);
+      const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
+      print(
+        args,
+        shown,
+        () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
+      );
+      note("the API key is shown only once; hand it over securely");
+      hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
+    };
+    await withOperator(configOf(args), add, { whenMade: note });
+  },
+});
+
+/** Where the partner begins. An issuer that nobody has told is a guess, and may be the address of another service. */
+function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): string {
+  const path = "/v1/inter-agency/getting-started";
+  if (issuerTold) return `the partner's first page is ${issuer}${path}`;
+  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;
+}
+
+const listCommand = command({
+  name: "list",
+  description: "List all partners",
+  example: "tvs partners list",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
+      const all = await partners.partners();
+      const rows = all.map((one) => [
+        one.partnerId,
+        one.name,
+        one.disabledAt === null ? "enabled" : "disabled",
+        one.perMinute,
+        one.perDay,
+        one.scopes.length === scopes.length ? "all" : one.scopes.join(","),
+        one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
+      ]);
+      const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
+      print(args, all.map(describePartner), () => (all.length === 0 ? "no partners yet" : table(head, rows)));
+      if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
+    });
+  },
+});
+
+/** The newest changes that `show` has; `history` has all. */
+const shownChanges = 5;
+
+/** Everything stored about a partner, except its secrets. */
+async function readWhole({ stores: { partners, quotaStore, changes }, clock }: Operator, partnerId: string) {
+  const partner = await requirePartner(partners, partnerId);
+  const now = clock.now();
+  const [keys, certificates, windows, latest] = await Promise.all([
+    partners.apiKeys(),
+    partners.certificates(),
+    quotaStore.windows(openWindows(now)),
+    changes.list({ subject: `partner:${partnerId}`, limit: shownChanges }),
+  ]);
+  return {
+    partner,
+    keys: keys.filter((key) => key.partnerId === partnerId).map((key) => describeApiKey(key, now)),
+    certificates: certificates.filter((one) => one.partnerId === partnerId).map(describeCertificate),
+    quota: quotaUse(partner, windows, now),
+    latest,
+  };
+}
+
+const showCommand = command({
+  name: "show",
+  description:
+    "Show a partner's record, its keys, certificates, quota use and newest changes; never a secret",
+  example: "tvs partners show exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
+      const used = (["minute", "day"] as const).map((kind) => [
+        kind,
+        quota[kind].used,
+        quota[kind].limit,
+        quota[kind].resetAt,
+      ]);
+      const changes = latest.map(describeChange);
+      print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
+        [
+          partnerText(partner),
+          keyTable(keys),
+          ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
+          table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
+          ...(latest.length === 0 ? [] : [changeTable(latest)]),
+        ].join("\n\n"),
+      );
+    });
+  },
+});
+
+const setCommand = command({
+  name: "set",
+  description: "Change a partner's terms; a running service applies the change within a second",
+  example:
+    "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
+    "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
+  args: { ...partnerIdArg, ...termsArgs, ...byArg },
+  async run({ args }) {
+    const change = readTerms(args);
+    checkPartnerChange(change);
+    await withOperator(configOf(args), async ({ stores: { partners } }) => {
+      const partner = await partners.update({ partnerId: args.id, ...change });
+      print(args, describePartner(partner), () => partnerText(partner));
+    });
+  },
+});
+
+const disableCommand = command({
+  name: "disable",
+  description: "Refuse all calls of a partner until it is enabled again",
+  example: "tvs partners disable exam-body-a",
+  args: { ...partnerIdArg, ...byArg },
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
+      const partner = await partners.disable(args.id, clock.now());
+      print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
+      hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
+    });
+  },
+});
+
+const enableCommand = command({
+  name: "enable",
+  description: "Accept calls of a disabled partner again",
+  example: "tvs partners enable exam-body-a",
+  args: { ...partnerIdArg, ...byArg },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const partner = await operator.stores.partners.disable(args.id, null);
+      print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
+      await noteHeld(operator, args.id);
+    });
+  },
+});
+
+export const partnersCommand = group(
+  "partners",
+  "Manage partner agencies, their credentials and webhook endpoints",
+  {
+    add: async () => addCommand,
+    list: async () => listCommand,
+    show: async () => showCommand,
+    history: async () => partnerHistoryCommand,
+    set: async () => setCommand,
+    disable: async () => disableCommand,
+    enable: async () => enableCommand,
+    key: async () => partnerKeysCommand,
+    cert: async () => partnerCertificatesCommand,
+    webhook: () => import("./webhook.ts").then((file) => file.partnerWebhookCommand),
+  },
+);

@@ -1,0 +1,250 @@
+import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { requirePartner } from "../../src/domain/partners.ts";
+import {
+  describeEndpoint,
+  disableWebhook,
+  enableWebhook,
+  parseEvents,
+  parseTeachers,
+  removeWebhook,
+  requireEndpoint,
+  rotateWebhookSecret,
+  setWebhook,
+  testWebhook,
+  type WebhookDependencies,
+  type WebhookEndpoint,
+} from "../../src/domain/webhooks.ts";
+import { eventTypes } from "../../src/partner/contract.ts";
+import { command, configOf, group } from "../command.ts";
+import { type Operator, webhookDependencies, withOperator } from "../open.ts";
+import { byArg } from "../register/operator-name.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
+import { partnerIdArg } from "./credentials.ts";
+import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
+
+const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
+
+const setCommand = command({
+  name: "set",
+  description:
+    "Set a partner's webhook endpoint, and enable it. A new endpoint gets a signing secret; an existing one keeps " +
+    "its secret, and every option that is not given",
+  example:
+    "tvs partners webhook set exam-body-a https://example.com/teacher-events\n" +
+    "  tvs partners webhook set exam-body-a https://example.com/teacher-events --teachers verified \\\n" +
+    "    --events license.revoked,license.expired",
+  args: {
+    ...partnerIdArg,
+    url: {
+      type: "positional",
+      required: true,
+      description: "An https URL; all addresses of its host must be public",
+    },
+    events: {
+      type: "string",
+      valueHint: "all|A,B",
+      description: `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
+      values: { listOf: ["all", ...eventTypes] },
+    },
+    teachers: {
+      type: "string",
+      valueHint: "all|verified",
+      description: "Events about which teachers: all (default), or only those that this partner has verified",
+    },
+    "allow-private-webhooks": {
+      type: "boolean",
+      description: "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
+    },
+    ...byArg,
+  },
+  async run({ args }) {
+    const events = args.events === undefined ? undefined : parseEvents(args.events);
+    const teachers = args.teachers === undefined ? undefined : parseTeachers(args.teachers);
+    await withOperator(configOf(args), async (operator) => {
+      const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
+      const check = (url: string) => resolveEndpoint(url, { allowPrivate });
+      const given = { partnerId: args.id, url: args.url, events, teachers, check };
+      // From then on every event asks whom the partner has verified: that must not be a search of the whole log.
+      if (teachers === "verified") while (await operator.stores.maintenance.noteVerified());
+      const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
+      const { partnerId, url } = endpoint;
+      print(args, { partnerId, url, secret }, () =>
+        record({ partnerId, url, secret, events: endpoint.events.join(", "), teachers: endpoint.teachers }),
+      );
+      note(secretNote);
+      if (allowPrivate) await noteServiceSetting(operator);
+      hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
+    });
+  },
+});
+
+/** Notes where the service would refuse what this command was allowed: it goes by its own setting. */
+async function noteServiceSetting({ stores: { settings } }: Operator): Promise<void> {
+  if ((await settings.read()).get("allow_private_webhooks") === "true") return;
+  note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
+}
+
+function lostSecret(partnerId: string): string {
+  return `The old secret is deleted, and ${partnerId} will refuse every delivery until it has the new one. This cannot be undone.`;
+}
+
+const rotateCommand = command({
+  name: "rotate-secret",
+  description:
+    "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
+    "signatures, the new secret's first, so that the partner can switch at any time",
+  example:
+    "tvs partners webhook rotate-secret exam-body-a --overlap 24h\n" +
+    "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
+  args: {
+    ...partnerIdArg,
+    overlap: {
+      type: "string",
+      valueHint: "DURATION",
+      description:
+        "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
+    },
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
+    await withOperator(configOf(args), async (operator) => {
+      await requireEndpoint(operator.stores, args.id);
+      if (overlapMs === 0) await confirm(args, lostSecret(args.id));
+      const { endpoint, secret } = await rotateWebhookSecret(webhookDependencies(operator), args.id, {
+        overlapMs,
+      });
+      const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
+      const shown = { partnerId, url, secret, previousSecretUntil };
+      print(args, shown, () => record(shown));
+      note(secretNote);
+    });
+  },
+});
+
+const showCommand = command({
+  name: "show",
+  description: "Show a partner's endpoint, its state and how much is pending; never its secret",
+  example: "tvs partners webhook show exam-body-a",
+  args: partnerIdArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const endpoint = await requireEndpoint(operator.stores, args.id);
+      const partner = await requirePartner(operator.stores.partners, args.id);
+      const backlog = await operator.stores.webhooks.backlog(operator.clock.now());
+      const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
+      const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
+      print(args, shown, () => endpointText(shown));
+      if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
+      if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
+    });
+  },
+});
+
+type ShownEndpoint = ReturnType<typeof describeEndpoint> & {
+  readonly pending: number;
+  readonly dead: number;
+};
+
+function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): string {
+  const which = events.length === eventTypes.length ? "all" : events.join(", ");
+  return record({ partnerId, url, events: which, ...rest });
+}
+
+/** A command that changes an endpoint's state, and shows it as it is then. */
+function stateCommand(definition: {
+  name: string;
+  description: string;
+  done: string;
+  /** Said besides where nothing holds the deliveries. */
+  freed?: string;
+  act: (dependencies: WebhookDependencies, partnerId: string) => Promise<WebhookEndpoint>;
+}) {
+  const { name, description, done, freed, act } = definition;
+  return command({
+    name,
+    description,
+    example: `tvs partners webhook ${name} exam-body-a`,
+    args: { ...partnerIdArg, ...byArg },
+    async run({ args }) {
+      await withOperator(configOf(args), async (operator) => {
+        const endpoint = await act(webhookDependencies(operator), args.id);
+        const partner = await requirePartner(operator.stores.partners, args.id);
+        const isHeld = freed !== undefined && (await noteHeld(operator, args.id));
+        const more = freed === undefined || isHeld ? "" : `; ${freed}`;
+        print(
+          args,
+          describeEndpoint(endpoint, partner),
+          () => `the endpoint of ${args.id} is ${done}${more}`,
+        );
+      });
+    },
+  });
+}
+
+const disableCommand = stateCommand({
+  name: "disable",
+  description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",
+  done: "disabled; its deliveries are held",
+  act: disableWebhook,
+});
+
+const enableCommand = stateCommand({
+  name: "enable",
+  description:
+    "Send to a disabled endpoint again; held deliveries are sent now, each with its full retry schedule",
+  done: "enabled",
+  freed: "what was held is due now",
+  act: enableWebhook,
+});
+
+const removeCommand = command({
+  name: "remove",
+  description: "Remove a partner's endpoint and its secret; its pending deliveries become dead",
+  example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
+  args: { ...partnerIdArg, ...yesArg, ...byArg },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      await requireEndpoint(operator.stores, args.id);
+      await confirm(
+        args,
+        `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
+      );
+      const dead = await removeWebhook(webhookDependencies(operator), args.id);
+      print(args, { partnerId: args.id, removed: true, dead }, () => {
+        return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
+      });
+    });
+  },
+});
+
+const testCommand = command({
+  name: "test",
+  description:
+    "Send a test event: a signed license.verified that names nobody (tId and regNo are null), whatever events are " +
+    "subscribed to. The running service sends it like every delivery; `tvs webhooks show` shows the result",
+  example: "tvs partners webhook test exam-body-a",
+  args: { ...partnerIdArg, ...byArg },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);
+      const { eventId, eventType } = event;
+      const shown = { partnerId: args.id, deliveryId, eventId, eventType };
+      print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+      await noteHeld(operator, args.id);
+      await noteWithoutService(operator);
+    });
+  },
+});
+
+export const partnerWebhookCommand = group("webhook", "Manage a partner's webhook endpoint", {
+  set: async () => setCommand,
+  "rotate-secret": async () => rotateCommand,
+  show: async () => showCommand,
+  disable: async () => disableCommand,
+  enable: async () => enableCommand,
+  remove: async () => removeCommand,
+  test: async () => testCommand,
+});

@@ -1,0 +1,111 @@
+import { TvsError } from "../../src/domain/errors.ts";
+import { exportSubject, type SubjectExport } from "../../src/domain/teachers/subject-export.ts";
+import { command, configOf } from "../command.ts";
+import { keptLogOf } from "../evidence/open-evidence.ts";
+import { withOperator } from "../open.ts";
+import { type Cell, note, print, record, table } from "../terminal/output.ts";
+import { printable } from "../terminal/printable.ts";
+
+/** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
+const maxInputBytes = 1024;
+
+export const exportSubjectCommand = command({
+  name: "export-subject",
+  description:
+    "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
+  example: "tvs teachers export-subject --json < nin.txt > subject.json",
+  async run({ args }) {
+    if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
+    const nin = await readLine();
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, blindIndex, clock } = operator;
+      const kept = await keptLogOf(operator);
+      const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
+      print(args, held, () => exportText(held));
+    });
+  },
+});
+
+/** The NIN comes on standard input because an argument would stand in the shell's history and in `ps`. */
+async function readLine(): Promise<string> {
+  let text = "";
+  for await (const chunk of process.stdin) {
+    text += String(chunk);
+    if (text.length > maxInputBytes) {
+      throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
+    }
+  }
+  return text.trim();
+}
+
+function exportText({
+  exportedAt,
+  record: stored,
+  history,
+  lookups,
+  verifiedBy,
+  notes,
+}: SubjectExport): string {
+  const { profile = null, ...fields } = stored ?? {};
+  const sections = [
+    `exported at ${exportedAt}`,
+    heading(
+      "RECORD",
+      stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
+    ),
+    ...(profile === null
+      ? []
+      : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
+    heading("HISTORY", historyText(history)),
+    heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
+    heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
+    heading("NOTES", notes.join("\n")),
+  ];
+  return sections.join("\n\n");
+}
+
+function heading(title: string, text: string): string {
+  return `${title}\n${text}`;
+}
+
+function historyText(history: SubjectExport["history"]): string {
+  if (history.length === 0) return "none";
+  const rows = history.map((line) =>
+    line.type === "event"
+      ? [line.at, line.eventType, "", ""]
+      : [
+          line.at,
+          line.action,
+          `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
+          line.reason,
+        ],
+  );
+  return table(["TIME", "WHAT", "STATUS AFTER", "REASON"], rows);
+}
+
+function lookupText(lookups: SubjectExport["lookups"]): string {
+  if (lookups.length === 0) return "none";
+  const head = [
+    "TIME",
+    "PARTNER",
+    "ENDPOINT",
+    "PURPOSE",
+    "ASKED",
+    "STATUS",
+    "ELIGIBLE",
+    "CONTEXT",
+    "VERIFICATION ID",
+  ];
+  const rows = lookups.map((one) => [
+    one.verifiedAt,
+    one.partnerId,
+    one.endpoint,
+    one.purpose,
+    one.reference,
+    one.status,
+    one.eligible ? "yes" : "no",
+    one.context === null ? null : JSON.stringify(one.context),
+    one.verificationId,
+  ]);
+  return table(head, rows);
+}

@@ -1,0 +1,117 @@
+import { createReadStream } from "node:fs";
+import { constants, platform, setPriority } from "node:os";
+import { parentPort, Worker } from "node:worker_threads";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { type ErrorCode, isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { readPatch, type WrittenPatch, writtenPatch } from "../../src/domain/import/patch.ts";
+import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
+import type { CheckedRow } from "../../src/domain/import/rows.ts";
+
+const readBytes = 256 * 1024;
+/** Pieces that may be under way: enough that neither side waits for the other, and few megabytes. */
+const maxUnderWay = 4;
+
+export type ImportReaderData = {
+  readonly file: string;
+  /** What messages call the file. */
+  readonly name: string;
+  readonly blindIndexKey: Uint8Array;
+};
+
+/**
+ * A message of the reading thread. Rows travel as one JSON text: to copy a message of many objects costs more than
+ * to write and read it.
+ */
+type Message =
+  | { readonly piece: Omit<FilePiece, "rows">; readonly rows: string }
+  | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
+type WrittenRow = [line: number, patch: WrittenPatch | null, issues: CheckedRow["issues"]];
+
+/** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
+export async function runImportReader({ file, name, blindIndexKey }: ImportReaderData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("the reader runs in a worker thread only");
+  giveWay();
+  let underWay = 0;
+  let goOn = () => {};
+  port.on("message", () => {
+    underWay--;
+    goOn();
+  });
+  try {
+    const bytes = createReadStream(file, { highWaterMark: readBytes });
+    for await (const { rows, ...piece } of readPieces({ name, bytes }, createBlindIndex(blindIndexKey))) {
+      while (underWay >= maxUnderWay) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+      }
+      underWay++;
+      port.postMessage({ piece, rows: JSON.stringify(rows.map(writtenRow)) } satisfies Message);
+    }
+  } catch (error) {
+    const code = isTvsError(error) ? error.code : null;
+    port.postMessage({ error: { code, message: (error as Error).message } } satisfies Message);
+  }
+}
+
+/**
+ * Reads an extract in a thread of its own.
+ * @param entry where a worker thread re-enters the program
+ * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
+ */
+export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGenerator<FilePiece> {
+  const worker = new Worker(entry, { workerData: { role: "import-reader", ...data } });
+  const messages: Message[] = [];
+  let arrived = () => {};
+  const take = (message: Message) => {
+    messages.push(message);
+    arrived();
+  };
+  const fail = (message: string) => take({ error: { code: null, message } });
+  worker.on("message", take);
+  worker.on("error", (error) => fail(String(error)));
+  worker.on("exit", () => fail("the reading thread ended"));
+  try {
+    for (;;) {
+      const message = messages.shift();
+      if (message === undefined) {
+        await new Promise<void>((resolve) => {
+          arrived = resolve;
+        });
+        continue;
+      }
+      if ("error" in message) throw readError(message.error);
+      worker.postMessage("taken");
+      yield { ...message.piece, rows: (JSON.parse(message.rows) as WrittenRow[]).map(readRow) };
+      if (message.piece.sha256 !== null) return;
+    }
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function readError({ code, message }: { code: ErrorCode | null; message: string }): Error {
+  return code === null ? new Error(message) : new TvsError(code, message);
+}
+
+function writtenRow({ line, patch, issues }: CheckedRow): WrittenRow {
+  return [line, patch === null ? null : writtenPatch(patch), issues];
+}
+
+function readRow([line, patch, issues]: WrittenRow): CheckedRow {
+  return { line, patch: patch === null ? null : readPatch(patch), issues };
+}
+
+/**
+ * Lets everybody else go first, where priorities belong to threads and not to processes. Only for a thread that never
+ * writes to the database: whoever holds the write lock and is not let run keeps a service waiting.
+ */
+export function giveWay(): void {
+  if (platform() !== "linux") return;
+  try {
+    setPriority(0, constants.priority.PRIORITY_LOW);
+  } catch {
+    // A sandbox may forbid it; the work is the same at any priority.
+  }
+}

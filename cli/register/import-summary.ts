@@ -1,0 +1,92 @@
+import { TvsError } from "../../src/domain/errors.ts";
+import { describeMissing } from "../../src/domain/import/arrival.ts";
+import { type CodeCount, describeCode, firstRejected } from "../../src/domain/import/codes.ts";
+import { maxLostPercent } from "../../src/domain/import/import.ts";
+import type { ImportIssue, ImportResult, Loss } from "../../src/domain/import/report.ts";
+import { emptyExtract, templateColumns } from "../../src/domain/import/template.ts";
+import { hint, note, print, record, table, terminalWidth } from "../terminal/output.ts";
+
+/** What an import says to people: beside --json, the report and the console. */
+
+const shownRows = 5;
+
+const holdings: Readonly<Record<Loss["kind"], string>> = {
+  validLicenses: "valid licences",
+  verifiedCertificates: "verified certificates",
+  revocations: "revocations",
+};
+
+/** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
+export function tellRemarks(
+  args: { json?: boolean | undefined; report?: string | undefined },
+  { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
+): void {
+  if (abandoned !== undefined) {
+    note(
+      `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
+    );
+  }
+  if (resumedAfterRow !== undefined)
+    note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
+  if (stopped?.by === "strict") note("nothing was changed: --strict was given, and rows were rejected");
+  if (stopped?.by === "brake") {
+    const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
+    const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
+    const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
+    note(`nothing was changed: ${reasons.join("; ")}. If that is intended, import again with --allow-change`);
+  }
+  if (args.report !== undefined) return;
+  if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
+  // Among them may be a revocation that an empty cell takes back, or one that was kept.
+  else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
+}
+
+/** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
+export function importSummary(result: ImportResult): string {
+  const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } = result;
+  const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
+  const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
+  const mode =
+    result.stopped !== undefined
+      ? "stopped, nothing changed"
+      : result.dryRun
+        ? "dry run, nothing changed"
+        : done;
+  const unknown = result.unknownColumns?.join(", ");
+  const figures = record({
+    ...{ file, sha256, ...counts },
+    ...(unknown === undefined ? {} : { "not known": unknown }),
+    import: mode,
+  });
+  const first = firstRejected(codes, shownRows);
+  const parts = [
+    ...(codes.length === 0 ? [] : [codesTable(codes)]),
+    ...(first.length === 0 ? [] : [`the first rejected rows:\n${rowsTable(first)}`]),
+  ];
+  return [figures, ...parts].join("\n\n");
+}
+
+function codesTable(codes: readonly CodeCount[]): string {
+  const rows = codes
+    .map(describeCode)
+    .map((one) => [one.rows, one.rejects ? "rejected" : "warning", one.code, one.meaning]);
+  return table(["ROWS", "WERE", "CODE", "BECAUSE"], rows);
+}
+
+function rowsTable(issues: readonly ImportIssue[]): string {
+  return table(
+    ["LINE", "COLUMN", "CODE"],
+    issues.map(({ line, field, code }) => [line, field ?? "the row", code]),
+  );
+}
+
+/** Prints an extract without teachers. What the columns mean goes to stderr, so that `> extract.csv` is one. */
+export function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
+  if (args.file !== undefined)
+    throw new TvsError("USAGE", "--template prints an empty extract and reads no file");
+  print(args, templateColumns, () => emptyExtract);
+  if (args.json === true) return;
+  const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
+  const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
+  note(table(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
+}

@@ -1,0 +1,212 @@
+import { isoTime } from "../../src/domain/clock.ts";
+import {
+  compromiseKey,
+  describeKey,
+  importKey,
+  jwks,
+  keyRing,
+  signKeyHistory,
+} from "../../src/domain/keys.ts";
+import type { Node } from "../../src/domain/nodes.ts";
+import { rotateKeys, untilRotatable } from "../../src/domain/rotation.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { command, configOf, group } from "../command.ts";
+import { logKeeperOf } from "../evidence/open-evidence.ts";
+import { type Operator, type Stores, withOperator } from "../open.ts";
+import { readSmallFile } from "../safe/input-file.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { hint, note, parseCount, parseTime, print, record, table } from "../terminal/output.ts";
+import { byArg } from "./operator-name.ts";
+
+const bitsArg = {
+  bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },
+} as const;
+
+function bitsOf(args: { bits?: string | undefined }): number {
+  return args.bits === undefined ? 2048 : parseCount("--bits", args.bits);
+}
+
+/** Every signing key, and who changed its state last: null for one of before that was kept. */
+async function describeKeys({ keys, changes }: Stores) {
+  const actors = await changes.lastActors("key");
+  return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));
+}
+
+function keyTable(keys: Awaited<ReturnType<typeof describeKeys>>): string {
+  const rows = keys.map((key) => [
+    key.kid,
+    key.state,
+    key.publishedAt,
+    key.activatedAt,
+    key.retiredAt,
+    key.compromisedSince,
+    key.by,
+  ]);
+  return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE", "BY"], rows);
+}
+
+const listCommand = command({
+  name: "list",
+  description: "Show every signing key with its state, its times, and who changed it last",
+  example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores }) => {
+      const all = await describeKeys(stores);
+      print(args, all, () => keyTable(all));
+    });
+  },
+});
+
+const rotateCommand = command({
+  name: "rotate",
+  description: "Promote the pending key, retire the active one and publish a new pending one",
+  example:
+    "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
+  args: {
+    now: { type: "boolean", description: "Do not wait until the pending key has been public for 24 h" },
+    ...bitsArg,
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    const bits = bitsOf(args);
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, secrets, clock } = operator;
+      const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
+      const { active, pending } = await untilRotatable(stores, options);
+      await confirm(
+        args,
+        `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
+      );
+      await logKeeperOf(operator).checkpoint();
+      const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits });
+      if (early)
+        note(
+          "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
+        );
+      print(args, kids, () =>
+        record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
+      );
+      hint(
+        args,
+        "a running service signs with it within a second; for offline verification publish the new tvs keys history > key-history.jose",
+      );
+    });
+  },
+});
+
+const noteWaiting = (nodes: readonly Node[]) =>
+  note(`waiting for the pending key to be loaded by ${nodes.map(({ url }) => url).join(", ")}`);
+
+const noteUnsigned = (error: unknown) =>
+  note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);
+
+const compromiseCommand = command({
+  name: "compromise",
+  description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
+  example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
+  args: {
+    kid: {
+      type: "positional",
+      required: true,
+      description: "The key's id; `tvs keys list` shows them",
+      values: { ids: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]) },
+    },
+    since: {
+      type: "string",
+      required: true,
+      valueHint: "TIME",
+      description: "The time from which the key cannot be trusted (ISO 8601)",
+    },
+    ...bitsArg,
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    await withOperator(configOf(args), async (operator) => {
+      const { stores, secrets, clock } = operator;
+      const { keys } = stores;
+      const since = parseTime("--since", args.since);
+      await confirm(
+        args,
+        `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
+      );
+      // A thief does not wait until the log is in order.
+      await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
+      await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
+      const all = await describeKeys(stores);
+      print(args, all, () => keyTable(all));
+      hint(
+        args,
+        `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
+      );
+    });
+  },
+});
+
+const jwksCommand = command({
+  name: "jwks",
+  description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
+  example: "tvs keys jwks > jwks.json",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { keys } }) => {
+      const document = jwks(keyRing(await keys.list()));
+      print(args, document, () => JSON.stringify(document, null, 2));
+    });
+  },
+});
+
+const historyCommand = command({
+  name: "history",
+  description: "Print the signed key history, for verifying envelopes offline years later",
+  example: "tvs keys history > key-history.jose",
+  async run({ args }) {
+    await withOperator(
+      configOf(args),
+      async ({ stores: { keys }, secrets, clock, settingsInForce, issuerTold }) => {
+        const { issuer } = settingsInForce;
+        if (!issuerTold)
+          hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
+        const options = { issuer, secrets, now: clock.now() };
+        const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
+        print(args, { keyHistory }, () => keyHistory);
+      },
+    );
+  },
+});
+
+const importCommand = command({
+  name: "import",
+  description: "Import an RSA private key as the pending key; the current pending key is retired unused",
+  example: "tvs keys import signing-key.pem",
+  args: {
+    file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" },
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    const pem = readSmallFile(args.file).toString("utf8");
+    // A wrong key is told before anything is made on the disk.
+    await importKey(pem, deriveSecrets(newMasterKey()), 0);
+    const act = async ({ stores: { keys }, secrets, clock, isNew }: Operator) => {
+      const next = await importKey(pem, secrets, clock.now());
+      const { pending } = keyRing(await keys.list());
+      const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
+      // Of a register that was made just now nobody has seen a key.
+      if (!isNew) await confirm(args, lost);
+      await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
+      print(args, describeKey(next), () => `pending ${next.kid}`);
+      hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
+    };
+    await withOperator(configOf(args), act, { whenMade: note });
+  },
+});
+
+export const keysCommand = group("keys", "Manage the signing keys", {
+  list: async () => listCommand,
+  rotate: async () => rotateCommand,
+  compromise: async () => compromiseCommand,
+  jwks: async () => jwksCommand,
+  history: async () => historyCommand,
+  import: async () => importCommand,
+});

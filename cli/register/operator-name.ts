@@ -1,0 +1,50 @@
+/** Who makes a change: every command that makes one says so, and it is kept with the change (decision D1.10). */
+
+import { userInfo } from "node:os";
+import type { Config } from "../../src/config.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { userOf } from "./data-owner.ts";
+
+const maxLength = 64;
+
+/** The option of every command that changes something. */
+export const byArg = {
+  by: {
+    type: "string",
+    valueHint: "NAME",
+    description:
+      "Who makes this change, kept with it (TVS_OPERATOR; default who called sudo, else the login name)",
+  },
+} as const;
+
+/** The filter of commands that list changes. */
+export const byFilterArg = {
+  by: {
+    type: "string",
+    valueHint: "NAME",
+    description: "Only what this operator changed; partner:ID for a partner, service for the service itself",
+  },
+} as const;
+
+// Found when the program starts, because root becomes another user before it opens that user's register.
+const login = loginName();
+
+/**
+ * The actor of what this command changes: `cli:` and the name that it was told, or that the system knows.
+ * @throws TvsError CONFIG_INVALID for a name that a list could not show
+ */
+export function actorOf({ operator }: Pick<Config, "operator">): string {
+  const name = (operator?.name ?? login).trim();
+  if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;
+  const message = `${operator?.source ?? "the login name"} must be one line of 1 to ${maxLength} printable characters`;
+  throw new TvsError("CONFIG_INVALID", message);
+}
+
+/** The login name of the user id. Bun knows it only from the environment, which anybody may set, or which is empty. */
+function loginName(): string {
+  const { username, uid } = userInfo();
+  const known = userOf(uid);
+  if (known !== undefined) return known.name;
+  return username === "" || username === "unknown" ? `uid-${uid}` : username;
+}

@@ -1,0 +1,71 @@
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import type { Policy } from "../../src/domain/policy.ts";
+import { purposes } from "../../src/partner/contract.ts";
+import { command, configOf, group } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { readPolicyFile } from "../serve/settings-in-force.ts";
+import { print, table } from "../terminal/output.ts";
+
+const showCommand = command({
+  name: "show",
+  description: "Show the eligibility policy in force; --json prints the document itself",
+  example: "tvs policy show --json > policy.json",
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ settingsInForce: { policy } }) => {
+      print(args, policy, () => policyText(policy));
+    });
+  },
+});
+
+const checkCommand = command({
+  name: "check",
+  description:
+    "Check a policy file, without a database. Exit 0: it is valid; 1: it is not; 2: it cannot be read",
+  example: "tvs policy check policy.json",
+  args: { file: { type: "positional", required: true, description: "The policy document, JSON" } },
+  async run({ args }) {
+    const policy = readValidPolicy(args.file);
+    print(args, { valid: true, version: policy.version, denied: deniedPurposes(policy) }, () =>
+      policyText(policy),
+    );
+  },
+});
+
+/** @throws TvsError INPUT_UNREADABLE, REFUSED for a file that holds no valid policy */
+function readValidPolicy(file: string): Policy {
+  try {
+    return readPolicyFile(file);
+  } catch (error) {
+    // Elsewhere a bad policy leaves a command undecided; here it is the answer, and the answer is no.
+    if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Purposes that the document does not name: nobody is eligible for them. */
+function deniedPurposes(policy: Policy): string[] {
+  return purposes.filter((purpose) => policy.purposes[purpose] === undefined);
+}
+
+function policyText(policy: Policy): string {
+  const rows = purposes.map((purpose) => {
+    const rule = policy.purposes[purpose];
+    if (rule === undefined) return [purpose, "nobody: not in the policy", null, null, null];
+    const { certificate, sources, categories, minDaysRemaining } = rule;
+    return [
+      purpose,
+      certificate.join(", "),
+      sources.join(", "),
+      categories.join(", ") || "any",
+      minDaysRemaining,
+    ];
+  });
+  const head = ["PURPOSE", "CERTIFICATE", "SOURCE", "CATEGORY", "MIN DAYS"];
+  const always = "An active teacher with a VALID licence is always required.";
+  return `version ${policy.version}\n\n${table(head, rows)}\n\n${always}`;
+}
+
+export const policyCommand = group("policy", "Show or check the eligibility policy", {
+  show: async () => showCommand,
+  check: async () => checkCommand,
+});

@@ -1,0 +1,197 @@
+/** Where the register is, whether there is one, and the messages where there is none. */
+
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Config, Environment, Flags } from "../../src/config.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { isWindows } from "../terminal/windows.ts";
+import { nameOf } from "./data-owner.ts";
+
+/** The location for a message: the data directory, or what `--database` named. */
+export function locationOf(config: Config): string {
+  return locate(config).location;
+}
+
+function locate({ dataDir, database }: Config): { location: string; options: string } {
+  const options = "--database or TVS_DATABASE";
+  if (database.kind === "server") {
+    const { protocol, host } = new URL(database.url);
+    return { location: `${protocol}//${host}`, options };
+  }
+  if (dirname(database.file) !== dataDir) return { location: database.file, options };
+  return { location: dataDir, options: "--data or TVS_DATA" };
+}
+
+/** The failure of every command that does not create a register. */
+export function noRegister(config: Config): TvsError {
+  const { location, options } = locate(config);
+  const sandbox = join(config.dataDir, "sandbox.db");
+  const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
+  const more = isSandboxThere ? ", or use --sandbox for the sandbox there" : "";
+  return new TvsError(
+    "REGISTER_MISSING",
+    `there is no register at ${location}; set ${options} to where it is${more}`,
+  );
+}
+
+/**
+ * Whether there is a database to open: opening a file that is missing would make it. A server always counts.
+ * @throws TvsError REGISTER_CLOSED when this user may not look
+ */
+export function hasDatabase({ dataDir, database }: Config): boolean {
+  if (database.kind === "server") return true;
+  const found = look(database.file, dataDir);
+  return found !== undefined && (!found.isFile() || found.size > 0);
+}
+
+function look(file: string, dataDir: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch (cause) {
+    const { code } = cause as { code?: string };
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
+    const advice = owner === undefined ? "run this command as its owner" : `sudo -u ${owner} tvs …`;
+    throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
+      cause,
+    });
+  }
+}
+
+/** The name of a folder's owner, or its number in the form that sudo takes. */
+function ownerOf(folder: string): string | undefined {
+  try {
+    return nameOf(statSync(folder).uid);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Why no register is made beside a master key that has no database: that was moved away or lost, and a new one would be
+ * taken for it. A sandbox may be thrown away like that.
+ * @returns the refusal; null where there is no key
+ */
+export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
+  if (sandbox || !existsSync(masterKeyFile)) return null;
+  const name = basename(masterKeyFile);
+  const lost =
+    database.kind === "server"
+      ? `the database at ${database.url} is empty`
+      : `its database ${basename(database.file)} is missing`;
+  const message =
+    `${masterKeyFile} exists, but ${lost}: put the database back, or ` +
+    `restore a backup; for a new register, move ${name} to another place first`;
+  return new TvsError("REFUSED", message);
+}
+
+const settingsFolder = "/etc/tvs";
+/** The settings that say where the register is, and what opens it; all others are remembered in the database. */
+const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
+
+type ServiceSettings = {
+  /** The settings file; undefined when the command goes by its own flags and environment. */
+  readonly file: string | undefined;
+  readonly environment: Environment;
+};
+
+/**
+ * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
+ * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else the only one in
+ * /etc/tvs. Where the current folder has a register too, nobody can know which one is meant.
+ * @param all every setting, as the service itself has them, and not only where the register is
+ * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
+ *   REGISTER_CLOSED when this user may not read it
+ */
+export function serviceSettings(
+  flags: Flags,
+  environment: Environment,
+  { all = false, folder = settingsFolder }: { all?: boolean; folder?: string } = {},
+): ServiceSettings {
+  const own = { file: undefined, environment };
+  const isTold = ["data", "database", "sandbox"].some(
+    (name) => (flags[name] || environment[`TVS_${name.toUpperCase()}`] || "") !== "",
+  );
+  if (isTold) return own;
+  const named = environment.TVS_SERVICE_SETTINGS;
+  // On Windows anybody may make that folder, and no file of it says whose it is.
+  const file = named || (isWindows ? undefined : theOnlyFile(folder));
+  if (file === undefined) return own;
+  if (!named && existsSync(resolve("data", "tvs.db"))) {
+    const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
+    throw new TvsError("CONFIG_INVALID", message);
+  }
+  const found = parse(readTrusted(file)).filter(([name]) => all || locationNames.includes(name));
+  const settings = Object.fromEntries(found);
+  if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
+  // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
+  const told = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  return { file, environment: { ...settings, ...told } };
+}
+
+function theOnlyFile(folder: string): string | undefined {
+  const names = existsSync(folder)
+    ? readdirSync(folder)
+        .sort()
+        .filter((name) => name.endsWith(".env"))
+    : [];
+  if (names.length < 2) return names[0] === undefined ? undefined : join(folder, names[0]);
+  const message = `${folder} has the settings of several services (${names.join(", ")}); choose a register with --data or TVS_DATA`;
+  throw new TvsError("CONFIG_INVALID", message);
+}
+
+/** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */
+function readTrusted(file: string): string {
+  const descriptor = openSettings(file);
+  try {
+    const { uid, mode } = fstatSync(descriptor);
+    const isOurs = uid === 0 || uid === process.geteuid?.();
+    if (isOurs && (mode & 0o022) === 0) return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+  const message = `${file} is not used, because users other than root can write it: chown root ${file}; chmod go-w ${file}`;
+  throw new TvsError("CONFIG_INVALID", message);
+}
+
+function openSettings(file: string): number {
+  try {
+    return openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  } catch (cause) {
+    const user = basename(file, ".env");
+    if (!["EACCES", "EPERM"].includes((cause as { code?: string }).code ?? "")) {
+      throw new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file, not a link`, {
+        cause,
+      });
+    }
+    const message = `this user may not read ${file}, the settings of the service on this machine; use sudo -u ${user} tvs …, or give --data`;
+    throw new TvsError("REGISTER_CLOSED", message, { cause });
+  }
+}
+
+/**
+ * Parses the file as systemd reads it: a setting a line, comments from `#` or `;`, quotes around a value. Paths start
+ * at the root.
+ */
+function parse(text: string): (readonly [name: string, value: string])[] {
+  return text.split("\n").flatMap((line) => {
+    const match = /^\s*(TVS_[A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line);
+    if (match === null) return [];
+    const [, name = "", written = ""] = match;
+    const value = /^(["'])(.*)\1$/.exec(written)?.[2] ?? written;
+    if (value === "") return [];
+    if (name === "TVS_DATA") return [[name, resolve("/", value)] as const];
+    if (name === "TVS_DATABASE") return [[name, value.replace(/^file:(?!\/)/, "file:/")] as const];
+    return [[name, value] as const];
+  });
+}

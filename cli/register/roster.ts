@@ -1,0 +1,187 @@
+import { createReadStream } from "node:fs";
+import { stringify } from "csv-stringify/sync";
+import { CsvError, type CsvRecord, readCsv } from "../../src/domain/csv.ts";
+import { suggestion } from "../../src/domain/did-you-mean.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import {
+  judgeRosterRow,
+  percentageOf,
+  type RosterDependencies,
+  type RosterHeader,
+  type RosterRow,
+  readRosterHeader,
+} from "../../src/domain/teachers/roster.ts";
+import { type Purpose, purposes } from "../../src/partner/contract.ts";
+import { command, configOf } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { prepareOutput } from "../safe/output-file.ts";
+import { exitCodes, print, table } from "../terminal/output.ts";
+
+/** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
+const width = 64;
+const maxRecordBytes = 64 * 1024;
+/** Rows of a list at most: all results are in memory until they are printed. */
+const maxRows = 1_000_000;
+
+export const rosterCommand = command({
+  name: "roster",
+  description:
+    "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
+    "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
+    "it has a name column, a name that differs from the registered one is marked: impostors use real numbers. " +
+    "Nothing is attested, and no NIN is printed: a school that needs envelopes for its list becomes a partner (tvs " +
+    "partners add) or asks one, who sends it to POST /v1/inter-agency/batch, 100 teachers at a time. " +
+    "Exit 0: all eligible; 1: some are not; 2: not readable",
+  example:
+    "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
+    "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
+  args: {
+    file: { type: "positional", required: true, description: "The list, or - for standard input" },
+    purpose: {
+      type: "string",
+      required: true,
+      valueHint: "P",
+      description: "The purpose to check eligibility for",
+      values: { oneOf: purposes },
+    },
+    out: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Also write the rows as CSV, to a new file",
+    },
+    force: { type: "boolean", description: "Replace the file that --out names" },
+  },
+  async run({ args }) {
+    const purpose = readPurpose(args.purpose);
+    const { file } = args;
+    const config = configOf(args);
+    const force = args.force === true;
+    const inputs = file === "-" ? [] : [file];
+    const out =
+      args.out === undefined
+        ? undefined
+        : prepareOutput({ flag: "--out", path: args.out, force, config, inputs });
+    await withOperator(
+      config,
+      async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
+        const today = calendar.dateAt(clock.now());
+        const { policy } = settingsInForce;
+        const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
+        if (results.length === 0)
+          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
+        await out?.write(rowsText(results, hasNames));
+        const eligible = results.filter((row) => row.eligible).length;
+        const percentage = percentageOf(eligible, results.length);
+        print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+          const differing = results.filter((row) => row.nameMatches === false).length;
+          const names =
+            differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
+          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
+          return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
+        });
+        if (eligible < results.length) process.exitCode = exitCodes.refused;
+      },
+    );
+  },
+});
+
+function readPurpose(text: string): Purpose {
+  const known = purposes.find((purpose) => purpose === text);
+  if (known === undefined) {
+    const choices = `${purposes.join(", ")}${suggestion(text, purposes)}`;
+    throw new TvsError("USAGE", `--purpose must be one of ${choices}`);
+  }
+  return known;
+}
+
+/**
+ * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
+ * @throws TvsError INPUT_UNREADABLE
+ */
+async function judgeFile(
+  file: string,
+  dependencies: RosterDependencies,
+): Promise<{ results: RosterRow[]; hasNames: boolean }> {
+  const results: RosterRow[] = [];
+  let header: RosterHeader | undefined;
+  let judging: Promise<RosterRow>[] = [];
+  try {
+    for await (const { line, cells } of readRecords(file)) {
+      if (header === undefined) {
+        header = readRosterHeader(cells);
+        continue;
+      }
+      judging.push(judgeRosterRow(cells, { header, line }, dependencies));
+      if (judging.length < width) continue;
+      results.push(...(await Promise.all(judging)));
+      judging = [];
+      if (results.length >= maxRows)
+        throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has more than a million rows; split it`);
+    }
+  } catch (error) {
+    await Promise.allSettled(judging);
+    throw explainUnreadable(file, error);
+  }
+  header ??= readRosterHeader([]);
+  results.push(...(await Promise.all(judging)));
+  return { results, hasNames: header.places.has("name") };
+}
+
+/** The records of a list without its empty lines. */
+async function* readRecords(file: string): AsyncGenerator<CsvRecord> {
+  const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
+  for await (const records of readCsv(bytes, { maxRecordBytes, rules: "lenient" }))
+    for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
+}
+
+function explainUnreadable(file: string, error: unknown): unknown {
+  if (error instanceof CsvError)
+    return new TvsError("INPUT_UNREADABLE", `${nameOf(file)}, line ${error.line}: ${error.message}`);
+  const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
+  return isOfFile ? new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`) : error;
+}
+
+function nameOf(file: string): string {
+  return file === "-" ? "standard input" : file;
+}
+
+function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
+  const columns = { line: "line", regNo: "reg_no", tId: "t_id", name: "name", found: "found" };
+  const verdict = { status: "status", eligible: "eligible", reasons: "reasons", error: "error" };
+  return stringify(
+    rows.map((row) => ({ ...row, reasons: row.reasons.join(" ") })),
+    {
+      header: true,
+      columns: { ...columns, ...verdict, ...(hasNames ? { nameMatches: "name_matches" } : {}) },
+      cast: { boolean: String },
+      // A name that begins like a formula must not become one in the spreadsheet that opens this.
+      escape_formulas: true,
+    },
+  );
+}
+
+function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
+  const head = [
+    "LINE",
+    "REG NO",
+    "T ID",
+    "NAME",
+    ...(hasNames ? ["LISTED NAME"] : []),
+    "STATUS",
+    "ELIGIBLE",
+    "WHY",
+  ];
+  const listed = ({ nameMatches }: RosterRow) =>
+    nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
+  const cells = rows.map((row) => [
+    row.line,
+    row.regNo,
+    row.tId,
+    row.name,
+    ...(hasNames ? [listed(row)] : []),
+    row.status,
+    row.eligible ? "yes" : "no",
+    row.error ?? row.reasons.join(", "),
+  ]);
+  return table(head, cells);
+}

@@ -1,0 +1,68 @@
+import { TvsError } from "../../src/domain/errors.ts";
+import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
+import { exportTeachers } from "../../src/domain/teachers/export.ts";
+import { command, configOf } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { prepareOutput } from "../safe/output-file.ts";
+import { hint, note, print } from "../terminal/output.ts";
+import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
+import { dependenciesOf, filterArgs, filterOf } from "./teachers-list.ts";
+
+/** Names under which other programs expect something else than CSV or NDJSON. */
+const otherFormats = /\.(xlsx?|ods|json|pdf|zip|gz)$/i;
+
+/** @throws TvsError USAGE for a name that says a format which is not written */
+function formatOf(file: string): ImportFormat {
+  if (otherFormats.test(file))
+    throw new TvsError("USAGE", "the file must be named .csv, or .ndjson or .jsonl with profiles");
+  return formatOfName(file) ?? "csv";
+}
+
+export const exportCommand = command({
+  name: "export",
+  description:
+    "Write teachers to a new file that `tvs teachers import` reads: NDJSON (.ndjson, .jsonl) with profiles, else CSV " +
+    "without. NINs, e-mail addresses and phone numbers are not held, so they are left out; to import the file again " +
+    "changes nothing",
+  example: "tvs teachers export register.csv\n  tvs teachers export lagos.ndjson --state Lagos --force",
+  args: {
+    file: { type: "positional", required: true, description: "The file to write" },
+    ...filterArgs,
+    force: { type: "boolean", description: "Replace the file" },
+  },
+  async run({ args }) {
+    const { file } = args;
+    const filter = filterOf(args);
+    const config = configOf(args);
+    const format = formatOf(file);
+    const output = prepareOutput({ flag: "the file", path: file, force: args.force === true, config });
+    await withOperator(config, async (operator) => {
+      const total = hasProgress() ? await operator.stores.teachers.count() : 0;
+      const [bar, rate] = [createBar({ label: "exporting", total }), createRate("teachers")];
+      const counts = { teachers: 0, profilesLeftOut: 0 };
+      const pieces = exportTeachers(dependenciesOf(operator), { format, filter });
+      async function* text(): AsyncGenerator<string> {
+        for await (const piece of pieces) {
+          counts.teachers += piece.teachers;
+          counts.profilesLeftOut += piece.profilesLeftOut;
+          bar.show(counts.teachers, rate(counts.teachers));
+          yield piece.text;
+        }
+        // A file with a header alone looks like a register; an import refuses it too.
+        if (counts.teachers === 0)
+          throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
+      }
+      await output.write(text()).finally(bar.stop);
+      const { teachers, profilesLeftOut } = counts;
+      print(args, { file: output.path, format, teachers }, () => {
+        const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
+        return `${written} written to ${file}`;
+      });
+      if (profilesLeftOut > 0)
+        note(
+          `CSV has no column for profiles, and ${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`,
+        );
+      hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
+    });
+  },
+});

@@ -1,0 +1,230 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { Config } from "../../src/config.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { missingFrom } from "../../src/domain/import/arrival.ts";
+import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
+import { addArrived, nothingArrived } from "../../src/domain/import/read.ts";
+import type { ImportResult } from "../../src/domain/import/report.ts";
+import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { command, configOf } from "../command.ts";
+import { workerEntry } from "../entry.ts";
+import { hasRegister, importDependencies, openOperator } from "../open.ts";
+import { prepareOutput } from "../safe/output-file.ts";
+import { exitCodes, hint, note, print } from "../terminal/output.ts";
+import { type Bar, createBar, createRate } from "../terminal/progress.ts";
+import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
+import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
+import { byArg } from "./operator-name.ts";
+import { noRegister } from "./register.ts";
+
+export const importCommand = command({
+  name: "import",
+  description:
+    "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
+    "before one is applied; an interrupted import continues where it stopped when it is run again. " +
+    "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
+  example:
+    "tvs teachers import --template > extract.csv\n" +
+    "  tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
+    "  tvs teachers import first-load.csv --baseline\n" +
+    "  tvs teachers import nightly.ndjson --strict --json",
+  args: {
+    file: { type: "positional", required: false, description: "The extract" },
+    template: {
+      type: "boolean",
+      description: "Print an empty extract, and on stderr what stands in each column; nothing is imported",
+    },
+    "dry-run": {
+      type: "boolean",
+      description: "Check everything, count what would happen, change nothing",
+    },
+    baseline: { type: "boolean", description: "Emit no events: partners know these statuses already" },
+    report: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Write the rejected rows and the warnings, as JSON, to a new file",
+    },
+    force: { type: "boolean", description: "Replace the file that --report names" },
+    "allow-change": {
+      type: "boolean",
+      description:
+        `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+        "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
+        "import had, a first load without licences, no rows or fewer than half of the last import's",
+    },
+    "lift-revocations": {
+      type: "boolean",
+      description:
+        "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
+    },
+    strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
+    ...byArg,
+  },
+  async run({ args }) {
+    if (args.template === true) return printTemplate(args);
+    const { file, baseline = false, strict = false } = args;
+    if (file === undefined)
+      throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
+    const totalBytes = sizeOf(file);
+    const config = configOf(args);
+    const force = args.force === true;
+    // A report that cannot be written is noticed before anything is read or changed.
+    const report =
+      args.report === undefined
+        ? undefined
+        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
+    // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
+    const entry = workerEntry();
+    const dryRun = args["dry-run"] === true;
+    const progress = createProgress(totalBytes);
+    const isFirst = !(await hasRegister(config));
+    const stopping = stopAtSignals();
+    const { signal: stop } = stopping;
+    const show = (done: number) => progress.show({ phase: "check", done, total: null });
+    const allowChange = args["allow-change"] === true;
+    // None that cannot be read, or is refused for what it lacks, leaves a register behind that was made for it.
+    const isRefused =
+      isFirst &&
+      !dryRun &&
+      (await lacksSomething({ entry, file, stop, show }).finally(progress.stop)) &&
+      !allowChange;
+    const operator =
+      isFirst && (dryRun || isRefused)
+        ? await openOperator(throwAwayRegister(config), { workerEntry: entry, whenMade: () => {} })
+        : await openOperator(config, { workerEntry: entry, ...(dryRun ? {} : { whenMade: note }) });
+    // Not before the writing thread has started, which must not inherit it.
+    giveWay();
+    let result: ImportResult;
+    try {
+      const name = basename(file);
+      const { blindIndexKey } = operator.secrets;
+      result = await importRegister(
+        { name, pieces: readInThread(entry, { file, name, blindIndexKey }) },
+        importDependencies(operator),
+        {
+          dryRun,
+          allowChange,
+          liftRevocations: args["lift-revocations"] === true,
+          baseline,
+          strict,
+          stop,
+          onProgress: progress.show,
+          ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
+        },
+      );
+    } finally {
+      progress.stop();
+      await operator.driver.close();
+      stopping.end();
+    }
+    tellRemarks(args, result);
+    const { codes: _codes, ...counts } = result;
+    print(args, counts, () => importSummary(result));
+    if (result.dryRun) hint(args, "the same command without --dry-run applies it");
+    else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
+    if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
+  },
+});
+
+type FirstReading = {
+  readonly entry: URL;
+  readonly file: string;
+  /** Aborted, it ends the reading before there is a register. */
+  readonly stop: AbortSignal;
+  /** Told how many bytes were read, again and again. */
+  show(bytes: number): void;
+};
+
+/**
+ * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
+ * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
+ */
+async function lacksSomething({ entry, file, stop, show }: FirstReading): Promise<boolean> {
+  const { blindIndexKey } = deriveSecrets(newMasterKey());
+  const data: ImportReaderData = { file, name: basename(file), blindIndexKey };
+  const arriving = nothingArrived();
+  let done = 0;
+  for await (const piece of readInThread(entry, data)) {
+    if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
+    addArrived(arriving, piece);
+    done += piece.bytes;
+    show(done);
+  }
+  return missingFrom(arriving, null).length > 0;
+}
+
+/**
+ * A register for a dry run or a refusal where there is none: one in the temp folder, which goes when the program ends, so that an
+ * extract can be tried before anything is made. It is said, because a mistyped --data looks the same. What a kill -9
+ * leaves there names teachers, but not their NINs: the master key is in memory alone.
+ */
+function throwAwayRegister(config: Config): Config {
+  note(`${noRegister(config).message}; this is what a new one would contain`);
+  const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
+  process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
+  const database = { kind: "file", file: join(dataDir, "tvs.db") } as const;
+  return {
+    ...config,
+    dataDir,
+    database,
+    masterKey: newMasterKey(),
+    masterKeyFile: join(dataDir, "master.key"),
+  };
+}
+
+/** A signal that is aborted at the first one from outside, so that the commit under way is finished; a second kills. */
+function stopAtSignals(): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const stop = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) process.exit(128 + constants.signals[name]);
+    controller.abort();
+  };
+  const names = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+  for (const name of names) process.on(name, stop);
+  return {
+    signal: controller.signal,
+    end() {
+      for (const name of names) process.off(name, stop);
+    },
+  };
+}
+
+/** @throws TvsError INPUT_UNREADABLE */
+function sizeOf(file: string): number {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) throw new TvsError("INPUT_UNREADABLE", `${file}: there is no such file`);
+  if (found.isDirectory()) throw new TvsError("INPUT_UNREADABLE", `${file} is a folder, not an extract`);
+  return found.size;
+}
+
+type Progress = { show(phase: ImportPhase): void; stop(): void };
+
+/** Two bars, one after the other, on a terminal only. */
+function createProgress(totalBytes: number): Progress {
+  let bar: Bar | undefined;
+  let rate: ReturnType<typeof createRate>;
+  let shown: ImportPhase["phase"] | undefined;
+
+  function begin({ phase, total, done }: ImportPhase): Bar {
+    bar?.stop();
+    shown = phase;
+    // A run that goes on has not applied the rows before: they say nothing about how fast it is.
+    const from = phase === "apply" ? done : 0;
+    rate = createRate(phase === "check" ? "MB" : "rows", from);
+    return createBar({
+      label: phase === "check" ? "checking" : "applying",
+      total: total ?? totalBytes,
+      from,
+    });
+  }
+
+  return {
+    show(progress) {
+      if (shown !== progress.phase || bar === undefined) bar = begin(progress);
+      bar.show(progress.done, rate(progress.done));
+    },
+    stop: () => bar?.stop(),
+  };
+}

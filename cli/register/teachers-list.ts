@@ -1,0 +1,184 @@
+import { isCalendarDate } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import {
+  describeRow,
+  findTeachers,
+  listTeachers,
+  type TeacherFilter,
+  type TeacherPage,
+} from "../../src/domain/teachers/list.ts";
+import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
+import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
+import { command, configOf } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { readBounded } from "../safe/input-file.ts";
+import {
+  exitCodes,
+  hint,
+  note,
+  parseChoice,
+  parseLimit,
+  parseSince,
+  print,
+  sinceForms,
+  table,
+} from "../terminal/output.ts";
+
+const defaultLimit = 50;
+
+/** The options that say which teachers are meant. */
+export const filterArgs = {
+  status: {
+    type: "string",
+    valueHint: licenseStatuses.join("|"),
+    description: "Only those whose licence has this status today",
+  },
+  certificate: {
+    type: "string",
+    valueHint: certificateStatuses.join("|"),
+    description: "Only those whose certificate has this status",
+  },
+  "expires-before": {
+    type: "string",
+    valueHint: "DATE",
+    description: "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
+  },
+  "changed-since": {
+    type: "string",
+    valueHint: "TIME",
+    description: `Only those whose record was written from this time on (${sinceForms})`,
+  },
+  state: { type: "string", valueHint: "NAME", description: "Only those of this state" },
+} as const;
+
+type FilterArgs = { readonly [F in keyof typeof filterArgs]?: string | undefined };
+
+/** @throws TvsError USAGE */
+export function filterOf(args: FilterArgs): TeacherFilter {
+  const { status, certificate, state } = args;
+  const [expiresBefore, changedSince] = [args["expires-before"], args["changed-since"]];
+  if (expiresBefore !== undefined && !isCalendarDate(expiresBefore))
+    throw new TvsError("USAGE", "--expires-before must be a date that exists, written YYYY-MM-DD");
+  return {
+    ...(status === undefined ? {} : { license: parseChoice("--status", status, licenseStatuses) }),
+    ...(certificate === undefined
+      ? {}
+      : { certificate: parseChoice("--certificate", certificate, certificateStatuses) }),
+    ...(expiresBefore === undefined ? {} : { expiresBefore }),
+    ...(changedSince === undefined ? {} : { changedSince: parseSince("--changed-since", changedSince) }),
+    ...(state === undefined ? {} : { state: state.trim() }),
+  };
+}
+
+const pageArgs = {
+  limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+  after: {
+    type: "string",
+    valueHint: "REGNO",
+    description: "Go on behind this registration number, the last that was listed",
+  },
+} as const;
+
+type PageArgs = { limit?: string | undefined; after?: string | undefined; json?: boolean | undefined };
+
+const pageOf = ({ limit, after }: PageArgs) => ({
+  limit: parseLimit(limit, defaultLimit),
+  ...(after === undefined ? {} : { after }),
+});
+
+export const listCommand = command({
+  name: "list",
+  description: "List teachers in the order of their registration numbers",
+  example:
+    "tvs teachers list --status VALID --expires-before 2026-12-31\n" +
+    "  tvs teachers list --state Lagos --limit 200 --after TR/2019/LA/000123\n" +
+    "  tvs teachers list --changed-since 2026-01-31T00:00:00Z --json",
+  args: { ...filterArgs, ...pageArgs },
+  async run({ args }) {
+    const filter = filterOf(args);
+    const page = pageOf(args);
+    await withOperator(configOf(args), async (operator) => {
+      const found = await listTeachers(dependenciesOf(operator), filter, page);
+      show(args, found, { operator, nobody: "no teachers" });
+    });
+  },
+});
+
+export const findCommand = command({
+  name: "find",
+  description:
+    "Find teachers by a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone number, " +
+    "or the beginning of any part of a name. Exit 1: nobody was found",
+  example:
+    'tvs teachers find "Okafor Ada"\n' +
+    "  tvs teachers find TR/2019/LA\n" +
+    "  tvs teachers find - < nin.txt",
+  args: {
+    term: {
+      type: "positional",
+      required: true,
+      description: "Whom to find; - reads it from standard input, where no shell keeps it",
+    },
+    ...pageArgs,
+  },
+  async run({ args }) {
+    const page = pageOf(args);
+    const term = args.term === "-" ? await readTerm() : args.term;
+    await withOperator(configOf(args), async (operator) => {
+      const { blindIndex } = operator;
+      const found = await findTeachers({ ...dependenciesOf(operator), blindIndex }, term, page);
+      show(args, found, { operator, nobody: "nobody was found" });
+      if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
+      if (args.term !== "-" && isKept(term))
+        hint(
+          args,
+          "a shell keeps what is typed; `tvs teachers find -` reads a NIN or a contact from its input",
+        );
+    });
+  },
+});
+
+/** Whether a term is somebody's NIN or contact, which should stand in no shell's history. */
+function isKept(term: string): boolean {
+  const kind = termKind(term.trim());
+  return kind === "email" || kind === "phone" || kind === "elevenDigits";
+}
+
+/** @throws TvsError USAGE */
+async function readTerm(): Promise<string> {
+  if (process.stdin.isTTY === true) note("type whom to find, then Enter and Ctrl-D");
+  // A character may have four bytes; the rest is a line end.
+  const bytes = await readBounded(process.stdin, 4 * maxTermLength + 2);
+  if (bytes === null) throw new TvsError("USAGE", "standard input must contain one term, in one line");
+  return new TextDecoder().decode(bytes).trim();
+}
+
+export function dependenciesOf({ stores: { teachers }, calendar, clock }: Operator) {
+  return { teachers, calendar, clock };
+}
+
+function show(
+  args: PageArgs,
+  { teachers, next }: TeacherPage,
+  { operator: { calendar, clock }, nobody }: { operator: Operator; nobody: string },
+): void {
+  const today = calendar.dateAt(clock.now());
+  const rows = teachers.map((one) => describeRow(one, today));
+  print(args, rows, () => (rows.length === 0 ? nobody : teachersTable(rows)));
+  if (next !== null) note(`there are more; the next ones: --after ${next}`);
+}
+
+function teachersTable(rows: readonly ReturnType<typeof describeRow>[]): string {
+  return table(
+    ["REG NO", "T ID", "NAME", "STATE", "LICENCE", "EXPIRES", "CERTIFICATE"],
+    rows.map((one) => [
+      one.regNo,
+      one.tId,
+      one.name,
+      one.state,
+      one.active ? one.licenseStatus : "deactivated",
+      one.licenseExpiryDate,
+      one.certificateStatus,
+    ]),
+  );
+}

@@ -1,0 +1,287 @@
+import { actorNamed } from "../../src/domain/changes.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { sweep } from "../../src/domain/sweep.ts";
+import {
+  changeTeacher,
+  checkReason,
+  type HistoryLine,
+  requireTeacher,
+  type TeacherAction,
+  type TeacherChange,
+  teacherHistory,
+  teacherKeyOf,
+} from "../../src/domain/teachers/changes.ts";
+import {
+  describeEvent,
+  describeHistoryLine,
+  describeTeacher,
+  teacherActivity,
+} from "../../src/domain/teachers/record.ts";
+import { command, configOf, group } from "../command.ts";
+import { type Operator, withOperator } from "../open.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { type Cell, hint, print, record, table } from "../terminal/output.ts";
+import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
+import { byArg, byFilterArg } from "./operator-name.ts";
+
+/** How far back `revoke` looks for partners that were told VALID. */
+const toldValidMs = 90 * 86_400_000;
+
+const refArg = {
+  ref: {
+    type: "positional",
+    required: true,
+    description: "Registration number (A/B/C/D) or teacher id (digits)",
+  },
+} as const;
+
+const reasonArg = {
+  reason: {
+    type: "string",
+    required: true,
+    valueHint: "TEXT",
+    description:
+      "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
+  },
+} as const;
+
+type Described = ReturnType<typeof describeTeacher>;
+
+const showCommand = command({
+  name: "show",
+  description: "Show a teacher's record, its statuses today and what partners were last told",
+  example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
+  args: refArg,
+  async run({ args }) {
+    const key = teacherKeyOf(args.ref);
+    await withOperator(configOf(args), async (operator) => {
+      const teacher = await requireTeacher(operator.stores.teachers, key);
+      const described = {
+        ...describeTeacher(teacher, operator),
+        ...(await teacherActivity(operator.stores, teacher.id)),
+      };
+      print(args, described, () => teacherText(described));
+    });
+  },
+});
+
+function teacherText({
+  profile,
+  lastEvent,
+  attestations,
+  ...teacher
+}: Described & Awaited<ReturnType<typeof teacherActivity>>) {
+  const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
+  return record({
+    "registration number": teacher.regNo,
+    "teacher id": teacher.tId,
+    name: teacher.name,
+    state: teacher.state,
+    category: teacher.category,
+    source: teacher.source,
+    active: yesNo(teacher.active),
+    "licence today": teacher.licenseStatus,
+    "licence announced": teacher.announcedStatus,
+    "licence issued": teacher.licenseIssueDate,
+    "licence expires": teacher.licenseExpiryDate,
+    "days remaining": teacher.daysRemaining,
+    revoked: revocationText(teacher),
+    certificate: teacher.certificateStatus,
+    "certificate issued": teacher.certificateIssueDate,
+    "NIN on file": ninOnFile ? `yes, ${ninVerified ? "verified" : "not verified"}` : "no",
+    "e-mail on file": yesNo(emailOnFile),
+    "phone on file": yesNo(phoneOnFile),
+    photo: teacher.photoUrl,
+    profile:
+      profile === null
+        ? "no"
+        : `${profile.qualifications.length} qualifications, ${profile.employment.length} employments`,
+    attestations,
+    "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
+    "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
+  });
+}
+
+function revocationText(teacher: Omit<Described, "profile">): string {
+  const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
+  if (licenseRevokedOn === null) return "no";
+  const by = licenseRevokedBy === "operator" ? "the operator" : "an extract";
+  return `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"} (by ${by})`;
+}
+
+function yesNo(flag: boolean): string {
+  return flag ? "yes" : "no";
+}
+
+type ChangeArgs = {
+  ref: string;
+  reason?: string | undefined;
+  json?: boolean | undefined;
+  yes?: boolean | undefined;
+};
+
+async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
+  const key = teacherKeyOf(args.ref);
+  const reason = args.reason === undefined ? null : checkReason(args.reason);
+  await withOperator(configOf(args), async (operator) => {
+    const {
+      stores: { teachers },
+      calendar,
+      clock,
+      actor,
+    } = operator;
+    const { regNo, name } = await requireTeacher(teachers, key);
+    // What takes a licence away can be taken back, but not what partners were told meanwhile.
+    if (action === "revoke" || action === "deactivate")
+      await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
+    const changed = await changeTeacher({ teachers, calendar, clock, actor }, key, { action, reason });
+    const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
+    const value = {
+      ...describeTeacher(changed.teacher, operator),
+      events: changed.events.map(describeEvent),
+    };
+    print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
+    if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
+  });
+}
+
+type ToldValid = { partnerId: string; times: number; lastAt: string }[];
+
+/**
+ * The partners who were told VALID. Asked after the change, so that an answer which left just before it is not
+ * missed.
+ */
+async function toldValid(
+  { stores: { attestations }, clock }: Operator,
+  teacherId: number,
+): Promise<ToldValid> {
+  const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
+  return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+}
+
+function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
+  const moved = (from: string, to: string) => (from === to ? `${to} (unchanged)` : `${from} -> ${to}`);
+  // A revocation shows in no status of a teacher who is out of service.
+  const pending =
+    before.active || after.active ? "" : "; recorded, and counts when the teacher is reactivated";
+  const text = record({
+    teacher: `${teacher.regNo}, ${teacher.name}`,
+    licence: `${moved(before.license, after.license)}${pending}`,
+    certificate: after.certificate,
+    active: moved(yesNo(before.active), yesNo(after.active)),
+    events: events.map(({ eventType }) => eventType).join(", ") || "none",
+  });
+  if (told === undefined) return text;
+  if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
+  const rows = told.map(({ partnerId, times, lastAt }) => [partnerId, times, lastAt]);
+  return `${text}\n\nTold VALID in the last 90 days:\n${table(["PARTNER", "TIMES", "LAST"], rows)}`;
+}
+
+const revokeCommand = command({
+  name: "revoke",
+  description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
+  example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
+  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
+  run: ({ args }) => change(args, "revoke"),
+});
+
+const reinstateCommand = command({
+  name: "reinstate",
+  description:
+    "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
+  example: "tvs teachers reinstate TR/2019/LA/000123",
+  args: { ...refArg, ...byArg },
+  run: ({ args }) => change(args, "reinstate"),
+});
+
+const deactivateCommand = command({
+  name: "deactivate",
+  description: "Take a teacher out of service; the record is still found, but without a licence",
+  example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
+  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
+  run: ({ args }) => change(args, "deactivate"),
+});
+
+const reactivateCommand = command({
+  name: "reactivate",
+  description:
+    "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
+  example: "tvs teachers reactivate 100123",
+  args: { ...refArg, ...byArg },
+  run: ({ args }) => change(args, "reactivate"),
+});
+
+const historyCommand = command({
+  name: "history",
+  description: "List every change of a teacher's record and every event that partners were told, in order",
+  example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
+  args: { ...refArg, ...byFilterArg },
+  async run({ args }) {
+    const key = teacherKeyOf(args.ref);
+    await withOperator(configOf(args), async ({ stores: { teachers } }) => {
+      const teacher = await requireTeacher(teachers, key);
+      const all = await teacherHistory(teachers, teacher.id);
+      // An event is what followed from a change, and nobody's own doing.
+      const isBy = (line: HistoryLine) => line.type === "change" && line.actor === actorNamed(args.by ?? "");
+      const lines = args.by === undefined ? all : all.filter(isBy);
+      print(args, lines.map(describeHistoryLine), () => historyTable(lines));
+    });
+  },
+});
+
+function historyTable(lines: readonly HistoryLine[]): string {
+  return table(
+    ["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON OR EVENT ID"],
+    lines.map(historyRow),
+  );
+}
+
+function historyRow(line: HistoryLine): Cell[] {
+  if (line.type === "event")
+    return [isoTime(line.at), `event ${line.eventType}`, "", "", "", "", line.eventId];
+  const { at, action, actor, reason, before, after } = line;
+  const moved = (from: string | undefined, to: string) =>
+    from === undefined || from === to ? to : `${from} -> ${to}`;
+  return [
+    isoTime(at),
+    action,
+    moved(before?.license, after.license),
+    moved(before?.certificate, after.certificate),
+    moved(before === null ? undefined : yesNo(before.active), yesNo(after.active)),
+    actor,
+    reason,
+  ];
+}
+
+const sweepCommand = command({
+  name: "sweep",
+  description:
+    "Announce the licences that expired or became valid by date; a running service does this after midnight",
+  example: "tvs teachers sweep",
+  args: byArg,
+  async run({ args }) {
+    await withOperator(configOf(args), async ({ stores: { teachers }, calendar, clock, actor }) => {
+      const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
+      const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
+      const onProgress = (announced: number) => bar.show(announced, rate(announced));
+      const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
+      print(args, result, () => record(result));
+      if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
+    });
+  },
+});
+
+export const teachersCommand = group("teachers", "Import, look up and change teachers' records", {
+  import: () => import("./teachers-import.ts").then((file) => file.importCommand),
+  list: () => import("./teachers-list.ts").then((file) => file.listCommand),
+  find: () => import("./teachers-list.ts").then((file) => file.findCommand),
+  export: () => import("./teachers-export.ts").then((file) => file.exportCommand),
+  show: async () => showCommand,
+  revoke: async () => revokeCommand,
+  reinstate: async () => reinstateCommand,
+  deactivate: async () => deactivateCommand,
+  reactivate: async () => reactivateCommand,
+  history: async () => historyCommand,
+  sweep: async () => sweepCommand,
+  "export-subject": () => import("./export-subject.ts").then((file) => file.exportSubjectCommand),
+});

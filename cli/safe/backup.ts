@@ -1,0 +1,158 @@
+import { resolve } from "node:path";
+import type { Config } from "../../src/config.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { BackupFacts } from "../../src/store/driver/backup.ts";
+import { command, configOf, withSubCommands } from "../command.ts";
+import { workerEntry } from "../entry.ts";
+import { requireRegister } from "../open.ts";
+import { exitCodes, hint, note, print, readable, record } from "../terminal/output.ts";
+import { backupPlace, dropOlder, dropUnfinished, readKeep, requireNoFolder } from "./backup-folder.ts";
+import { backUp } from "./backup-thread.ts";
+import { prepareOutput } from "./output-file.ts";
+import { masterKeyAtHand } from "./vault.ts";
+
+/** Whether the master key at hand is the one that a backup was made with. */
+type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
+
+/**
+ * The database file that a command works with.
+ * @throws TvsError REFUSED for a libSQL server
+ */
+export function databaseFile({ database }: Config): string {
+  if (database.kind === "file") return database.file;
+  throw new TvsError(
+    "REFUSED",
+    "backup and restore work on a database file; tvs help libsql says how a libSQL server is backed up",
+  );
+}
+
+/** @throws TvsError MASTER_KEY_INVALID */
+export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts): MasterKeyState {
+  const text = masterKeyAtHand(config);
+  if (text === undefined) return "absent";
+  if (masterKeyCheck === null) return "unrecorded";
+  return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
+}
+
+/** Where the master key is, which no backup contains. */
+export function masterKeyLocation(config: Config): string {
+  return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
+}
+
+export function describeFacts({
+  bytes,
+  sha256,
+  schema,
+  environment,
+  counts,
+  newestAttestation,
+  log,
+}: BackupFacts) {
+  const { signing_keys: signingKeys, ...others } = counts;
+  const newest = newestAttestation === null ? null : isoTime(newestAttestation);
+  const [logOrigin, logEpoch, logEntries] = [log?.origin, log?.epoch, log?.entries].map((one) => one ?? null);
+  const ofLog = { logOrigin, logEpoch, logEntries };
+  return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest, ...ofLog };
+}
+
+const makeCommand = command({
+  name: "backup",
+  description: "Write a consistent copy of the database to a new file; the service can keep running",
+  example:
+    "tvs backup /var/backups/tvs-2026-01-31.db\n" +
+    "  tvs backup /var/backups --keep 14\n" +
+    "  tvs backup verify /var/backups/tvs-2026-01-31.db",
+  args: {
+    file: {
+      type: "positional",
+      required: true,
+      description:
+        "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
+    },
+    force: { type: "boolean", description: "Overwrite an existing file" },
+    keep: {
+      type: "string",
+      valueHint: "N",
+      description:
+        "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
+        "Each register needs a folder of its own",
+    },
+  },
+  async run({ args }) {
+    const config = configOf(args);
+    const source = databaseFile(config);
+    await requireRegister(config);
+    const replace = args.force === true;
+    const keep = args.keep === undefined ? null : readKeep("--keep", args.keep);
+    const path = keep === null ? args.file : await backupPlace(args.file, config);
+    if (keep === null) requireNoFolder(args.file);
+    const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
+    const unfinished = keep === null ? [] : await dropUnfinished(file);
+    const facts = await backUp(workerEntry(), { source, file, replace });
+    const masterKey = { included: false, place: masterKeyLocation(config) };
+    const dropped = keep === null ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
+    print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
+      backupText(file, facts, masterKey.place),
+    );
+    tellDropped(dropped);
+    hint(args, `tvs backup verify ${file} checks it, also on another machine`);
+  },
+});
+
+/** A clock that was ahead is told by the exit code too: a timer's log is read by nobody while it succeeds. */
+function tellDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
+  const { deleted = [], ahead = [], unfinished = [] } = dropped;
+  if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
+  if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+  if (ahead.length === 0) return;
+  const advice = "find out which clock is wrong, then rename or delete them";
+  note(`not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`);
+  process.exitCode = exitCodes.refused;
+}
+
+function backupText(file: string, facts: BackupFacts, place: string): string {
+  return [
+    record({ file, ...describeFacts(facts) }),
+    "",
+    ...[
+      `The master key is NOT in this backup; it is in ${place}.`,
+      "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
+    ].map(readable),
+  ].join("\n");
+}
+
+const verifyCommand = command({
+  name: "verify",
+  description:
+    "Check that a backup is complete, has a schema this program knows, and belongs to the master key in use",
+  example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
+  args: { file: { type: "positional", required: true, description: "A file made by `tvs backup`" } },
+  async run({ args }) {
+    const config = configOf(args);
+    databaseFile(config);
+    const file = resolve(args.file);
+    const facts = await backUp(workerEntry(), { source: null, file });
+    const masterKey = masterKeyState(config, facts);
+    const ok = masterKey !== "differs";
+    print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>
+      record({
+        backup: ok ? "good" : "good, but not for this master key",
+        file,
+        ...describeFacts(facts),
+        "master key": masterKey,
+      }),
+    );
+    if (masterKey === "absent")
+      note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
+    if (!ok) refuse(config);
+  },
+});
+
+function refuse(config: Config): void {
+  note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
+  process.exitCode = 1;
+}
+
+export const backupCommand = withSubCommands(makeCommand, { verify: async () => verifyCommand });

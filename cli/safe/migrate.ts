@@ -1,0 +1,246 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  type Config,
+  type Environment,
+  hasUsualDatabase,
+  logHeadFile,
+  readConfig,
+} from "../../src/config.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { cancelMove } from "../../src/store/move/cancel.ts";
+import type { TableDigest } from "../../src/store/move/copy.ts";
+import { moveRegister, requireFree, requireMovable } from "../../src/store/move/move.ts";
+import { command, environmentOf } from "../command.ts";
+import { openDriver } from "../open.ts";
+import { becomeOwner } from "../register/data-owner.ts";
+import { hasDatabase, noRegister } from "../register/register.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { note, print, readable, table } from "../terminal/output.ts";
+import { createBar, createRate } from "../terminal/progress.ts";
+import { ensureDataDir } from "./vault.ts";
+
+/** How messages call the option. */
+const toOption = "--to (TVS_TO)";
+
+export const migrateCommand = command({
+  name: "migrate",
+  description: "Move the register to another database, verified row by row; stop the service first",
+  example:
+    "tvs migrate --data /var/lib/tvs --to http://10.0.0.5:8080\n" +
+    "  tvs migrate --database http://10.0.0.5:8080 --to file:/var/lib/tvs/tvs.db\n" +
+    "  tvs migrate --cancel --to http://10.0.0.5:8080",
+  args: {
+    to: {
+      type: "string",
+      valueHint: "URL",
+      description:
+        "file:PATH or the URL of a libSQL server, empty (TVS_TO; its token in TVS_TO_TOKEN). The same again goes on with what was interrupted",
+    },
+    cancel: {
+      type: "boolean",
+      description:
+        "Give the register back to its old place, as long as the new one was not changed; without --to nobody looks",
+    },
+    ...yesArg,
+  },
+  async run({ args }) {
+    const { data, database, sandbox, json } = args;
+    const environment = environmentOf({ data, database, sandbox, json });
+    const config = readConfig({ data, database, sandbox }, environment);
+    const target = readTarget(args.to, environment, config);
+    becomeOwner(...(target === null ? [config] : [config, target]));
+    if (!hasDatabase(config)) throw noRegister(config);
+    if (target === null && args.cancel !== true)
+      throw new TvsError("CONFIG_INVALID", `${toOption} is missing: file:PATH or the URL of a libSQL server`);
+    if (target !== null) refuseSame(config, target);
+    if (args.cancel === true) await cancel(args, config, target);
+    else if (target !== null) await migrate(args, config, target);
+  },
+});
+
+/**
+ * What every command over the new place needs. Of a register on a server only the database is there.
+ * @returns null when no place was told
+ * @throws TvsError CONFIG_INVALID
+ */
+function readTarget(flag: string | undefined, environment: Environment, source: Config): Config | null {
+  const to = flag ?? (environment.TVS_TO || undefined);
+  if (to === undefined) return null;
+  const told = { database: to, "database-token": environment.TVS_TO_TOKEN, sandbox: source.sandbox };
+  try {
+    const { database } = readConfig({ ...told, data: source.dataDir }, {});
+    const data = dirname(database.kind === "file" ? database.file : source.masterKeyFile);
+    return readConfig({ ...told, data }, {});
+  } catch (error) {
+    throw aboutTarget(error);
+  }
+}
+
+/** A message about the database that `--to` names must name that option, and its token's own variable. */
+function aboutTarget(error: unknown): unknown {
+  if (!isTvsError(error)) return error;
+  const named = error.message
+    .replaceAll("--database-token (TVS_DATABASE_TOKEN)", "TVS_TO_TOKEN")
+    .replaceAll("TVS_DATABASE_TOKEN", "TVS_TO_TOKEN")
+    .replaceAll("--database (TVS_DATABASE)", toOption);
+  return new TvsError(error.code, named, { cause: error });
+}
+
+type MigrateArgs = { json?: boolean | undefined; yes?: boolean | undefined };
+
+/** Where a database is, written alike however it was given: it is compared, and stays in the marks of a move. */
+function placeOf({ database }: Config): string {
+  if (database.kind === "file") return `file:${database.file}`;
+  const { protocol, host } = new URL(database.url);
+  return `${protocol}//${host}`;
+}
+
+/** @throws TvsError REFUSED */
+function refuseSame(config: Config, target: Config): void {
+  if (realPlaceOf(config) !== realPlaceOf(target)) return;
+  throw new TvsError(
+    "REFUSED",
+    `the register is at ${placeOf(config)} already; --to must name another place`,
+  );
+}
+
+function realPlaceOf(config: Config): string {
+  const { database } = config;
+  if (database.kind === "server") return placeOf(config).replace(/^libsql:/, "https:");
+  return existsSync(database.file) ? realpathSync(database.file) : database.file;
+}
+
+async function migrate(args: MigrateArgs, config: Config, target: Config): Promise<void> {
+  const startedAt = performance.now();
+  const [from, to] = [placeOf(config), placeOf(target)];
+  const tables = await withDriver(config, async (source) => {
+    const movable = await requireMovable(source, { to, missing: noRegister(config) });
+    refuseOtherMasterKey(target, movable.register);
+    if (!hasDatabase(target)) ensureDataDir(target);
+    return withTarget(target, async (driver) => {
+      await requireFree(driver, { ...movable, from, to });
+      const progress = createProgress();
+      const move = { source, target: driver, from, to, now: systemClock.now(), onProgress: progress.show };
+      return moveRegister({ ...move, register: movable.register }).finally(progress.stop);
+    });
+  });
+  const rows = tables.reduce((sum, one) => sum + one.rows, 0);
+  const seconds = Math.round((performance.now() - startedAt) / 100) / 10;
+  print(args, { from, to, tables, rows, seconds }, () => movedText({ from, to, tables, rows, seconds }));
+  for (const line of nextSteps(config, target)) note(line);
+}
+
+async function cancel(args: MigrateArgs, config: Config, target: Config | null): Promise<void> {
+  const from = placeOf(config);
+  if (target !== null && !hasDatabase(target)) throw noRegister(target);
+  if (target === null)
+    await confirm(
+      args,
+      `Without --to nobody looks at where the register of ${from} is now. Everything that was changed or attested there since is not in this one; if the other is in use too, both answer, and they differ.`,
+    );
+  await withDriver(config, async (source) => {
+    const cancelling = { source, from, missing: noRegister(config) };
+    if (target === null) return cancelMove({ ...cancelling, target: null });
+    return withTarget(target, (driver) =>
+      cancelMove({ ...cancelling, target: { driver, to: placeOf(target) } }),
+    );
+  });
+  print(args, { cancelled: true, register: from }, () =>
+    readable(`The register at ${from} is in use again.`),
+  );
+}
+
+async function withTarget<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
+  const driver = await openDriver(config, {}).catch((error: unknown) => {
+    throw aboutTarget(error);
+  });
+  return closing(driver, act);
+}
+
+async function withDriver<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
+  return closing(await openDriver(config, {}), act);
+}
+
+async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
+  try {
+    return await act(driver);
+  } finally {
+    await driver.close();
+  }
+}
+
+/**
+ * Refuses a place whose master key opens another register: this one's could not be put there.
+ * @throws TvsError MASTER_KEY_WRONG
+ */
+function refuseOtherMasterKey({ database, masterKeyFile }: Config, register: string): void {
+  if (database.kind === "server" || !existsSync(masterKeyFile)) return;
+  if (deriveSecrets(readFileSync(masterKeyFile, "utf8")).check === register) return;
+  const message = `${masterKeyFile} is the master key of another register; give --to another folder`;
+  throw new TvsError("MASTER_KEY_WRONG", message);
+}
+
+/** A bar over both passes: each row is copied, and read again on both sides. */
+function createProgress(): { show(done: number, total: number): void; stop(): void } {
+  const rate = createRate("rows");
+  let bar: ReturnType<typeof createBar> | undefined;
+  return {
+    show(done, total) {
+      bar ??= createBar({ label: "moving", total });
+      bar.show(done, rate(done));
+    },
+    stop: () => bar?.stop(),
+  };
+}
+
+type Moved = {
+  readonly from: string;
+  readonly to: string;
+  readonly tables: readonly TableDigest[];
+  readonly rows: number;
+  readonly seconds: number;
+};
+
+function movedText({ from, to, tables, rows, seconds }: Moved): string {
+  const lines = tables.map((one) => [one.name, one.rows.toLocaleString("en"), one.sha256]);
+  return [
+    table(["TABLE", "ROWS", "SHA-256"], lines),
+    "",
+    readable(
+      `Moved from ${from} to ${to}: ${rows.toLocaleString("en")} rows, each compared, in ${seconds} s.`,
+    ),
+  ].join("\n");
+}
+
+/** What is to be done now; the master key moves by the operator's hand alone. */
+function nextSteps(config: Config, target: Config): string[] {
+  const { database, dataDir, masterKeyFile, sandbox } = target;
+  const data = `--data ${dataDir}`;
+  const where = hasUsualDatabase(target) ? data : `${data} --database ${placeOf(target)}`;
+  const options = `${where}${sandbox ? " --sandbox" : ""}`;
+  const isThere = config.masterKey !== undefined || existsSync(masterKeyFile);
+  const [oldHead, head] = [logHeadFile(config), logHeadFile(target)];
+  // It tells an old copy of the database from the newest state, so a new place has to have it.
+  const needsHead = existsSync(oldHead) && !existsSync(head);
+  return [
+    `Every command refuses ${placeOf(config)} from now on; keep it until the new place has been checked.`,
+    ...(database.kind === "server"
+      ? [
+          `The master key was not moved: every node needs ${config.masterKeyFile} in its own --data (mode 0600).`,
+        ]
+      : []),
+    ...(database.kind === "file" && !isThere
+      ? [
+          `The master key was not moved; put it beside the file:\n  install -m 600 ${config.masterKeyFile} ${masterKeyFile}`,
+        ]
+      : []),
+    ...(database.kind === "file" && needsHead
+      ? [`Nor was the evidence log's newest checkpoint:\n  install -m 600 ${oldHead} ${head}`]
+      : []),
+    `Next:\n  tvs doctor ${options}\n  tvs serve ${options}`,
+  ];
+}

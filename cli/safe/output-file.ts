@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Config } from "../../src/config.ts";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { codeOf, placeNew, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+
+/** A file that a command is to write, by the name that the operator gave it. */
+type OutputFile = {
+  readonly path: string;
+  /** Writes it whole, under its name only when it is complete. @throws TvsError REFUSED */
+  write(content: string | AsyncIterable<string>): Promise<void>;
+};
+
+type OutputRequest = {
+  /** How messages call it: the option, or the operand. */
+  readonly flag: string;
+  readonly path: string;
+  /** Whether it may replace an existing file. */
+  readonly force: boolean;
+  readonly config: Config;
+  /** Files that the command reads. */
+  readonly inputs?: readonly string[];
+};
+
+/** The endings of the files beside a database. */
+const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
+const keyNames = ["master.key", "sandbox-master.key"];
+
+/**
+ * Checks that a file may and can be written, before the work for it begins: a slip of the finger must never cost
+ * the master key, the database or an extract.
+ * @throws TvsError USAGE in one line
+ */
+export function prepareOutput(request: OutputRequest): OutputFile {
+  const path = withoutLinks(request);
+  refuseOwnFiles(path, request);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found !== undefined) refuseExisting(path, found, request);
+  tryFolder(path, request.flag);
+  return { path, write: (content) => write(path, content, request) };
+}
+
+/** The path without any link in it but perhaps the last name. */
+function withoutLinks({ flag, path }: OutputRequest): string {
+  const folder = dirname(resolve(path));
+  if (path === "-") throw new TvsError("USAGE", `${flag} must be the path of a file; - is none`);
+  if (/(^|[\\/])\.{0,2}$/.test(path))
+    throw new TvsError("USAGE", `${flag} must be the path of a file, not of a folder`);
+  try {
+    return join(realpathSync(folder), basename(resolve(path)));
+  } catch (cause) {
+    const problem =
+      codeOf(cause) === "EACCES"
+        ? `${folder} cannot be entered by this user; choose another folder`
+        : `there is no folder ${folder}; create it, or choose another`;
+    throw new TvsError("USAGE", `${flag}: ${problem}`, { cause });
+  }
+}
+
+function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
+  const own = () =>
+    new TvsError(
+      "USAGE",
+      `${flag}: ${path} belongs to the register; write to a file outside ${config.dataDir}`,
+    );
+  if (isWithin(config.dataDir, path) || isWithin(config.callsFolder, path)) throw own();
+  if (
+    path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
+    keyNames.includes(basename(path))
+  )
+    throw own();
+  if (config.database.kind !== "file") return;
+  const { file } = config.database;
+  for (const name of [join(realOf(dirname(file)), basename(file)), realOf(file)])
+    if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
+}
+
+/**
+ * Whether a path is within a folder, by the folders' inodes: one may have several names, by a mount or in other
+ * letters.
+ */
+function isWithin(folder: string, path: string): boolean {
+  const found = statSync(folder, { throwIfNoEntry: false });
+  for (let above = dirname(path), below = path; above !== below; [above, below] = [dirname(above), above]) {
+    const { ino, dev } = statSync(above);
+    if (ino === found?.ino && dev === found.dev) return true;
+  }
+  return false;
+}
+
+/** The path without links, as far as it exists. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : join(realOf(dirname(path)), basename(path));
+  }
+}
+
+function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }: OutputRequest): void {
+  const refusal = (problem: string) => new TvsError("USAGE", `${flag}: ${path} ${problem}`);
+  if (found.isSymbolicLink()) throw refusal("is a symbolic link; name the file itself, or another one");
+  if (!found.isFile()) throw refusal("is not a file; choose another name");
+  for (const input of inputs) {
+    const read = statSync(input, { throwIfNoEntry: false });
+    if (read?.ino === found.ino && read.dev === found.dev)
+      throw refusal("is a file that the command reads; choose another name");
+  }
+  if (!force) throw refusal("already exists; choose another name, or replace it with --force");
+}
+
+/** Checks that a file can be made in the folder, which its mode alone does not tell. */
+function tryFolder(path: string, flag: string): void {
+  const probe = join(dirname(path), `.tvs-${randomUUID()}`);
+  try {
+    closeSync(openSync(probe, "wx", 0o600));
+    rmSync(probe);
+  } catch (cause) {
+    throw new TvsError("USAGE", `${flag}: ${path} cannot be written; check its folder (${codeOf(cause)})`, {
+      cause,
+    });
+  }
+}
+
+/** Writes the file whole. The work is done by now, so its result is kept in any case. */
+async function write(
+  path: string,
+  content: string | AsyncIterable<string>,
+  { force }: OutputRequest,
+): Promise<void> {
+  let temporary: string;
+  try {
+    temporary = await writeBeside(path, content);
+  } catch (cause) {
+    const code = codeOf(cause);
+    // What the content's own maker says is not the file's fault.
+    if (code === "" || isTvsError(cause)) throw cause;
+    throw new TvsError("REFUSED", `${path} could not be written (${code}); check its folder and the disk`, {
+      cause,
+    });
+  }
+  try {
+    if (force) placeOver(temporary, path);
+    else placeNew(temporary, path);
+  } catch (cause) {
+    throw new TvsError(
+      "REFUSED",
+      `${path} was created by another program meanwhile; the output is in ${temporary}`,
+      { cause },
+    );
+  }
+}

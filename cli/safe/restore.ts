@@ -1,0 +1,193 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Config } from "../../src/config.ts";
+import { isoTime, systemClock } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
+import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import { migrate, schemaVersion } from "../../src/store/driver/migrations.ts";
+import {
+  holdWebhooksName,
+  type Restored,
+  refuseExisting,
+  restoreBackup,
+} from "../../src/store/driver/restore.ts";
+import type { Difference } from "../../src/store/evidence/audit-summary.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { command, configOf } from "../command.ts";
+import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restore-evidence.ts";
+import { actorOf, byArg } from "../register/operator-name.ts";
+import { locationOf } from "../register/register.ts";
+import { confirm, yesArg } from "../terminal/confirm.ts";
+import { hint, note, print, readable, record, table } from "../terminal/output.ts";
+import { refuseRestore } from "../terminal/windows.ts";
+import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
+import { ensureDataDir } from "./vault.ts";
+
+/** The most names in one sentence. */
+const maxListed = 20;
+
+export const restoreCommand = command({
+  name: "restore",
+  description: "Replace the database with a backup; stop the service first",
+  example:
+    "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +
+    "  tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs --force --hold-webhooks",
+  args: {
+    file: { type: "positional", required: true, description: "A file made by `tvs backup`" },
+    force: {
+      type: "boolean",
+      description: "Replace an existing database; the old one is kept under another name",
+    },
+    "hold-webhooks": {
+      type: "boolean",
+      description: "Send no webhook from the restored database until `tvs webhooks release`",
+    },
+    ...yesArg,
+    ...byArg,
+  },
+  async run({ args }) {
+    refuseRestore();
+    const config = configOf(args);
+    const acting = { actor: actorOf(config), clock: systemClock };
+    const [from, target] = [resolve(args.file), databaseFile(config)];
+    const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
+    refuseExisting({ target, force });
+    const facts = await inspectBackup(from);
+    accept(config, facts);
+    if (existsSync(target))
+      await confirm(
+        args,
+        `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
+      );
+    // Only now, so that a backup which is refused leaves no folder behind.
+    ensureDataDir(config);
+    const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
+    let log: RestoredLog | null = null;
+    const onCopied = async (driver: Driver) => {
+      await migrate(driver, systemClock.now(), facts.schema);
+      // Who served the database when the backup was made does not serve this copy, and is not missed in it.
+      await driver.batch([statement("DELETE FROM nodes")]);
+      const settings = createSettingsStore(driver, acting);
+      if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
+      log = await settleRestoredLog(driver, { config, settings, schema: facts.schema, clock: systemClock });
+    };
+    const options = { from, facts, target, force, stamp, onCopied };
+    const restored = await restoreBackup(options);
+    const { replaced, undone } = restored;
+    if (replaced === null) note(`created a new register in ${locationOf(config)}`);
+    const masterKey = masterKeyState(config, facts);
+    const notes = remarks(restored, { facts, holdWebhooks, log });
+    const first = masterKey === "absent" ? [keyIsMissing(config)] : [];
+    const value = {
+      database: target,
+      ...describeFacts(facts),
+      masterKey,
+      replaced,
+      webhooksHeld: holdWebhooks,
+      undone,
+      log,
+      notes: [...first, ...notes],
+    };
+    print(args, value, () =>
+      restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes),
+    );
+    hint(args, "tvs doctor --full, then tvs serve");
+    // At the very end, where it is read: it is what comes first.
+    if (args.json !== true) for (const line of first) note(line);
+  },
+});
+
+/** @throws TvsError REFUSED, MASTER_KEY_WRONG, MASTER_KEY_INVALID */
+function accept(config: Config, facts: BackupFacts): void {
+  if ((facts.environment === "sandbox") !== config.sandbox) {
+    const message = config.sandbox
+      ? "this is a backup of a live database; restore it without --sandbox"
+      : "this is a backup of a sandbox; restore it with --sandbox, it never mixes with live data";
+    throw new TvsError("REFUSED", message);
+  }
+  if (masterKeyState(config, facts) !== "differs") return;
+  const message =
+    `the master key in ${masterKeyLocation(config)} is not the one that this backup was made with; ` +
+    "put the one that belongs to it there first";
+  throw new TvsError("MASTER_KEY_WRONG", message);
+}
+
+function keyIsMissing({ masterKeyFile }: Config): string {
+  return `First put the master key that belongs to this backup into ${masterKeyFile} (mode 0600): nothing opens the register without it.`;
+}
+
+/** Notes on what the operator must know and do now: the restored database itself does not say what is undone. */
+function remarks(
+  { replaced, undone }: Restored,
+  { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
+): string[] {
+  const since = "since the backup was made";
+  return [
+    ...(replaced === null
+      ? []
+      : [`The old database is kept as ${replaced}; delete it once the restored one has been checked.`]),
+    `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
+    ...(undone === null
+      ? [
+          `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
+        ]
+      : undoneRemarks(undone.changes, undone.lost)),
+    ...(facts.schema === schemaVersion
+      ? []
+      : [`The backup is of an earlier release: its schema ${facts.schema} was brought to ${schemaVersion}.`]),
+    ...logRemarks(log, facts.log),
+    `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
+    holdWebhooks
+      ? "Webhooks are held; check what is pending (tvs webhooks list --state pending), then send them with tvs webhooks release."
+      : "Webhooks that were pending in the backup are pending again, those delivered later included.",
+  ];
+}
+
+function undoneRemarks(
+  changes: readonly Difference[],
+  lost: NonNullable<Restored["undone"]>["lost"],
+): string[] {
+  const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
+    changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
+  const findings: [string[], (ids: string) => string][] = [
+    [of("teacher", ({ now }) => now === null), (ids) => `Teachers whose revocation or deactivation is undone: ${ids}.`],
+    [of("teacher", ({ was }) => was === null), (ids) => `Teachers who are revoked or deactivated again: ${ids}.`],
+    [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
+    [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
+    [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Retired keys that sign again: ${ids}. Anyone with a newer key history refuses what they sign now; promote the next key with tvs keys rotate --now.`],
+    [of("apiKey", ({ was, now }) => was === "revoked" && now === "issued"), (ids) => `Revoked API keys that are valid again: ${ids} (tvs partners key revoke KEYID).`],
+    [of("apiKey", ({ now }) => now === null), (ids) => `API keys that no longer exist: ${ids}; issue new ones.`],
+    [of("partner", ({ was, now }) => was === "disabled" && now === "enabled"), (ids) => `Disabled partners that are enabled again: ${ids} (tvs partners disable ID).`],
+    [of("partner", ({ now }) => now === null), (ids) => `Partners that no longer exist: ${ids}.`],
+    [of("certificate", ({ was }) => was === null), (ids) => `Removed certificates that are accepted again: ${ids} (tvs partners cert remove).`],
+    [of("certificate", ({ now }) => now === null), (ids) => `Certificates that no longer exist: ${ids}.`],
+  ]; // biome-ignore format: a finding a line
+  const { attestations, history, events } = lost;
+  const counted = `Not in the restored database: ${attestations} attestations, ${history} changes of records, ${events} events.`;
+  return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(listed(ids))), counted];
+}
+
+/** The first names of a list; all of them stand in the table. */
+function listed(ids: readonly string[]): string {
+  const more = ids.length - maxListed;
+  return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+function restoreText(
+  facts: Parameters<typeof record>[0],
+  { undone }: Restored,
+  notes: readonly string[],
+): string {
+  const changes = undone?.changes ?? [];
+  const rows = changes.map(({ kind, id, was, now }) => {
+    const missing = kind === "teacher" ? "in good standing" : "absent";
+    return [kind, id, was ?? missing, now ?? missing];
+  });
+  return [
+    record(facts),
+    ...(rows.length === 0 ? [] : ["", table(["WHAT", "ID", "WAS", "NOW"], rows)]),
+    "",
+    ...notes.map((line) => readable(`* ${line}`)),
+  ].join("\n");
+}

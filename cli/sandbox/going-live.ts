@@ -1,0 +1,39 @@
+import type { Config } from "../../src/config.ts";
+import type { Live } from "../../src/domain/live.ts";
+import { type GoingLive, goingLive } from "../../src/domain/sandbox/going-live.ts";
+import type { Demo } from "../../src/http/local-caller.ts";
+import { readCalls } from "../../src/store/access-log/reader.ts";
+import type { Stores } from "../open.ts";
+
+/** How far back a sandbox looks: calls of a day's trying, and attestations. */
+const latest = { calls: 5_000, attestations: 500 };
+
+type Read = {
+  readonly stores: Stores;
+  readonly config: Pick<Config, "callsFolder">;
+  readonly live: Pick<Live, "current">;
+};
+
+/** How the pages of a sandbox read it; a live service has nothing to tick off. */
+export function goingLiveReader(from: Read, demo: Demo | undefined): (() => Promise<GoingLive>) | undefined {
+  return demo === undefined ? undefined : () => readGoingLive(from, demo.partnerId);
+}
+
+/**
+ * What a sandbox can tick off of a partner's way to going live (decision D14.3).
+ * @throws TvsError INPUT_UNREADABLE where there is no access log
+ */
+async function readGoingLive({ stores, config, live }: Read, partnerId: string): Promise<GoingLive> {
+  // Its own apart: the key documents ask for no credential, and whoever fetches them often pushes nothing else out.
+  const [own, everybodys] = await Promise.all([
+    readCalls(config.callsFolder, { partnerId, limit: latest.calls }),
+    readCalls(config.callsFolder, { limit: latest.calls }),
+  ]);
+  return goingLive({
+    partnerId,
+    calls: [...own.calls, ...everybodys.calls],
+    attestations: await stores.attestations.list({ partnerId, limit: latest.attestations }),
+    deliveries: await stores.webhooks.deliveries({ partnerId, state: "delivered", limit: 1 }),
+    forgeryTrial: live.current().sandbox.forgeryTrial,
+  });
+}

@@ -1,0 +1,134 @@
+/** `tvs sandbox`: its teachers, its day, and its beginning anew (decisions D9.3 and D9.4). */
+
+import { createCalendar } from "../../src/domain/clock.ts";
+import { type MovedClock, moveClock, parseClock } from "../../src/domain/sandbox/clock.ts";
+import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
+import { demoPartner, readRelay, readSandboxState, writeRelay } from "../../src/domain/sandbox/state.ts";
+import { sandboxTeachers, stateTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { removeWebhook } from "../../src/domain/webhooks.ts";
+import { command, group } from "../command.ts";
+import { type Operator, webhookDependencies } from "../open.ts";
+import { hint, print, record, table } from "../terminal/output.ts";
+import { isListening } from "./listen-relay.ts";
+import { withSandbox } from "./sandbox-register.ts";
+import { putTeachersBack } from "./sandbox-sample.ts";
+
+const clockCommand = command({
+  name: "clock",
+  description:
+    "Sandbox only: show or move the day by which licences are judged, and announce those that end or begin by it. " +
+    "Only the calendar moves: times that are signed stay true",
+  example: "tvs sandbox clock +30d\n  tvs sandbox clock 2092-03-01\n  tvs sandbox clock real",
+  args: {
+    to: {
+      type: "positional",
+      required: false,
+      valueHint: "+Nd|DATE|real",
+      description: "Days on from the sandbox's day, a date, or real for the true day; nothing shows the day",
+    },
+  },
+  async run({ args }) {
+    await withSandbox(args, async (operator) => {
+      const { to } = args;
+      if (to === undefined) return showClock(operator, args);
+      const { calendar, clock } = operator;
+      const real = createCalendar(calendar.timeZone).dateAt(clock.now());
+      const aheadDays = parseClock(to, { real, present: calendar.dateAt(clock.now()) });
+      const moved = await moveClock(clockDependencies(operator), aheadDays);
+      print(args, moved, () => clockText(moved));
+      if (moved.events > 0) hint(args, "tvs webhooks list --sandbox shows which partners were told");
+      if (aheadDays !== 0) hint(args, "tvs sandbox clock real brings the true day back");
+    });
+  },
+});
+
+async function showClock({ stores, calendar, clock }: Operator, args: { json?: boolean | undefined }) {
+  const { aheadDays } = readSandboxState(await stores.settings.read()).day;
+  const value = { date: calendar.dateAt(clock.now()), aheadDays };
+  print(args, value, () => record(dayOf(value)));
+}
+
+function dayOf({ date, aheadDays }: Pick<MovedClock, "date" | "aheadDays">): Record<string, string> {
+  const ahead = `${Math.abs(aheadDays)} days ${aheadDays > 0 ? "ahead of" : "behind"} the true day`;
+  return { "the sandbox's day": date, moved: aheadDays === 0 ? "no" : ahead };
+}
+
+function clockText(moved: MovedClock): string {
+  const { expired, started, takenBack, events } = moved;
+  return record({
+    ...dayOf(moved),
+    "licences that ended": expired,
+    "licences that began": started,
+    "licences put back": takenBack,
+    "events announced": events,
+  });
+}
+
+function clockDependencies({ stores, calendar, clock, actor }: Operator) {
+  const { settings, teachers } = stores;
+  return { settings, teachers, timeZone: calendar.timeZone, clock, actor };
+}
+
+const resetCommand = command({
+  name: "reset",
+  description:
+    "Sandbox only: put the made-up teachers, the day and the demo partner's endpoint back to the beginning; partners " +
+    "are not told. Attestations, keys, other partners and teachers of your own stay",
+  example: "tvs sandbox reset",
+  async run({ args }) {
+    await withSandbox(args, async (operator) => {
+      const { timeZone } = operator.calendar;
+      await moveClock(clockDependencies(operator), 0, { announce: false });
+      // Opened by the day that was; what is put back is judged by the true one.
+      const teachers = await putTeachersBack({ ...operator, calendar: createCalendar(timeZone) });
+      const endpoint = await resetEndpoint(operator);
+      const value = { date: createCalendar(timeZone).dateAt(operator.clock.now()), teachers, endpoint };
+      print(args, value, () =>
+        record({
+          date: value.date,
+          "teachers put back": teachers,
+          [`endpoint of ${demoPartner}`]: endpoint,
+        }),
+      );
+    });
+  },
+});
+
+/** @returns what became of the demo partner's endpoint, which it has none of at first */
+async function resetEndpoint(operator: Operator): Promise<"none" | "removed" | "listening"> {
+  const { settings, webhooks } = operator.stores;
+  const dependencies = { ...webhookDependencies(operator), settings };
+  const relay = readRelay(await settings.read());
+  if (relay !== null && (await isListening(relay.url))) {
+    await writeRelay(settings, { ...relay, before: null });
+    return "listening";
+  }
+  await putBackEndpoint(dependencies, demoPartner);
+  if ((await webhooks.endpoint(demoPartner)) === null) return "none";
+  await removeWebhook(dependencies, demoPartner);
+  return "removed";
+}
+
+const teachersCommand = command({
+  name: "teachers",
+  description: "List the sandbox's made-up teachers that stand for something, and what each shows",
+  example: "tvs sandbox teachers",
+  async run({ args }) {
+    const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => [regNo, tId, nin, shows]);
+    const [first] = stateTeachers;
+    print(
+      args,
+      sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows })),
+      () => table(["REGISTRATION NUMBER", "TEACHER ID", "NIN", "SHOWS"], rows),
+    );
+    // Phones are typed as people type them; the country code is the service's business.
+    const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
+    hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);
+  },
+});
+
+export const sandboxCommand = group("sandbox", "List the sandbox's teachers, move its day, or begin anew", {
+  teachers: async () => teachersCommand,
+  clock: async () => clockCommand,
+  reset: async () => resetCommand,
+});

@@ -1,0 +1,99 @@
+import { createCalendar } from "../../src/domain/clock.ts";
+import { apiKeyRecord, mintApiKey } from "../../src/domain/credentials.ts";
+import { scopes } from "../../src/domain/partners.ts";
+import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
+import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
+import { stateTeachers } from "../../src/domain/sandbox/teachers.ts";
+import type { Demo } from "../../src/http/local-caller.ts";
+import { purposes } from "../../src/partner/contract.ts";
+import { type Operator, webhookDependencies } from "../open.ts";
+import { programWords } from "../program.ts";
+import { isListening } from "./listen-relay.ts";
+import { keptSecret } from "./sandbox-register.ts";
+import { fillSandbox } from "./sandbox-sample.ts";
+
+/** The setting with the sandbox's demo key, encrypted. */
+const demoKeyName = "sandbox_demo_key";
+
+/**
+ * Fills a sandbox at its first start, and says how to use it.
+ * @param url where the sandbox listens
+ * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
+ */
+export async function prepareSandbox(
+  operator: Operator,
+  url: string,
+): Promise<{ introduction: string; demo: Demo }> {
+  await fillSandbox(operator);
+  const apiKey = await demoKey(operator);
+  await healEndpoint(operator);
+  return { introduction: describe(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
+}
+
+/** The demo key, stored before the partner is added: a kill between the two leaves a key that the next start uses. */
+async function demoKey(operator: Operator): Promise<string> {
+  const { stores, secrets, clock, keyKind: kind } = operator;
+  const options = { kind, secrets, now: clock.now() };
+  const text = await keptSecret(operator, {
+    name: demoKeyName,
+    mint: () => mintApiKey(demoPartner, options).text,
+  });
+  if ((await stores.partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
+  const record = {
+    partnerId: demoPartner,
+    name: "Sandbox demo partner",
+    scopes,
+    purposes,
+    perMinute: 600,
+    perDay: 100_000,
+    batchCost: "call" as const,
+    createdAt: clock.now(),
+    disabledAt: null,
+  };
+  await stores.partners.add(record, apiKeyRecord(text, demoPartner, options));
+  return text;
+}
+
+/** Puts the demo partner's endpoint back where a `tvs listen` was killed. */
+async function healEndpoint(operator: Operator): Promise<void> {
+  const { settings } = operator.stores;
+  const relay = readRelay(await settings.read());
+  if (relay === null || (await isListening(relay.url))) return;
+  await putBackEndpoint({ ...webhookDependencies(operator), settings }, demoPartner, relay.url);
+}
+
+/** Where to begin, on one screen: the addresses first, then the key. */
+function describe({ calendar, clock, dataDir }: Operator, url: string, apiKey: string): string {
+  const api = `${url}/v1/inter-agency`;
+  const tvs = programWords();
+  const [first, , revoked] = stateTeachers;
+  const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
+  const today = calendar.dateAt(clock.now());
+  const isMoved = createCalendar(calendar.timeZone).dateAt(clock.now()) !== today;
+  return `
+The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is live.
+
+Look up a teacher:  ${url}/
+Verify an envelope: ${url}/verify-envelope
+Getting started:    ${api}/getting-started
+API reference:      ${api}/docs
+
+Demo partner "${demoPartner}", API key ${apiKey}
+${isMoved ? `\n${movedNote(today)}\n` : ""}
+Try:
+  curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
+  curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
+  curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
+
+In another terminal, with the same --data:
+  ${tvs} sandbox teachers                                    every made-up teacher, and what each shows
+  ${tvs} listen --forward http://127.0.0.1:3000/events       receive webhooks
+  ${tvs} trigger license.revoked                             cause one
+  ${tvs} help sandbox                                        the rest; every other command takes --sandbox
+
+`;
+}
+
+function movedNote(today: string): string {
+  return `The day of this sandbox was moved: it judges licences as of ${today}. ${programWords()} sandbox clock real ends that.`;
+}

@@ -1,0 +1,176 @@
+/** `tvs trigger`: a partner's engineer causes an event in the sandbox (decision D9.2). */
+
+import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { createExchange } from "../../src/delivery/exchange.ts";
+import { type ForgeryAnswer, forge, forgeries, sendForgeries } from "../../src/delivery/forgeries.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { createEvent } from "../../src/domain/events.ts";
+import { demoPartner, readRelay, writeForgeryTrial } from "../../src/domain/sandbox/state.ts";
+import { sandboxTeachers, triggered } from "../../src/domain/sandbox/teachers.ts";
+import { type Triggered, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
+import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
+import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
+import { signingSecrets } from "../../src/domain/webhooks.ts";
+import { type EventType, eventTypes } from "../../src/partner/contract.ts";
+import { command, version } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { noteWithoutService } from "../partners/delivery-advice.ts";
+import { exitCodes, hint, note, parseChoice, print, record, table } from "../terminal/output.ts";
+import { withSandbox } from "./sandbox-register.ts";
+
+const forged = "forged";
+const choices = [...eventTypes, forged] as const;
+/** More deliveries than one event has in any sandbox that somebody has made by hand. */
+const maxDeliveries = 100;
+
+export const triggerCommand = command({
+  name: "trigger",
+  description:
+    "Sandbox only: cause an event by a real change of a made-up teacher. Where the teacher is not in a state from " +
+    "which it can come, that state is brought about first, and told too. `forged` sends your receiver deliveries that " +
+    "it must refuse",
+  example:
+    "tvs trigger license.revoked\n  tvs trigger certificate.verified TR/2019/LA/000007\n  tvs trigger forged",
+  args: {
+    event: {
+      type: "positional",
+      required: true,
+      description: `${eventTypes.join(", ")} or ${forged}`,
+      values: { oneOf: [...choices] },
+    },
+    ref: {
+      type: "positional",
+      required: false,
+      description: `Registration number or teacher id (default ${triggered.regNo}, who is there to be changed)`,
+      values: { oneOf: sandboxTeachers.map(({ regNo }) => regNo) },
+    },
+  },
+  async run({ args }) {
+    const eventType = parseChoice("EVENT", args.event, choices);
+    const key = teacherKeyOf(args.ref ?? triggered.regNo);
+    await withSandbox(args, (operator) =>
+      eventType === forged ? sendForged(operator, args, key) : cause(operator, args, { eventType, key }),
+    );
+  },
+});
+
+type Printing = { readonly json?: boolean | undefined };
+
+async function cause(
+  operator: Operator,
+  args: Printing,
+  wanted: { eventType: EventType; key: TeacherKey },
+): Promise<void> {
+  const { stores, calendar, clock, actor } = operator;
+  const done = await triggerEvent({ teachers: stores.teachers, calendar, clock, actor }, wanted);
+  const deliveries = (await stores.webhooks.deliveries({ limit: maxDeliveries }))
+    .filter(({ eventId }) => eventId === done.event.eventId)
+    .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
+  const { regNo, tId, name } = done.teacher;
+  const value = {
+    eventType: done.event.eventType,
+    eventId: done.event.eventId,
+    regNo,
+    tId,
+    before: done.before.map(({ eventType, eventId }) => ({ eventType, eventId })),
+    deliveries,
+  };
+  print(args, value, () =>
+    record({
+      event: `${value.eventType} (${value.eventId})`,
+      teacher: `${regNo}, ${name}`,
+      ...changeOf(done),
+      "caused before": value.before.map(({ eventType }) => eventType).join(", ") || "nothing",
+      "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
+    }),
+  );
+  if (deliveries.length === 0)
+    note("no partner is told: tvs listen --forward URL makes your receiver an endpoint");
+  else await noteWithoutService(operator);
+  for (const { deliveryId } of deliveries)
+    hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);
+}
+
+/** What the change moved, in words. */
+function changeOf({ from, to }: Triggered): Record<string, string> {
+  const moved = (before: string, after: string) => (before === after ? after : `${before} -> ${after}`);
+  return {
+    licence: moved(from.license, to.license),
+    certificate: moved(from.certificate, to.certificate),
+    active: moved(from.active ? "yes" : "no", to.active ? "yes" : "no"),
+  };
+}
+
+/**
+ * Sends forged deliveries to the demo partner's endpoint itself, at once and only once: they are nobody's, and no
+ * delivery is kept of them. Exit 1 when one was not refused, 2 when the receiver gave no answer.
+ */
+async function sendForged(operator: Operator, args: Printing, key: TeacherKey): Promise<void> {
+  const { stores, clock } = operator;
+  const endpoint = await stores.webhooks.endpoint(demoPartner);
+  if (endpoint === null)
+    throw new TvsError(
+      "NOT_KNOWN",
+      `${demoPartner} has no endpoint yet; run tvs listen --forward URL beside this`,
+    );
+  const relay = readRelay(await stores.settings.read());
+  if (relay?.url === endpoint.url && !relay.forwards)
+    throw new TvsError(
+      "REFUSED",
+      "tvs listen runs without --forward: there is no receiver that could refuse",
+    );
+  const { regNo, tId } = await requireTeacher(stores.teachers, key);
+  const event = createEvent("license.revoked", {
+    regNo,
+    tId,
+    occurredAt: clock.now(),
+    statuses: { license: "REVOKED", certificate: "VERIFIED", active: true },
+    previousStatus: "VALID",
+  });
+  const secrets = signingSecrets(operator.secrets, endpoint, clock.now());
+  const deliveries = forge(event, { version, secrets, nowSeconds: Math.floor(clock.now() / 1000) });
+  const allowPrivate = operator.settingsInForce.allowPrivateWebhooks || relay?.url === endpoint.url;
+  const answered = await exchangeAll(endpoint.url, allowPrivate, deliveries);
+  const answers = relay?.url === endpoint.url ? answered.map(withoutRelay) : answered;
+  const refusedAll = answers.every(({ refused }) => refused);
+  const isAnswered = answers.every(({ status }) => status !== null);
+  if (isAnswered) await writeForgeryTrial(stores.settings, { at: clock.now(), refusedAll });
+  print(args, { refusedAll, answers }, () => forgedText(answers));
+  if (refusedAll) return;
+  process.exitCode = isAnswered ? exitCodes.refused : exitCodes.undecided;
+}
+
+/** What the relay answers where the receiver does not is no answer of a receiver. */
+function withoutRelay(answer: ForgeryAnswer): ForgeryAnswer {
+  return answer.status === 502 ? { ...answer, status: null, error: "CONNECT_FAILED" } : answer;
+}
+
+async function exchangeAll(
+  url: string,
+  allowPrivate: boolean,
+  deliveries: ReturnType<typeof forge>,
+): Promise<ForgeryAnswer[]> {
+  const exchange = createExchange();
+  try {
+    const { url: resolved, addresses } = await resolveEndpoint(url, { allowPrivate });
+    const to = { url: resolved, address: addresses[0] ?? "", allowPrivate };
+    return await sendForgeries(deliveries, { exchange, to });
+  } finally {
+    exchange.close();
+  }
+}
+
+function forgedText(answers: readonly ForgeryAnswer[]): string {
+  const rows = answers.map(({ forgery, status, error, refused }) => [
+    forgery,
+    forgeries[forgery],
+    status ?? error,
+    refused ? "refused, as it must be" : status === null ? "no answer" : "NOT REFUSED",
+  ]);
+  const last = answers.every(({ refused }) => refused)
+    ? "Your receiver refuses what is forged."
+    : answers.every(({ status }) => status === null)
+      ? "Your receiver did not answer; is it running?"
+      : "Your receiver must answer each of these with 4xx, and must not act on it.";
+  return `${table(["FORGED", "HOW", "ANSWER", "VERDICT"], rows)}\n\n${last}`;
+}

@@ -1,0 +1,177 @@
+/** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
+
+import { hostname } from "node:os";
+import { type Config, hasUsualDatabase } from "../../src/config.ts";
+import { createSessions } from "../../src/console/access.ts";
+import { createAdminApp } from "../../src/console/admin-app.ts";
+import { createCommandLine } from "../../src/console/console-state.ts";
+import { deliveryErrors } from "../../src/delivery/outcome.ts";
+import { isoTime } from "../../src/domain/clock.ts";
+import { findConsole, mintLink } from "../../src/domain/console-link.ts";
+import { createReadings } from "../../src/domain/readings.ts";
+import { listen } from "../../src/http/listen.ts";
+import { log } from "../../src/logger.ts";
+import { createExposition } from "../../src/metrics/exposition.ts";
+import { startHistory } from "../../src/metrics/history.ts";
+import { createLogFigures } from "../../src/store/evidence/figures.ts";
+import { createImportHistory } from "../../src/store/imports.ts";
+import { createStatusStore } from "../../src/store/status.ts";
+import { command, configOf, version } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { note, parseCount, print } from "../terminal/output.ts";
+import { createRegisterReader } from "./console-register.ts";
+import type { OpenService } from "./open-service.ts";
+import type { ServingThreads } from "./serving-threads.ts";
+
+export const consoleCommand = command({
+  name: "console",
+  description:
+    "Print a link to the console of the service on this machine. The link works once, within five minutes, in a " +
+    "browser on the same machine; `tvs serve --admin-port` turns the console on",
+  example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
+  args: {
+    port: {
+      type: "string",
+      valueHint: "PORT",
+      description: "The console's port, where several nodes on this machine have one",
+    },
+  },
+  async run({ args }) {
+    const port = args.port === undefined ? undefined : parseCount("--port", args.port);
+    await withOperator(configOf(args), async ({ stores: { nodes }, driver, secrets, clock }) => {
+      // Who can open the file reaches the console, whatever the machine is called meanwhile.
+      const host = driver.kind === "remote" ? hostname() : null;
+      const place = findConsole(await nodes.list(), { host, port });
+      const { url, expiresAt } = mintLink(secrets, place, clock.now());
+      print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
+      if (args.json !== true) note("the link works once, within five minutes, on this machine");
+    });
+  },
+});
+
+export type AdminConsole = {
+  /** A link that opens the console once. */
+  readonly link: string;
+  /** Stops counting; its port is closed by whoever took it. */
+  stop(): void;
+};
+
+/** A port that is open and waits for its console. */
+export type ConsolePort = {
+  readonly port: number;
+  serve(app: ReturnType<typeof createAdminApp>): void;
+  close(): Promise<void>;
+};
+
+/** The console's address, of this machine only: an option that could open it to others would one day be set. */
+const host = "127.0.0.1";
+/** The most connections: enough for an operator's windows and some scrapers. */
+const maxConnections = 64;
+
+/**
+ * Takes the console's port before the service is opened: a busy one is told before a register is made.
+ * @param port 0 picks a free one
+ * @throws ListenError
+ */
+export async function takeConsolePort(port: number): Promise<ConsolePort> {
+  const opening = Promise.withResolvers<ReturnType<typeof createAdminApp>>();
+  opening.promise.catch(() => {});
+  const listener = await listen(
+    async (request, connection) => (await opening.promise).fetch(request, connection),
+    {
+      host,
+      port,
+      limits: { maxConnections },
+      onError: (error) => log.error("the console failed", { detail: String(error) }),
+    },
+  );
+  return {
+    port: listener.port,
+    serve: opening.resolve,
+    async close() {
+      opening.reject(new Error("the service did not open"));
+      await listener.close();
+    },
+  };
+}
+
+/** Opens the operator's console and the metrics on the port of which the node has told the others. */
+export function openAdminConsole(
+  open: OpenService,
+  { config, threads }: { config: Config; threads: Pick<ServingThreads, "figures"> },
+  { port, serve }: ConsolePort,
+): AdminConsole {
+  const { secrets, clock } = open.operator;
+  const { nodeId } = open.node;
+  const history = startHistory({ ...open.metrics, clock });
+  serve(createAdmin(open, config, { history, port, threads: threads.figures }));
+  return { link: mintLink(secrets, { port, nodeId }, clock.now()).url, stop: () => history.stop() };
+}
+
+type Parts = {
+  history: ReturnType<typeof startHistory>;
+  port: number;
+  threads: ServingThreads["figures"];
+};
+
+function createAdmin(open: OpenService, config: Config, { history, port, threads }: Parts) {
+  const { operator, service, metrics } = open;
+  const { live } = service;
+  const { secrets, clock } = operator;
+  const { partners, webhooks, quotaStore } = operator.stores;
+  const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
+  const imports = createImportHistory(operator.driver);
+  const status = createStatusStore(operator.driver);
+  const logFigures = createLogFigures(operator.driver, operator.stores.log);
+  const shared = {
+    ...metrics,
+    history,
+    threads,
+    node: () => ({
+      nodes: open.node.nodes(),
+      clockAheadMs: open.node.clockAheadMs(),
+      keepsHouse: open.node.keepsHouse(),
+    }),
+    readings: createReadings({
+      ...{ quotaStore, partners, webhooks, imports, status, clock, onError },
+      ...{ log: logFigures, calendar: operator.calendar },
+    }),
+    clock,
+    startedAt: clock.now(),
+    signingEngine: () => open.signingEngine.description,
+    isDiskRefusing: open.isDiskRefusing,
+    build: {
+      version,
+      runtime: runtimeName(),
+      environment: operator.keyKind === "live" ? "live" : "sandbox",
+    },
+  };
+  const commandLine = createCommandLine(dataOptions(config));
+  const register = createRegisterReader(operator, { live, config });
+  const looking = { register, snapshot: live.current, now: () => clock.now(), commandLine };
+  return createAdminApp({
+    sources: { ...shared, live, commandLine, explainError, looking },
+    exposition: createExposition({ ...shared, snapshot: live.current }),
+    sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
+    port,
+  });
+}
+
+/** The options with which a command finds this service's data, in whatever folder it is pasted. */
+function dataOptions({ dataDir, database, sandbox }: Config): string[] {
+  const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
+  if (hasUsualDatabase({ dataDir, database, sandbox })) return options;
+  return [...options, "--database", database.kind === "file" ? `file:${database.file}` : database.url];
+}
+
+function runtimeName(): string {
+  const { bun, deno, node } = process.versions as Record<string, string | undefined>;
+  if (bun !== undefined) return `bun ${bun}`;
+  return deno === undefined ? `node ${node}` : `deno ${deno}`;
+}
+
+/** A sentence for an endpoint's last error, `BAD_STATUS 503` for example. */
+function explainError(lastError: string): string {
+  const [code = ""] = lastError.split(" ");
+  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as keyof typeof deliveryErrors] : "";
+}

@@ -1,0 +1,121 @@
+/** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
+
+import { startLogKeeping } from "../../src/domain/evidence/keeping.ts";
+import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
+import type { Live } from "../../src/domain/live.ts";
+import { nodeTimes } from "../../src/domain/nodes.ts";
+import { forgottenWindows } from "../../src/domain/quota-windows.ts";
+import { startMaintenance } from "../../src/domain/retention.ts";
+import { createSerial, repeat } from "../../src/domain/serial.ts";
+import { startSweeping } from "../../src/domain/sweep.ts";
+import { log } from "../../src/logger.ts";
+import { fenced } from "../../src/store/driver/fenced.ts";
+import { housekeepingLease } from "../../src/store/nodes.ts";
+import { logKeeperOf } from "../evidence/open-evidence.ts";
+import { createStores, type Operator, type Stores } from "../open.ts";
+
+const pruneMs = 60_000;
+/** How long after a failure it is begun again. */
+const againMs = 2_000;
+/** Records forgotten in one commit, which keeps the main thread for that long. */
+const pruneRows = 100;
+
+export type Housekeeping = {
+  /**
+   * Begins or ends the work, by whether the lease is held; to be called again and again.
+   * @param fence under which it is; null while it is not
+   */
+  tend(fence: number | null): void;
+  /** Ends it, when the step that is under way has ended. */
+  stop(): Promise<void>;
+};
+
+type HousekeepingOptions = {
+  readonly nodeId: string;
+  readonly live: Live;
+  /** Told when this node has the lease, before the work begins. */
+  readonly onBegin: () => Promise<void>;
+  /** Told when the evidence log cannot be built or signed for. */
+  readonly onLogError: (error: unknown) => void;
+};
+
+export function createHousekeeping(
+  operator: Operator,
+  { nodeId, live, onBegin, onLogError }: HousekeepingOptions,
+): Housekeeping {
+  const inTurn = createSerial();
+  let underFence: number | null = null;
+  let stopWork = async () => {};
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
+
+  async function turn(fence: number | null): Promise<void> {
+    await stopWork();
+    stopWork = async () => {};
+    if (fence === null) return;
+    await onBegin();
+    stopWork = startWork(operator, { live, stores: storesUnder(operator, nodeId, fence), onLogError });
+  }
+
+  function tend(fence: number | null): void {
+    if (fence === underFence || performance.now() < notBeforeMs) return;
+    underFence = fence;
+    void inTurn(() => turn(fence)).catch((error) => {
+      [underFence, notBeforeMs] = [null, performance.now() + againMs];
+      onError("the housekeeping could not begin")(error);
+    });
+  }
+
+  return {
+    tend,
+    stop() {
+      underFence = null;
+      return inTurn(() => turn(null));
+    },
+  };
+}
+
+/** Stores whose every act fails once another node has the lease. */
+function storesUnder({ driver }: Operator, nodeId: string, fence: number): Stores {
+  return createStores(fenced(driver, housekeepingLease(nodeId, fence)));
+}
+
+/** @returns ends it all */
+function startWork(
+  operator: Operator,
+  { stores, live, onLogError }: { stores: Stores } & Pick<HousekeepingOptions, "live" | "onLogError">,
+): () => Promise<void> {
+  const { clock } = operator;
+  const stops = [
+    repeat(() => prune(stores, clock.now()), { everyMs: pruneMs, onError: onError("pruning failed") }),
+    startSweeping({ teachers: stores.teachers, live, clock, onError: onError("sweep failed") }),
+    startMaintenance({
+      maintenance: stores.maintenance,
+      settings: stores.settings,
+      secrets: operator.secrets,
+      log: stores.log,
+      clock,
+      onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
+      onError: onError("maintenance of the attestations failed"),
+    }),
+    startLogKeeping({
+      keeper: logKeeperOf(operator, stores.log),
+      store: stores.log,
+      clock,
+      onError: onLogError,
+    }),
+  ];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+  };
+}
+
+function onError(message: string): (error: unknown) => void {
+  return (error) => log.error(message, { detail: String(error) });
+}
+
+/** Forgets idempotency records and quota windows that are over, and nodes that have long been gone. */
+async function prune({ idempotencyStore, quotaStore, nodes }: Stores, now: number): Promise<void> {
+  await Promise.all([quotaStore.prune(forgottenWindows(now)), nodes.forget(nodeTimes.forgetMs)]);
+  // A step at a time, so that no commit of a caller waits behind a long one.
+  while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
+}

@@ -1,0 +1,257 @@
+/** What each serving thread opens for itself over the database, and the memory that all of them share. */
+
+import type { ServerAddress, SigningEngine } from "../../src/config.ts";
+import { newAddressCounts } from "../../src/domain/address-limit.ts";
+import type { CallObserver } from "../../src/domain/calls.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import { inTime } from "../../src/domain/deadline.ts";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { createLogReader } from "../../src/domain/evidence/evidence.ts";
+import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createLive } from "../../src/domain/live.ts";
+import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
+import { createQuota } from "../../src/domain/quota.ts";
+import { repeat } from "../../src/domain/serial.ts";
+import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
+import type { TeacherReader } from "../../src/domain/teachers/teachers.ts";
+import { createVerification } from "../../src/domain/verification.ts";
+import { log } from "../../src/logger.ts";
+import { createRequestCounters, newRequestCounts, type RequestCounters } from "../../src/metrics/requests.ts";
+import {
+  countedAttestations,
+  countedPublicLookup,
+  countedSigner,
+  newWorkCounts,
+  type WorkCounters,
+  watchLag,
+} from "../../src/metrics/work.ts";
+import { routes } from "../../src/routes.ts";
+import type { Service } from "../../src/service.ts";
+import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
+import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { openReplica } from "../../src/store/server/replica.ts";
+import { masterKeyCheckName } from "../../src/store/settings.ts";
+import { createTeacherReader } from "../../src/store/teachers.ts";
+import type { Operator } from "../open.ts";
+
+/** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
+export type ProcessMemory = {
+  readonly threads: number;
+  readonly requests: SharedArrayBuffer;
+  readonly work: SharedArrayBuffer;
+  readonly addresses: SharedArrayBuffer;
+  readonly disk: SharedArrayBuffer;
+  readonly commitLock: SharedArrayBuffer;
+  readonly signingBoards: SharedArrayBuffer;
+  readonly node: SharedArrayBuffer;
+};
+
+export function newProcessMemory(threads: number): ProcessMemory {
+  return {
+    threads,
+    requests: newRequestCounts(routes, threads),
+    work: newWorkCounts(threads),
+    addresses: newAddressCounts(),
+    disk: newEvidenceDisk(),
+    commitLock: newCommitLock(threads),
+    signingBoards: newSigningBoards(threads),
+    node: newNodeMemory(threads),
+  };
+}
+
+/** What a server works on: a thread's own connection to the database, and what the database was opened with. */
+type ServerBasis = Pick<
+  Operator,
+  "driver" | "stores" | "secrets" | "blindIndex" | "settingsInForce" | "keyKind" | "clock"
+>;
+
+type ServerOptions = {
+  readonly engine: SigningEngine;
+  readonly memory: ProcessMemory;
+  /** Which thread this is; the main one is 0. */
+  readonly thread: number;
+  /** The counters of this thread; made before the database is opened, because commits are counted too. */
+  readonly work: WorkCounters;
+  /** Told of each call that was answered, besides the counters. */
+  readonly onCall: CallObserver;
+  /** A replica that the public lookup may read from. */
+  readonly readFrom?: ServerAddress | undefined;
+  /** Told, once, that this process may not use the database any more. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
+};
+
+/** The answering part of a service, in one thread. */
+export type OpenServer = {
+  readonly service: Service;
+  readonly requests: RequestCounters;
+  readonly signer: ChosenSigner;
+  isDiskRefusing(): boolean;
+  /** Stops looking for changes, and signing. */
+  close(): Promise<void>;
+};
+
+/** How often a running service looks whether a command has changed something; on a server each look is a request. */
+const refreshMs = { embedded: 200, remote: 500 } as const;
+/** How often is looked how far a replica is behind. */
+const replicaLookMs = 1_000;
+/** A probe of the signer costs a signature; health answers from the last one for this long. */
+const probeMs = 500;
+/** Together they are less than the two seconds in which a load balancer hears that this node cannot answer. */
+const probeDeadlineMs = 1_300;
+
+/** Opens what answers in one thread, and keeps it fresh. */
+export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
+  const { engine, memory, thread, work, onCall, readFrom, onLost } = options;
+  const shared = { boards: memory.signingBoards, thread };
+  const signer = await openSigner({ secrets: basis.secrets, engine, shared });
+  let replica: OpenReplica | undefined;
+  try {
+    const disk = createEvidenceDisk(basis.driver, memory.disk);
+    const requests = createRequestCounters(routes, { memory: memory.requests, thread });
+    const observe: CallObserver = (call) => {
+      requests.observe(call.route, call.method, call.status, call.ms);
+      onCall(call);
+    };
+    const node = openNodeMemory(memory.node);
+    replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
+    const service = await createService(basis, { signer, disk, work, observe, node, replica });
+    const loaded = () => node.loaded(thread, service.live.current().revision);
+    loaded();
+    const everyMs = refreshMs[basis.driver.kind];
+    const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
+    if (replica !== undefined) stops.push(replica.close);
+    return {
+      service,
+      requests,
+      signer,
+      isDiskRefusing: disk.isRefusing,
+      async close() {
+        await Promise.all(stops.map((stop) => stop()));
+        await signer.close();
+      },
+    };
+  } catch (error) {
+    await Promise.all([replica?.close(), signer.close()]);
+    throw error;
+  }
+}
+
+/** Teachers as a replica has them, and its end. */
+type OpenReplica = { readonly teachers: TeacherReader; close(): Promise<void> };
+
+/** @throws TvsError CONFIG_INVALID */
+async function openPublicReplica(
+  address: ServerAddress,
+  { basis, thread, work }: { basis: ServerBasis; thread: number; work: WorkCounters },
+): Promise<OpenReplica> {
+  const replica = await openReplica({
+    ...address,
+    primary: basis.driver,
+    mark: { name: masterKeyCheckName, value: basis.secrets.check },
+    onRequest: () => work.requested("replica"),
+    onChange(answers) {
+      const words = answers ? "the replica answers public lookups" : "the primary answers public lookups";
+      if (thread === 0) log.info(words, { replica: address.url });
+    },
+  });
+  const stop = repeat(replica.look, { everyMs: replicaLookMs, onError: () => {} });
+  return {
+    teachers: createTeacherReader(replica),
+    async close() {
+      await stop();
+      replica.close();
+    },
+  };
+}
+
+type ServiceParts = {
+  readonly signer: ChosenSigner;
+  readonly disk: ReturnType<typeof createEvidenceDisk>;
+  readonly work: WorkCounters;
+  readonly observe: CallObserver;
+  readonly node: NodeMemory;
+  readonly replica: OpenReplica | undefined;
+};
+
+async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
+  const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
+  const { settings, partners, keys, teachers, quotaStore } = stores;
+  const { signer, disk, work, observe, node, replica } = parts;
+  const live = await createLive({
+    settings,
+    partners,
+    keys,
+    secrets,
+    clock,
+    defaults,
+    onKeys: (ring) => signer.load(ring),
+  });
+  const shared = { live, teachers, blindIndex, clock };
+  const sign = () => signer.sign(live.current().keys.active.kid, ["probe"]);
+  return {
+    live,
+    verification: createVerification({
+      ...shared,
+      attestations: countedAttestations(disk.watch(stores.attestations), work),
+      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+      signer: countedSigner(signer, work),
+    }),
+    publicLookup: countedPublicLookup(
+      createPublicLookup({
+        ...shared,
+        teachers: replica?.teachers ?? teachers,
+        mayBeReplaced: basis.driver.kind === "remote",
+      }),
+      work,
+    ),
+    log: createLogReader(stores.log),
+    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
+    secrets,
+    keyKind,
+    clock,
+    isClockWrong: node.isClockWrong,
+    isEnding: node.isEnding,
+    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign(), requireClock(node)])),
+    onCall: observe,
+  };
+}
+
+function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
+  let last: { at: number; outcome: Promise<void> } | undefined;
+  const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+  const ask = async () => {
+    await inTime(use(), { ms: probeDeadlineMs, late });
+  };
+  return () => {
+    const now = clock.now();
+    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    return last.outcome;
+  };
+}
+
+async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {
+  if (isClockWrong())
+    throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
+}
+
+/** Re-reads what commands have changed. @returns ends it */
+function keepFresh(
+  { live }: Service,
+  { everyMs, onFresh, onLost }: { everyMs: number; onFresh: () => void } & Pick<ServerOptions, "onLost">,
+): () => Promise<void> {
+  let failure = "";
+  async function refresh(): Promise<void> {
+    await live.refresh();
+    onFresh();
+    failure = "";
+  }
+  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+  function told(error: unknown): void {
+    if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+    failure = String(error);
+    if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost?.(error);
+  }
+  return repeat(refresh, { everyMs, onError: told });
+}

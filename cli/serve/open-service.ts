@@ -1,0 +1,205 @@
+import { existsSync } from "node:fs";
+import packageJson from "../../package.json" with { type: "json" };
+import { type Config, formerCallsFile, type ServeConfig } from "../../src/config.ts";
+import { createExchange } from "../../src/delivery/exchange.ts";
+import { type Sender, startSender } from "../../src/delivery/sender.ts";
+import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
+import { service } from "../../src/domain/changes.ts";
+import { issuerToldName, type Live, type Snapshot, storedSettings } from "../../src/domain/live.ts";
+import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import { retentionSettings } from "../../src/domain/retention.ts";
+import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
+import { log } from "../../src/logger.ts";
+import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
+import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
+import type { RequestCounters } from "../../src/metrics/requests.ts";
+import { countedOutbox, createWorkCounters, type WorkCounters } from "../../src/metrics/work.ts";
+import type { Service } from "../../src/service.ts";
+import type { ChosenSigner } from "../../src/signing/signer.ts";
+import { type CallLog, createCallLog } from "../../src/store/access-log/access-log.ts";
+import { openCallFiles } from "../../src/store/access-log/files.ts";
+import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { openLog } from "../evidence/open-evidence.ts";
+import { type OpenOptions, type Operator, openOperator } from "../open.ts";
+import { actorOf } from "../register/operator-name.ts";
+import { upgradeRegister } from "../service/upgrade.ts";
+import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
+import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
+
+/** What `serve` adds: the service that the HTTP layer calls. */
+export type OpenService = {
+  readonly operator: Operator;
+  readonly service: Service;
+  /** What the service counts, in all of its threads, for the console and for Prometheus. */
+  readonly metrics: {
+    readonly requests: RequestCounters;
+    readonly work: WorkCounters;
+    readonly refusals: Refusals;
+    /** Null when no access log is kept. */
+    accessLog(): AccessLogFigures | null;
+  };
+  /** This process among those that serve the database. */
+  readonly node: RunningNode;
+  /** What further threads share with this one. */
+  readonly memory: ProcessMemory;
+  /** Takes the calls that another thread has answered, for the refusals and the access log. */
+  takeCalls(batch: CallsOfThread): void;
+  /** What signs. */
+  readonly signingEngine: ChosenSigner["engine"];
+  /** Whether the disk refuses what answers leave behind. */
+  isDiskRefusing(): boolean;
+  /**
+   * Lets go of what a dead thread had in hand.
+   * @returns why this process cannot go on without it; null when it can
+   */
+  forget(thread: number): string | null;
+  /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
+  stopSending(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** How often a node on a server looks whether there is something to send: each look is a request. */
+const remotePollMs = 500;
+
+/** Where a service listens, and where its console. */
+type Place = { readonly url?: string; readonly consolePort?: number | null };
+
+/**
+ * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
+ * The process becomes a node: the only one of a database file, one of several on a server.
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
+ */
+export async function openService(
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads" | "isBackedUp">>,
+  { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
+): Promise<OpenService> {
+  const memory = newProcessMemory(config.threads ?? 1);
+  const work = createWorkCounters({ memory: memory.work, thread: 0 });
+  const whenMade = (words: string) => log.info(words, {});
+  const whenOlder = async (driver: Driver, from: number) => {
+    const { isBackedUp = true } = config;
+    log.info("the register was upgraded", await upgradeRegister(driver, { config, from, isBackedUp }));
+  };
+  const operator = await openOperator(config, {
+    whenMade,
+    whenOlder,
+    shared: { memory: memory.commitLock, thread: 0 },
+    onRequest: work.requested,
+    actor: service.actor,
+    ...options,
+    commits: { onGroup: work.committed, isMoreComing: work.isSigning },
+  });
+  let calls: CallLog | undefined;
+  let server: OpenServer | undefined;
+  let node: RunningNode | undefined;
+  const closeParts = async () => {
+    await Promise.all([calls?.close(), server?.close(), node?.leave()]);
+    await operator.driver.close();
+  };
+  try {
+    const nodeId = newNodeId();
+    await admitNode(operator, nodeId);
+    await rememberSettings(operator, config);
+    await openLog(operator);
+    calls = config.accessLog === true ? openAccessLog(config) : undefined;
+    const refusals = createRefusals(operator.clock);
+    const onCall = (call: Call) => {
+      refusals.observe(call);
+      calls?.observe(call);
+    };
+    const { signingEngine: engine } = config;
+    const { onLost } = options;
+    const { readFrom } = config;
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
+    server = opened;
+    const { live } = opened.service;
+    const nodeMemory = openNodeMemory(memory.node);
+    const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory, onLost });
+    node = running;
+    const stopSending = startSending(operator, { node: running, live, work });
+    return {
+      operator,
+      node: running,
+      service: opened.service,
+      metrics: { requests: opened.requests, work, refusals, accessLog: () => calls?.figures() ?? null },
+      memory,
+      takeCalls(batch) {
+        batch.calls.forEach(onCall);
+        calls?.miss(batch.dropped);
+      },
+      signingEngine: opened.signer.engine,
+      isDiskRefusing: opened.isDiskRefusing,
+      forget(thread) {
+        opened.signer.abandon(thread);
+        const hadLock = openCommitLock(memory.commitLock, 0).forget(thread);
+        return hadLock ? "a serving thread died while it had the database's lock" : null;
+      },
+      stopSending,
+      close: () => stopSending().then(closeParts),
+    };
+  } catch (error) {
+    await closeParts();
+    throw error;
+  }
+}
+
+/** Tells the commands, and the other nodes, what is agreed on. */
+async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
+  const { driver, clock, config, settingsInForce, issuerTold, secrets } = operator;
+  // What the service goes by is the word of who started it.
+  const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
+  await settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
+  if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
+}
+
+function openAccessLog(config: Config): CallLog {
+  const former = formerCallsFile(config);
+  if (existsSync(former))
+    log.warn("the access log is lines in a folder now, and what it was before is read no more: delete it", {
+      file: former,
+      folder: config.callsFolder,
+    });
+  return createCallLog(openCallFiles(config.callsFolder));
+}
+
+/**
+ * Whether an endpoint may have a private address: by the setting, and in a sandbox that of who listens on this machine.
+ * One who has begun to listen a moment ago is not refused by what was read before.
+ */
+async function isPrivateAllowed(url: string, live: Live): Promise<boolean> {
+  const isAllowed = ({ settings, sandbox }: Snapshot) =>
+    settings.allowPrivateWebhooks || sandbox.relayUrl === url;
+  if (isAllowed(live.current()) || !mayBeRelay(url)) return isAllowed(live.current());
+  return isAllowed(await live.refresh());
+}
+
+/**
+ * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
+ * theirs, and one whose clock was ahead would send what they are about to.
+ * @returns stops it, once
+ */
+function startSending(
+  { driver, stores, secrets, clock: own }: Operator,
+  { node, live, work }: { node: RunningNode; live: Live; work: WorkCounters },
+): () => Promise<void> {
+  const clock = { now: () => own.now() - node.clockAheadMs() };
+  const exchange = createExchange({ clock });
+  const sender: Sender = startSender({
+    outbox: countedOutbox(stores.outbox, work),
+    nodeId: node.nodeId,
+    exchange,
+    secrets,
+    clock,
+    allowPrivate: (url) => isPrivateAllowed(url, live),
+    version: packageJson.version,
+    ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
+    onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
+  });
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= sender.close().then(() => exchange.close());
+    return closing;
+  };
+}

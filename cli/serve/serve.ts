@@ -1,0 +1,300 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { type App, createApp } from "../../src/app.ts";
+import {
+  type Environment,
+  type Flags,
+  readServeConfig,
+  type ServeConfig,
+  variableOf,
+} from "../../src/config.ts";
+import type { TvsError } from "../../src/domain/errors.ts";
+import { initSettings, type Settings } from "../../src/domain/live.ts";
+import { isLoopbackHost } from "../../src/domain/networks.ts";
+import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import type { FastPath } from "../../src/http/fast-path.ts";
+import { type Listener, listen } from "../../src/http/listen.ts";
+import type { ConnectionInfo } from "../../src/http/peer.ts";
+import { canSharePorts } from "../../src/http/shared-port.ts";
+import { configureLog, log } from "../../src/logger.ts";
+import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
+import { workerEntry } from "../entry.ts";
+import { settingsOfRegister } from "../open.ts";
+import { readSmallFile } from "../safe/input-file.ts";
+import { goingLiveReader } from "../sandbox/going-live.ts";
+import { exitCodes } from "../terminal/output.ts";
+import { endSignals, isWindows, limitsOnWindows } from "../terminal/windows.ts";
+import type { AdminConsole, ConsolePort } from "./console.ts";
+import { type OpenService, openService } from "./open-service.ts";
+import { logLevelOf, serveArgs } from "./options.ts";
+import type { ServingThreadData } from "./serving-thread.ts";
+import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
+
+export const serveCommand = command({
+  name: "serve",
+  description: "Run the service: the public lookup and the partner API, until SIGTERM",
+  example: "tvs serve --issuer https://verify.example.gov --port 8080",
+  args: serveArgs,
+  async run({ args, rawArgs }) {
+    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
+    const flags: Flags = { ...args, ...Object.fromEntries(lists) };
+    await serve(await serveConfig(flags, environmentOf(flags)), process.env);
+  },
+});
+
+/** What `serve` was told; of what `tvs init` asks for it too, what that was told. */
+async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
+  const told = serveConfigOf(flags, environment);
+  const open = (Object.keys(initSettings) as (keyof typeof initSettings)[]).filter((name) => !isTold(name));
+  if (told.sandbox || open.length === 0) return told;
+  const stored = await settingsOfRegister(told);
+  return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });
+
+  function isTold(name: string): boolean {
+    return Boolean(flags[name] ?? environment[variableOf(name)]);
+  }
+
+  function remembered(stored: ReadonlyMap<string, string>): Environment {
+    return Object.fromEntries(open.map((name) => [variableOf(name), stored.get(initSettings[name])]));
+  }
+}
+
+/** How long a start may continue after a signal. */
+const startPatienceMs = 5_000;
+/** How long stopping may take after the database was lost. */
+const lossPatienceMs = 10_000;
+
+/**
+ * Runs the service until a signal ends it and all calls that had begun are answered.
+ *
+ * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
+ * of the default issuer. A request that comes before the service is open waits for it. The further threads come last,
+ * when everything that they open is there.
+ * @throws TvsError when it cannot start
+ */
+async function serve(config: ServeConfig, environment: Environment): Promise<void> {
+  const logLevel = logLevelOf(config, environment);
+  configureLog((line) => process.stderr.write(line), logLevel);
+  // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
+  const stopped = stopSignal();
+  const lost = Promise.withResolvers<TvsError>();
+  const { listener, tls, openFor, refuse } = await listenFirst(config);
+  let open: OpenService | undefined;
+  void stopped.then(() => giveUpStart(() => open !== undefined));
+  let consolePort: ConsolePort | undefined;
+  let adminConsole: AdminConsole | undefined;
+  let threads: ServingThreads | undefined;
+  try {
+    consolePort = await takeConsolePort(config);
+    const isPrivate = config.sandbox || isLoopbackHost(config.host);
+    open = await openService(config, {
+      workerEntry: workerEntry(),
+      defaultIssuer: isPrivate ? listener.url : null,
+      url: listener.url,
+      consolePort: consolePort?.port ?? null,
+      onLost: lost.resolve,
+    });
+    const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
+    const demo = sandbox?.demo;
+    const { liveNodes } = openNodeMemory(open.memory.node);
+    const readGoingLive = goingLiveReader({ ...open.operator, ...open.service }, demo);
+    const addressCounts = open.memory.addresses;
+    openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
+    const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
+    threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
+    adminConsole = await openConsole(open, { config, consolePort, threads });
+    await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
+    if (adminConsole !== undefined)
+      process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
+    const signal = await untilTheEnd(stopped, lost.promise);
+    if (signal === "SIGTERM") await letProxiesSee(open, config);
+    if (signal !== null) log.info("draining", { signal });
+  } catch (error) {
+    refuse(error);
+    throw error;
+  } finally {
+    adminConsole?.stop();
+    await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
+    await threads?.close();
+    await open?.close();
+  }
+  log.info("stopped", {});
+}
+
+/** Opens the ports, whose requests wait until there is an app. */
+async function listenFirst(config: ServeConfig) {
+  const opening = Promise.withResolvers<App>();
+  let fastPath: FastPath | undefined;
+  const fetch = async (request: Request, connection: ConnectionInfo) =>
+    (await opening.promise).hono.fetch(request, connection);
+  const tls = config.tls === undefined ? undefined : readTls(config.tls);
+  const listener = await listen(fetch, {
+    host: config.host,
+    port: config.port,
+    ...(tls === undefined ? {} : { tls }),
+    sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
+    threads: canSharePorts ? config.threads : 1,
+    trustedProxies: config.trustedProxies,
+    fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
+  return {
+    listener,
+    tls,
+    openFor(app: App): void {
+      fastPath = app.fastPath;
+      opening.resolve(app);
+    },
+    refuse(error: unknown): void {
+      opening.promise.catch(() => {});
+      opening.reject(error);
+    },
+  };
+}
+
+/** The TLS port of the further threads: the one that was opened, which may have been picked. */
+function portOf({ tlsPort }: Listener, tls: ReturnType<typeof readTls> | undefined) {
+  return tls === undefined || tlsPort === null ? {} : { tls: { ...tls, port: tlsPort } };
+}
+
+/** Starts the further threads of a service that is open. */
+function startThreads(
+  open: OpenService,
+  {
+    onLost,
+    ports,
+    ...given
+  }: Pick<ServingThreadData, "config" | "demo" | "logLevel"> & {
+    ports: NonNullable<ServingThreadData["ports"]>;
+    onLost: (error: TvsError) => void;
+  },
+): Promise<ServingThreads> {
+  const { memory, operator } = open;
+  if (memory.threads > 1 && !canSharePorts) {
+    const message =
+      "this system shares no port among threads: the main thread answers, the others sign for it";
+    log.warn(message, { threads: memory.threads });
+  }
+  const { settingsInForce: settings, keyKind } = operator;
+  const engine = open.signingEngine.name;
+  const data = { ...given, memory, settings, keyKind, engine, ports: canSharePorts ? ports : null };
+  return startServingThreads({
+    threads: memory.threads,
+    start: (thread) =>
+      new Worker(workerEntry(), {
+        workerData: { role: "server", ...data, thread } satisfies ServingThreadData & { role: string },
+      }),
+    onCalls: open.takeCalls,
+    onDeath: open.forget,
+    onLost,
+    clock: operator.clock,
+  });
+}
+
+/**
+ * Waits for a signal, or for the loss of the database: a service that can no longer answer must not stay and answer 503
+ * for ever, because a supervisor restarts only what has ended.
+ * @returns the signal; null when the database was lost
+ */
+async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
+  const end = await Promise.race([stopped, lost]);
+  if (typeof end === "string") return end;
+  log.error("stopping, to be restarted", { detail: end.message });
+  process.exitCode = exitCodes.refused;
+  setTimeout(() => process.exit(exitCodes.refused), lossPatienceMs).unref();
+  return null;
+}
+
+/**
+ * Lets the health document say that this node ends while it answers as before. A proxy that asks for it sends nothing
+ * more by then; at once, the drain would close connections on which a call is already on its way.
+ */
+async function letProxiesSee({ memory }: OpenService, { drainWaitMs }: ServeConfig): Promise<void> {
+  if (drainWaitMs === 0) return;
+  log.info("leaving", { seconds: drainWaitMs / 1_000 });
+  openNodeMemory(memory.node).announceEnd();
+  await sleep(drainWaitMs);
+}
+
+/**
+ * Ends by force a start that hangs when a signal has come: it has answered nothing, and a supervisor would otherwise
+ * wait for it. Any other is finished first, which takes moments.
+ */
+function giveUpStart(isOpen: () => boolean): void {
+  const timer = setTimeout(() => {
+    if (isOpen()) return;
+    log.error("stopped before the service was open", {});
+    process.exit(exitCodes.refused);
+  }, startPatienceMs);
+  timer.unref();
+}
+
+async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort | undefined> {
+  return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
+}
+
+/** Opens the console on its port, if there is one. */
+async function openConsole(
+  open: OpenService,
+  {
+    config,
+    consolePort,
+    threads,
+  }: { config: ServeConfig; consolePort: ConsolePort | undefined; threads: ServingThreads },
+): Promise<AdminConsole | undefined> {
+  if (consolePort === undefined) return undefined;
+  return (await import("./console.ts")).openAdminConsole(open, { config, threads }, consolePort);
+}
+
+/** Fills a sandbox before its first answer, so that its demo key works before anybody is told to paste it. */
+async function prepareSandbox({ operator, service }: OpenService, url: string) {
+  const sandbox = await import("../sandbox/sandbox.ts");
+  const prepared = await sandbox.prepareSandbox(operator, url);
+  await service.live.refresh();
+  return prepared;
+}
+
+/** Prints where the service listens, and logs what an operator would want to know before the first caller. */
+async function announce(
+  { operator, service }: OpenService,
+  listener: Listener,
+  { host, introduction }: { host: string; introduction: string },
+): Promise<void> {
+  const { settings } = service.live.current();
+  log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
+  if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
+  if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
+  if (await operator.stores.teachers.isEmpty()) {
+    // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
+    log.warn("the register is empty: every teacher will be answered as not found", {});
+  }
+  process.stdout.write(`${introduction}listening on ${listener.url}\n`);
+  if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);
+}
+
+/** Warns of settings that a live service keeps from an earlier start, and should not keep unseen. */
+function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
+  if (!issuerTold) {
+    const message =
+      "no issuer was ever set: envelopes name this machine's own address; set --issuer before partners call";
+    log.warn(message, { issuer });
+  }
+  if (allowPrivateWebhooks) {
+    log.warn(
+      "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false turns this off",
+      {},
+    );
+  }
+}
+
+function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
+  const read = (flag: string, file: string) => readSmallFile(file, `${flag}: ${file}`).toString("utf8");
+  return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
+}
+
+/** Resolves at the first signal to end; a second one, which supervisors send too, changes nothing. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of endSignals) process.on(signal, () => resolve(signal));
+  });
+}

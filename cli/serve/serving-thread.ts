@@ -1,0 +1,157 @@
+/** A serving thread besides the main one: opens, listens and answers like it, and does nothing else. */
+
+import { parentPort } from "node:worker_threads";
+import { createApp } from "../../src/app.ts";
+import type { ServeConfig, SigningEngine } from "../../src/config.ts";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import type { KeyKind } from "../../src/domain/credentials.ts";
+import type { TvsError } from "../../src/domain/errors.ts";
+import type { Settings } from "../../src/domain/live.ts";
+import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
+import type { Demo } from "../../src/http/local-caller.ts";
+import { configureLog, log } from "../../src/logger.ts";
+import { type CallsOfThread, createCallRelay } from "../../src/metrics/call-relay.ts";
+import { createWorkCounters } from "../../src/metrics/work.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createStores, openDriver } from "../open.ts";
+import { openVault } from "../safe/vault.ts";
+import { goingLiveReader } from "../sandbox/going-live.ts";
+import { openServer, type ProcessMemory } from "./open-server.ts";
+import type { LogLevel } from "./options.ts";
+
+/** What a thread is given. The main one has made everything that lies on the disk. */
+export type ServingThreadData = {
+  /** Which thread this is; the main one is 0. */
+  readonly thread: number;
+  readonly config: ServeConfig;
+  readonly memory: ProcessMemory;
+  readonly settings: Settings;
+  /** The engine that the main thread has chosen. */
+  readonly engine: SigningEngine;
+  readonly keyKind: KeyKind;
+  readonly demo: Demo | undefined;
+  readonly logLevel: LogLevel;
+  /** Where it listens beside the main one; null where the system lets no port be shared. */
+  readonly ports: Pick<ListenOptions, "host" | "port" | "tls"> | null;
+};
+
+/** What the main thread hears. */
+export type FromThread =
+  | { readonly kind: "serving" | "drained" | "closed" }
+  /** Said again and again: one that does not hangs. */
+  | { readonly kind: "alive" }
+  | { readonly kind: "calls"; readonly batch: CallsOfThread }
+  /** The database is not this process's any more. */
+  | { readonly kind: "lost"; readonly message: string }
+  /** The thread ends, because it cannot go on. */
+  | { readonly kind: "failed"; readonly detail: string };
+
+/** What the thread hears: end what listens; end everything; the last calls were taken. */
+export type ToThread = "drain" | "close" | "taken";
+
+/** How often a thread says that it is alive, and how often the main one looks. */
+export const aliveMs = 1_000;
+
+/** How long a last message needs to leave. */
+const lastWordsMs = 20;
+
+/** The loop of a thread; it is ended from outside when it has said that it is closed. */
+export async function runServingThread(data: ServingThreadData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("this runs in a worker thread only");
+  const tell = (message: FromThread) => port.postMessage(message);
+  process.stderr.on("error", () => {});
+  configureLog((line) => process.stderr.write(line), data.logLevel);
+  let driver: Driver | undefined;
+
+  /** Ends the thread. Its connection goes first: who is ended inside of a read keeps its lock for ever. */
+  async function fail(error: unknown): Promise<void> {
+    await driver?.close().catch(() => {});
+    tell({ kind: "failed", detail: String(error) });
+    setTimeout(() => process.exit(1), lastWordsMs);
+  }
+  process.on("uncaughtException", fail);
+  process.on("unhandledRejection", fail);
+
+  const opening = openThread(data, tell, (opened) => {
+    driver = opened;
+  });
+  port.on("message", (message: ToThread) => {
+    void opening.then((open) => open[message](), fail);
+  });
+  setInterval(() => tell({ kind: "alive" }), aliveMs).unref();
+  await opening.then(() => tell({ kind: "serving" }), fail);
+}
+
+type OpenThread = Readonly<Record<ToThread, () => void>>;
+
+async function openThread(
+  data: ServingThreadData,
+  tell: (message: FromThread) => void,
+  onDriver: (driver: Driver) => void,
+): Promise<OpenThread> {
+  const { config, memory, thread } = data;
+  const work = createWorkCounters({ memory: memory.work, thread });
+  const relay = createCallRelay({
+    send: (batch) => tell({ kind: "calls", batch }),
+    wantsAll: config.accessLog,
+  });
+  const onLost = (error: TvsError) => tell({ kind: "lost", message: error.message });
+  const shared = { memory: memory.commitLock, thread };
+  const driver = await openDriver(config, { shared, onRequest: work.requested, onLost });
+  onDriver(driver);
+  const commits = { onGroup: work.committed, isMoreComing: work.isSigning };
+  const stores = createStores(driver, { commits });
+  const secrets = await openVault(config, stores.settings);
+  const basis = {
+    driver,
+    stores,
+    secrets,
+    blindIndex: createBlindIndex(secrets.blindIndexKey),
+    settingsInForce: data.settings,
+    keyKind: data.keyKind,
+    clock: systemClock,
+  };
+  const { engine } = data;
+  const onCall = relay.observe;
+  const { readFrom } = config;
+  const server = await openServer(basis, { engine, memory, thread, work, onCall, readFrom, onLost });
+  const { liveNodes } = openNodeMemory(memory.node);
+  const app = createApp(server.service, {
+    ...config,
+    demo: data.demo,
+    readGoingLive: goingLiveReader({ stores, config, ...server.service }, data.demo),
+    addressCounts: memory.addresses,
+    liveNodes,
+  });
+  const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
+  return {
+    taken: relay.taken,
+    drain: () => void (listener?.close() ?? Promise.resolve()).then(() => tell({ kind: "drained" })),
+    close: () =>
+      void server
+        .close()
+        .then(() => driver.close())
+        .then(() => {
+          relay.end();
+          tell({ kind: "closed" });
+        }),
+  };
+}
+
+function listenBeside(
+  ports: Pick<ListenOptions, "host" | "port" | "tls">,
+  { hono, fastPath }: ReturnType<typeof createApp>,
+  { threads, trustedProxies }: ServeConfig,
+): Promise<Listener> {
+  return listen(async (request, connection) => hono.fetch(request, connection), {
+    ...ports,
+    sharing: "further",
+    threads,
+    trustedProxies,
+    fastPath,
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
+}

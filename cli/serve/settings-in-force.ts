@@ -1,0 +1,77 @@
+import { dirname, join } from "node:path";
+import type { Config } from "../../src/config.ts";
+import type { KeyKind } from "../../src/domain/credentials.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../../src/domain/live.ts";
+import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
+import { defaultSite, type Site } from "../../src/domain/site.ts";
+import { readSmallFile } from "../safe/input-file.ts";
+
+const defaultTimeZone = "Africa/Lagos";
+/** What commands show for a register that was never served. */
+const unknownIssuer = "http://127.0.0.1:8080";
+
+/**
+ * This command's settings: what it was told, else what the database remembers, else the defaults.
+ * @param defaultIssuer the address of a service that is about to serve, which then counts more than the one at which
+ *   an earlier one happened to listen; null for a service that must have been told
+ * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
+ */
+export async function settingsOf(
+  stored: ReadonlyMap<string, string>,
+  config: Config,
+  defaultIssuer?: string | null,
+): Promise<Settings> {
+  const remembered = readSettings(stored, {
+    issuer: unknownIssuer,
+    timeZone: defaultTimeZone,
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+    site: defaultSite,
+  });
+  const isTold = isIssuerTold(stored);
+  if (config.issuer === undefined && !isTold && defaultIssuer === null) {
+    const message =
+      "a service that others reach must be told its public URL, the issuer of every envelope: " +
+      "--issuer https://verify.example.gov (TVS_ISSUER)";
+    throw new TvsError("CONFIG_INVALID", message);
+  }
+  const usual = isTold ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
+  return {
+    issuer: config.issuer ?? usual,
+    timeZone: config.timeZone ?? remembered.timeZone,
+    policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
+    allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
+    site: config.siteFile === undefined ? remembered.site : await readSiteFile(config.siteFile),
+  };
+}
+
+/**
+ * A database is live or a sandbox from its first use on, and refuses to become the other.
+ * @throws TvsError REFUSED
+ */
+export async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
+  const stored =
+    (await settings.read()).get("environment") ??
+    (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));
+  if (sandbox && stored !== "sandbox") {
+    throw new TvsError("REFUSED", "this is a live database; a sandbox needs a database of its own");
+  }
+  return stored === "sandbox" ? "test" : "live";
+}
+
+/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
+async function readSiteFile(file: string): Promise<Site> {
+  if (file === "none") return defaultSite;
+  // Loaded here, because most starts are told no site.
+  const { parseSite } = await import("../../src/domain/site-file.ts");
+  const text = readSmallFile(file, `the site file ${file}`).toString("utf8");
+  return parseSite(text, (name) =>
+    readSmallFile(join(dirname(file), name), `the logo ${name} beside ${file}`),
+  );
+}
+
+/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
+export function readPolicyFile(file: string): Policy {
+  return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
+}

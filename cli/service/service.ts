@@ -1,0 +1,208 @@
+/** `tvs service install`: the service as systemd runs it. */
+
+import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { TvsError } from "../../src/domain/errors.ts";
+import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { command, group } from "../command.ts";
+import { isExecutable } from "../program.ts";
+import { note, print } from "../terminal/output.ts";
+import { requireSystemd } from "../terminal/windows.ts";
+import { absolute, readTimerJobs, timerArgs } from "./timers.ts";
+import {
+  defaultDataDir,
+  environmentFile,
+  jobFile,
+  readUser,
+  requireOurs,
+  type TimerJob,
+  timerFile,
+  type UnitOptions,
+  unitFile,
+  usersFile,
+} from "./units.ts";
+
+const installCommand = command({
+  name: "install",
+  description:
+    "Install the service for systemd: write a hardened unit, a user for it, and a settings file that is never " +
+    "overwritten. Nothing is started; the commands for that are printed",
+  example:
+    "sudo tvs service install\n" +
+    "  sudo tvs service install --backup-to /srv/backups --anchor-to https://tsa.example.org/",
+  args: {
+    user: { type: "string", valueHint: "NAME", description: "The service's user and name (default tvs)" },
+    executable: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Path of the executable for the service (default: this one)",
+    },
+    root: {
+      type: "string",
+      valueHint: "DIR",
+      description: "Write below DIR instead of /, for an image or a package",
+    },
+    print: { type: "boolean", description: "Print the units and write nothing" },
+    ...timerArgs,
+  },
+  async run({ args }) {
+    requireSystemd();
+    const isPrinted = args.print === true;
+    const options = readUnitOptions(args, isPrinted);
+    const jobs = readTimerJobs(args);
+    if (isPrinted) {
+      const unit = unitFile(options);
+      const timers = Object.fromEntries(timerFiles(options, jobs));
+      print(args, { unit, environment: environmentFile(options), users: usersFile(options), timers }, () =>
+        [unit, ...Object.entries(timers).map(([name, content]) => `# ${name}\n${content}`)].join("\n"),
+      );
+      return;
+    }
+    const files = await install(options, jobs, args.root ?? "/");
+    const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
+    const next = isPackaged ? nextOfPackage(options, jobs) : nextCommands(options, jobs);
+    print(args, { files, next }, () => report(files, next));
+  },
+});
+
+export const serviceCommand = group("service", "Install tvs as a systemd service, or remove it", {
+  install: async () => installCommand,
+  uninstall: () => import("./uninstall.ts").then((file) => file.uninstallCommand),
+});
+
+type UnitArgs = {
+  readonly user?: string | undefined;
+  readonly data?: string | undefined;
+  readonly executable?: string | undefined;
+};
+
+/** @throws TvsError USAGE */
+function readUnitOptions(args: UnitArgs, isPrinted: boolean): UnitOptions {
+  const user = readUser(args.user);
+  const dataDir = absolute("--data", args.data ?? defaultDataDir(user));
+  return {
+    user,
+    dataDir,
+    executable: absolute("--executable", args.executable ?? thisExecutable(isPrinted)),
+  };
+}
+
+/**
+ * Where the service finds this executable. What is only printed may name where it is to be.
+ * @throws TvsError USAGE for what the service could not run
+ */
+function thisExecutable(isPrinted: boolean): string {
+  const path = process.execPath;
+  if (!isExecutable(path)) {
+    throw new TvsError(
+      "USAGE",
+      "run this with the tvs executable, or name it: --executable /usr/local/bin/tvs",
+    );
+  }
+  if (/^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path)) {
+    const installed = "/usr/local/bin/tvs";
+    const copy = `\`sudo install -m 755 ${path} ${installed}\``;
+    if (!isPrinted)
+      throw new TvsError("USAGE", `the service cannot see ${path}; copy it first, ${copy}, and use that one`);
+    note(`the service cannot see ${path}: this names ${installed}, which ${copy} makes`);
+    return installed;
+  }
+  return path;
+}
+
+type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };
+
+/** The units of the jobs, by their names. */
+function timerFiles(options: UnitOptions, jobs: readonly TimerJob[]): [name: string, content: string][] {
+  return jobs.flatMap((job): [string, string][] => [
+    [`${options.user}-${job.name}.service`, jobFile(options, job)],
+    [`${options.user}-${job.name}.timer`, timerFile(options, job)],
+  ]);
+}
+
+/**
+ * The unit that the Debian package has brought; undefined where there is none. One of ours below /etc would hide it, and
+ * the next upgrade could not replace that.
+ */
+function packagedUnit({ user, executable }: UnitOptions, root: string): string | undefined {
+  const path = join(root, "usr/lib/systemd/system", `${user}.service`);
+  const isOurs = existsSync(path) && readFileSync(path, "utf8").includes(`\nExecStart=${executable} serve\n`);
+  return isOurs ? path : undefined;
+}
+
+async function install(options: UnitOptions, jobs: readonly TimerJob[], root: string): Promise<Written[]> {
+  const packaged = packagedUnit(options, root);
+  const service = packaged === undefined ? [[`${options.user}.service`, unitFile(options)]] : [];
+  const units = [...service, ...timerFiles(options, jobs)].map(([name = "", content = ""]) => ({
+    path: join(root, "etc/systemd/system", name),
+    content,
+  }));
+  const users = join(root, `etc/sysusers.d/${options.user}.conf`);
+  const environment = join(root, `etc/tvs/${options.user}.env`);
+  for (const path of [...units.map(({ path }) => path), users]) requireOurs(path);
+  // systemd's files are read by everybody; only the settings, which may hold a key, are not.
+  const umask = process.umask(0o022);
+  try {
+    const written: Written[] = [
+      packaged === undefined
+        ? await put(users, usersFile(options), 0o644)
+        : { path: packaged, state: "kept" },
+      lstatSync(environment, { throwIfNoEntry: false }) !== undefined
+        ? { path: environment, state: "kept" }
+        : await put(environment, environmentFile(options), 0o600),
+    ];
+    for (const { path, content } of units) written.push(await put(path, content, 0o644));
+    return written;
+  } catch (cause) {
+    const message = `the files below ${join(root, "etc")} cannot be written; run this as root, or give --root DIR`;
+    throw new TvsError("REFUSED", message, { cause });
+  } finally {
+    process.umask(umask);
+  }
+}
+
+/** Writes a file whole: a reader finds the old one or the new one, never a half. */
+async function put(path: string, content: string, mode: number): Promise<Written> {
+  if (existsSync(path) && readFileSync(path, "utf8") === content) return { path, state: "unchanged" };
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  placeOver(await writeBeside(path, content, mode), path);
+  return { path, state: "written" };
+}
+
+/** What the package has not done: the user, the folder and the settings are there. */
+function nextOfPackage({ user }: UnitOptions, jobs: readonly TimerJob[]): string[] {
+  const enable = (name: string) => `sudo systemctl enable --now ${name}`;
+  return [
+    ...ownedFolders(user, jobs),
+    "sudo systemctl daemon-reload",
+    enable(user),
+    ...jobs.map(({ name }) => enable(`${user}-${name}.timer`)),
+  ];
+}
+
+function ownedFolders(user: string, jobs: readonly TimerJob[]): string[] {
+  return jobs.flatMap(({ folder }) =>
+    folder === null ? [] : [`sudo install -d -o ${user} -g ${user} -m 750 ${folder}`],
+  );
+}
+
+function nextCommands({ user, executable, dataDir }: UnitOptions, jobs: readonly TimerJob[]): string[] {
+  return [
+    "sudo systemd-sysusers",
+    `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
+    `sudo chmod 640 /etc/tvs/${user}.env`,
+    `sudo install -d -o ${user} -g ${user} -m 700 ${dataDir}`,
+    `sudo -u ${user} ${executable} init   # where there is no register yet: its public URL, its name and more`,
+    ...ownedFolders(user, jobs),
+    "sudo systemctl daemon-reload",
+    `sudo systemctl enable --now ${user}`,
+    ...jobs.map(({ name }) => `sudo systemctl enable --now ${user}-${name}.timer`),
+    `journalctl -u ${user} -n 20 -o cat`,
+    `sudo -u ${user} ${executable} status`,
+  ];
+}
+
+function report(files: readonly Written[], next: readonly string[]): string {
+  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
+  return [...done, "", "Next:", ...next.map((words) => `  ${words}`)].join("\n");
+}

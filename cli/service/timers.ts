@@ -1,0 +1,105 @@
+/** The options of `tvs service install` for what runs by timers: backups, and checkpoints that are handed out. */
+
+import { isAbsolute } from "node:path";
+import { TvsError } from "../../src/domain/errors.ts";
+import { readKeep } from "../safe/backup-folder.ts";
+import { readHttpUrl } from "../verify/bounded-fetch.ts";
+import type { TimerJob } from "./units.ts";
+
+const defaults = { backupAt: "02:30", backupKeep: 14, anchorAt: "hourly" } as const;
+
+export const timerArgs = {
+  "backup-to": {
+    type: "string",
+    valueHint: "DIR",
+    description:
+      "Also write a timer for backups into this folder, which the service's user must be able to write",
+  },
+  "backup-at": {
+    type: "string",
+    valueHint: "CALENDAR",
+    description: `When, as systemd.time(7) writes it: daily, Mon 03:00 (default ${defaults.backupAt}, every day)`,
+  },
+  "backup-keep": {
+    type: "string",
+    valueHint: "N",
+    description: `How many backups are kept there; older ones are deleted (default ${defaults.backupKeep})`,
+  },
+  "anchor-to": {
+    type: "string",
+    valueHint: "PLACE",
+    description:
+      "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor PLACE` does: to an " +
+      "existing folder, or to the address of a time-stamp authority",
+  },
+  "anchor-at": {
+    type: "string",
+    valueHint: "CALENDAR",
+    description: `When (default ${defaults.anchorAt})`,
+  },
+} as const;
+
+type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefined };
+
+/** The jobs that the options ask for. @throws TvsError USAGE */
+export function readTimerJobs(args: TimerValues): TimerJob[] {
+  requireTogether(args, "backup-to", ["backup-at", "backup-keep"]);
+  requireTogether(args, "anchor-to", ["anchor-at"]);
+  const { "backup-to": backupTo, "anchor-to": anchorTo } = args;
+  return [
+    ...(backupTo === undefined ? [] : [backupJob(args, backupTo)]),
+    ...(anchorTo === undefined ? [] : [anchorJob(args, anchorTo)]),
+  ];
+}
+
+function requireTogether(args: TimerValues, main: keyof TimerValues, more: (keyof TimerValues)[]): void {
+  const alone = more.find((name) => args[name] !== undefined);
+  if (alone !== undefined && args[main] === undefined)
+    throw new TvsError("USAGE", `--${alone} goes with --${main}`);
+}
+
+function backupJob(args: TimerValues, to: string): TimerJob {
+  const folder = absolute("--backup-to", to);
+  const keep = readKeep("--backup-keep", args["backup-keep"] ?? String(defaults.backupKeep));
+  return {
+    name: "backup",
+    description: "Backup of the Teacher Verification Service",
+    words: ["backup", folder, "--keep", String(keep)],
+    at: calendar("--backup-at", args["backup-at"] ?? defaults.backupAt),
+    folder,
+  };
+}
+
+function anchorJob(args: TimerValues, to: string): TimerJob {
+  const isUrl = /^https?:/i.test(to);
+  const place = isUrl ? plainUrl(to) : absolute("--anchor-to", to);
+  return {
+    name: "anchor",
+    description: "Checkpoints of the Teacher Verification Service, handed out",
+    words: ["log", "anchor", place],
+    at: calendar("--anchor-at", args["anchor-at"] ?? defaults.anchorAt),
+    folder: isUrl ? null : place,
+  };
+}
+
+/** An absolute path: systemd has no current folder, and reads white space and % in its own way. @throws TvsError USAGE */
+export function absolute(flag: string, path: string): string {
+  if (isAbsolute(path) && /^[^\s%"'\\$]+$/.test(path)) return path;
+  throw new TvsError(
+    "USAGE",
+    `${flag} must be an absolute path without white space, quotes, $ or %: ${path}`,
+  );
+}
+
+/** An address without what systemd reads in its own way; a % is written twice in the unit. */
+function plainUrl(text: string): string {
+  const { href } = readHttpUrl("--anchor-to", text);
+  if (/^[^\s"'\\$]+$/.test(href)) return href;
+  throw new TvsError("USAGE", "--anchor-to must be an address without white space, quotes or $");
+}
+
+/** systemd itself says what is wrong with a calendar; only what would be another line or setting is refused here. */
+function calendar(flag: string, text: string): string {
+  if (/^[A-Za-z0-9*:,./~ -]{1,100}$/.test(text)) return text;
+  throw new TvsError("USAGE", `${flag} must be a calendar of systemd, such as daily or Mon 03:00`);
+}

@@ -1,0 +1,89 @@
+/** `tvs service uninstall`: what `service install` wrote is taken away again, and nothing else. */
+
+import { lstatSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { TvsError } from "../../src/domain/errors.ts";
+import { command } from "../command.ts";
+import { print } from "../terminal/output.ts";
+import { readUser, requireOurs } from "./units.ts";
+
+const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+/** A unit by its name, and the folder in which systemd has a link to it while it is enabled. */
+type Unit = { readonly name: string; readonly wantedIn: string | null };
+
+/** The units of a service; those of its jobs alone with `timersOnly`. */
+function unitsOf(user: string, timersOnly: boolean): Unit[] {
+  const jobs = ["backup", "anchor"].flatMap((job) => [
+    { name: `${user}-${job}.timer`, wantedIn: "timers.target.wants" },
+    { name: `${user}-${job}.service`, wantedIn: null },
+  ]);
+  return timersOnly ? jobs : [...jobs, { name: `${user}.service`, wantedIn: "multi-user.target.wants" }];
+}
+
+export const uninstallCommand = command({
+  name: "uninstall",
+  description:
+    "Remove the units that `service install` wrote. Refused while one of them is enabled; settings, data, backups and the " +
+    "user stay",
+  example: "sudo tvs service uninstall\n  sudo tvs service uninstall --timers",
+  args: {
+    user: { type: "string", valueHint: "NAME", description: "The service's user and name (default tvs)" },
+    root: { type: "string", valueHint: "DIR", description: "Remove below DIR instead of /" },
+    timers: { type: "boolean", description: "Only the timers of backups and of anchors" },
+    print: { type: "boolean", description: "Print what would be removed and remove nothing" },
+  },
+  async run({ args }) {
+    const user = readUser(args.user);
+    const root = args.root ?? "/";
+    const units = unitsOf(user, args.timers === true);
+    const folder = join(root, "etc/systemd/system");
+    const paths = [
+      ...units.map(({ name }) => join(folder, name)),
+      ...(args.timers === true ? [] : [join(root, `etc/sysusers.d/${user}.conf`)]),
+    ].filter(isThere);
+    for (const path of paths) requireOurs(path);
+    requireDisabled(folder, units);
+    if (args.print !== true) for (const path of paths) remove(path);
+    const state = args.print === true ? "found" : "removed";
+    const files = paths.map((path) => ({ path, state }));
+    const next = args.print === true || files.length === 0 ? [] : ["sudo systemctl daemon-reload"];
+    print(args, { files, next }, () => report(files, next, `/etc/tvs/${user}.env`));
+  },
+});
+
+/** @throws TvsError REFUSED: what systemd has a link to, it would look for at the next start */
+function requireDisabled(folder: string, units: readonly Unit[]): void {
+  const enabled = units.filter(
+    ({ name, wantedIn }) => wantedIn !== null && isThere(join(folder, wantedIn, name)),
+  );
+  if (enabled.length === 0) return;
+  const names = enabled.map(({ name }) => name).join(" ");
+  throw new TvsError("REFUSED", `still enabled; first: sudo systemctl disable --now ${names}`);
+}
+
+/** @throws TvsError REFUSED */
+function remove(path: string): void {
+  try {
+    rmSync(path);
+  } catch (cause) {
+    throw new TvsError("REFUSED", `${path} cannot be removed; run this as root, or give --root DIR`, {
+      cause,
+    });
+  }
+}
+
+function report(
+  files: readonly { path: string; state: string }[],
+  next: readonly string[],
+  kept: string,
+): string {
+  if (files.length === 0) return "nothing of this service is installed";
+  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
+  const stays = `kept       ${kept}, the data, the backups and the user`;
+  return [
+    ...done,
+    stays,
+    ...(next.length === 0 ? [] : ["", "Next:", ...next.map((words) => `  ${words}`)]),
+  ].join("\n");
+}

@@ -1,0 +1,79 @@
+/** Questions to a server that this program does not control: it may be silent, talk without an end, or send us elsewhere. */
+
+import { TvsError } from "../../src/domain/errors.ts";
+import { isPacked } from "../../src/store/server/answers.ts";
+import { readBounded } from "../safe/input-file.ts";
+import { parseDuration } from "../terminal/output.ts";
+
+const defaultTimeoutMs = 15_000;
+/** The longest answer that is read. */
+const maxBytes = 1024 * 1024;
+
+/** The option of a command that asks. */
+export const timeoutArg = {
+  timeout: {
+    type: "string",
+    valueHint: "DURATION",
+    description: `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`,
+  },
+} as const;
+
+/** Reads `--timeout`. @returns milliseconds. @throws TvsError USAGE */
+export function readTimeout(text: string | undefined): number {
+  return text === undefined ? defaultTimeoutMs : parseDuration("--timeout", text);
+}
+
+type BoundedRequest = {
+  readonly url: URL;
+  /** How messages call the server. */
+  readonly called: string;
+  /** For the whole answer. */
+  readonly timeoutMs: number;
+  /** What is posted, and of which type; absent to get. */
+  readonly post?: { readonly type: string; readonly body: Uint8Array<ArrayBuffer> };
+};
+
+export type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
+
+/**
+ * Reads an address that a command was given.
+ * @throws TvsError USAGE
+ */
+export function readHttpUrl(flag: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
+    throw new TvsError("USAGE", `${flag} must be an http or https address without a user or password`);
+  return url;
+}
+
+/**
+ * Asks and reads the whole answer.
+ * @throws TvsError INPUT_UNREADABLE when there is none in time, none that is short enough, or one that redirects
+ */
+export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequest): Promise<BoundedAnswer> {
+  const none = (problem: string, cause?: unknown) =>
+    new TvsError("INPUT_UNREADABLE", `${called} at ${url.origin}${url.pathname} ${problem}`, { cause });
+  const refusing = new AbortController();
+  const limit = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(url, {
+      redirect: "manual",
+      signal: AbortSignal.any([refusing.signal, limit]),
+      headers: { "Accept-Encoding": "identity", ...(post && { "Content-Type": post.type }) },
+      ...(post && { method: "POST", body: post.body }),
+    });
+    if (isPacked(response)) {
+      refusing.abort();
+      throw none("packed its answer unasked, which is not read");
+    }
+    if (response.status >= 300 && response.status < 400)
+      throw none("sends elsewhere, which is not followed; give the address itself");
+    const body = response.body === null ? new Uint8Array() : await readBounded(response.body, maxBytes);
+    if (body === null) throw none("sent more than 1 MiB, which no answer of it needs");
+    return { status: response.status, body };
+  } catch (cause) {
+    if (cause instanceof TvsError) throw cause;
+    if (limit.aborted) throw none(`gave no whole answer within ${timeoutMs / 1000} s`, cause);
+    throw none("cannot be reached; check the address and the network", cause);
+  }
+}

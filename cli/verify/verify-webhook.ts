@@ -1,0 +1,111 @@
+/** `tvs verify-webhook`: judges one received delivery. The judging itself is src/partner, the same as partners use. */
+
+import process from "node:process";
+import { isoTime } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import {
+  verifyWebhook,
+  type WebhookRefusalReason,
+  type WebhookVerification,
+  webhookRefusalReasons,
+} from "../../src/partner/verify-webhook.ts";
+import { command } from "../command.ts";
+import { readBounded, readSmallFile } from "../safe/input-file.ts";
+import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The largest body, far above any delivery: the service's own have a few hundred bytes. */
+const maxBodyBytes = 16 * 1024 * 1024;
+
+const advice: Readonly<Record<WebhookRefusalReason, string>> = {
+  SIGNATURE_HEADER_MALFORMED:
+    "Give the value of X-AGENCY-Signature as it was received, without the header's name.",
+  SIGNATURE_MISMATCH:
+    "Give the whole secret, whsec_ included, and the body's bytes as they were received, before any parsing.",
+  OUTSIDE_REPLAY_WINDOW:
+    "The signature itself is good. To judge a delivery that was kept, give the time of its arrival with --now.",
+};
+
+export const verifyWebhookCommand = command({
+  name: "verify-webhook",
+  description:
+    "Check offline whether a received webhook delivery is genuine. The signature must be over the body's exact " +
+    "bytes, and made within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",
+  example:
+    'tvs verify-webhook body.json --secret @webhook-secret.txt --signature "$X_AGENCY_SIGNATURE"\n' +
+    '  tvs verify-webhook - --signature "$X_AGENCY_SIGNATURE" --now 2026-03-01T12:00:30Z < body.json',
+  args: {
+    file: {
+      type: "positional",
+      required: true,
+      description: "The raw request body as it was received, or - for standard input",
+    },
+    secret: {
+      type: "string",
+      valueHint: "SECRET|@FILE",
+      description:
+        "The whole secret, whsec_ included, or @ and the file that contains it; TVS_WEBHOOK_SECRET or a file keeps it " +
+        "out of the shell's history",
+    },
+    signature: {
+      type: "string",
+      valueHint: "HEADER",
+      required: true,
+      description: "The value of the X-AGENCY-Signature header",
+    },
+    now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
+  },
+  async run({ args }) {
+    const secret = readSecret(args.secret, process.env);
+    const now = args.now === undefined ? new Date() : new Date(parseTime("--now", args.now));
+    const rawBody = await readBody(args.file);
+    const verdict = await verifyWebhook({ rawBody, signature: args.signature, secret, now });
+    print(args, verdict, () => verdictText(verdict));
+    if (!verdict.valid) process.exitCode = exitCodes.refused;
+  },
+});
+
+/** @throws TvsError USAGE, INPUT_UNREADABLE */
+function readSecret(flag: string | undefined, environment: Environment): string {
+  const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
+  const secret = given.startsWith("@") ? readSecretFile(given.slice(1)) : given;
+  if (secret === "") {
+    throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
+  }
+  return secret;
+}
+
+/** The secret in a file, without the line end that editors add. */
+function readSecretFile(file: string): string {
+  return readSmallFile(file, `--secret: the file ${file}`)
+    .toString("utf8")
+    .replace(/\r?\n$/, "");
+}
+
+/**
+ * The bytes of a file or of standard input, untouched: decoding them would already change what was signed.
+ * @throws TvsError INPUT_UNREADABLE also for nothing at all, which no sender has signed
+ */
+async function readBody(file: string): Promise<Uint8Array> {
+  const name = file === "-" ? "standard input" : file;
+  const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {
+    throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
+  });
+  if (body === null) throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
+  if (body.length === 0)
+    throw new TvsError("INPUT_UNREADABLE", `${name} is empty; give the body as it was received`);
+  return body;
+}
+
+function verdictText({ valid, reason, timestamp, event }: WebhookVerification): string {
+  const signedAt = timestamp === null ? null : isoTime(timestamp * 1000);
+  if (reason !== null) {
+    return `refused  ${reason}\n${webhookRefusalReasons[reason]}\n${advice[reason]}`;
+  }
+  if (event === null) {
+    return `${record({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
+  }
+  const { eventId, eventType, occurredAt, data } = event;
+  return record({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
+}

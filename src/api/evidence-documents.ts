@@ -1,0 +1,156 @@
+import { Buffer } from "node:buffer";
+import type { Clock } from "../domain/clock.ts";
+import { TvsError } from "../domain/errors.ts";
+import { verifierKeyOf } from "../domain/evidence/epochs.ts";
+import type { Inclusion, LogReader } from "../domain/evidence/evidence.ts";
+import { type PublicDocument, publicDocument } from "../http/public-document.ts";
+
+/** What everybody may read of the evidence log (decision D13.5). What is not there throws TvsError NOT_KNOWN. */
+export type LogDocuments = {
+  /** The newest checkpoint, a signed note. */
+  checkpoint(): Promise<PublicDocument>;
+  /** The verifier keys of all epochs, a line each, the newest first. */
+  key(): Promise<PublicDocument>;
+  /**
+   * The proof that a leaf is in the log.
+   * @param leafHash in lower-case hexadecimal
+   * @param size of a checkpoint; the earliest one that covers the leaf when left out
+   */
+  inclusion(leafHash: string, size?: number): Promise<PublicDocument>;
+  /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
+  consistency(from: number, to: number): Promise<PublicDocument>;
+};
+
+/** How long a thread goes by what it has read of the newest checkpoint and of the keys. */
+const recentMs = 1_000;
+/** What a thread keeps of proofs, in characters: of ten million leaves one has some 1,700. */
+const maxKept = 4 * 1024 * 1024;
+/** What keeping one costs besides its text. */
+const costOfOne = 500;
+
+/**
+ * Makes the documents, and keeps them for who asks next: proofs because they never change, the newest checkpoint and
+ * the keys for a second. What is not there is looked for each time, because it may be there soon.
+ */
+export function createLogDocuments({ log, clock }: { log: LogReader; clock: Clock }): LogDocuments {
+  const newest = createRecent(async () => {
+    const found = await log.newest();
+    return found && { epoch: found.epoch, document: textDocument(found.note) };
+  }, clock);
+  const key = createRecent(async () => textDocument(await keyLines(log)), clock);
+  const kept = createKept();
+
+  return {
+    async checkpoint() {
+      return (await newest())?.document ?? notKnown("there is no checkpoint yet");
+    },
+    key,
+    async inclusion(leafHash, size) {
+      const name = `${leafHash} ${size ?? ""}`;
+      return kept.get(name) ?? kept.add(name, await proveInclusion(log, leafHash, size));
+    },
+    async consistency(from, to) {
+      // Another epoch is another tree with sizes of its own.
+      const nameIn = (epoch: number | undefined) => `${epoch} ${from} ${to}`;
+      const known = kept.get(nameIn((await newest())?.epoch));
+      if (known !== undefined) return known;
+      const proof = await log.consistency(from, to);
+      if (proof === null) return notKnown("no checkpoint covers so many leaves");
+      return kept.add(nameIn(proof.epoch), jsonDocument(describeConsistency(from, to, proof.hashes)));
+    },
+  };
+}
+
+async function proveInclusion(
+  log: LogReader,
+  leafHash: string,
+  size: number | undefined,
+): Promise<PublicDocument> {
+  const found = await log.inclusion(Buffer.from(leafHash, "hex"), size);
+  if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
+  if (found === "no-checkpoint")
+    return notKnown("there was never a checkpoint of this size that covers the leaf");
+  return jsonDocument(describeInclusion(found));
+}
+
+/** What is answered of a leaf. */
+function describeInclusion({ index, size, hashes, checkpoint }: Inclusion) {
+  return { leafIndex: index, treeSize: size, hashes: hashes.map(base64), checkpoint };
+}
+
+/** What is answered of two sizes. */
+function describeConsistency(from: number, to: number, hashes: readonly Uint8Array[]) {
+  return { from, to, hashes: hashes.map(base64) };
+}
+
+async function keyLines(log: LogReader): Promise<string> {
+  const keys = (await log.epochs()).map(verifierKeyOf);
+  return (await Promise.all(keys.reverse())).map((line) => `${line}\n`).join("");
+}
+
+function base64(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
+}
+
+function textDocument(text: string): PublicDocument {
+  return publicDocument(text, "text/plain; charset=utf-8");
+}
+
+function jsonDocument(value: object): PublicDocument {
+  return publicDocument(JSON.stringify(value), "application/json");
+}
+
+function notKnown(message: string): never {
+  throw new TvsError("NOT_KNOWN", message);
+}
+
+/** Loads when somebody asks, and at most once in {@link recentMs}; a failed load is tried again at the next call. */
+function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
+  let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
+  return () => {
+    const now = clock.now();
+    if (last === undefined || Math.abs(now - last.at) >= recentMs) {
+      const begun = { at: now, loaded: load() };
+      begun.loaded.catch(() => {
+        if (last === begun) last = undefined;
+      });
+      last = begun;
+    }
+    return last.loaded;
+  };
+}
+
+/** The documents that were asked for last, as many as {@link maxKept} holds. */
+function createKept() {
+  const kept = new Map<string, PublicDocument>();
+  let characters = 0;
+
+  function get(name: string): PublicDocument | undefined {
+    const found = kept.get(name);
+    if (found === undefined) return undefined;
+    kept.delete(name);
+    kept.set(name, found);
+    return found;
+  }
+
+  function drop(name: string): void {
+    const found = kept.get(name);
+    if (found === undefined) return;
+    kept.delete(name);
+    characters -= found.body.length + costOfOne;
+  }
+
+  function add(name: string, document: PublicDocument): PublicDocument {
+    // Two who asked at once have both come with it.
+    drop(name);
+    kept.set(name, document);
+    characters += document.body.length + costOfOne;
+    for (const oldest of kept.keys()) {
+      if (characters <= maxKept) break;
+      drop(oldest);
+    }
+    return document;
+  }
+
+  return { get, add };
+}

@@ -1,0 +1,145 @@
+import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
+import type { Clock } from "../domain/clock.ts";
+import { isPersonalTerm } from "../domain/teachers/search-term.ts";
+import type { PageHandler } from "../http/hono-call.ts";
+import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
+import { rateLimitKeys, type SourceOf } from "../http/peer.ts";
+import { compressedDocument, once, publicDocument, sendDocument } from "../http/public-document.ts";
+import { check } from "../http/request-body.ts";
+import { log } from "../logger.ts";
+import type { Service } from "../service.ts";
+import type { LogDocuments } from "./evidence-documents.ts";
+import { searchTermSchema } from "./requests.ts";
+
+/** What calls for everybody are answered from. */
+export type PublicParts = {
+  readonly service: Service;
+  readonly limit: PublicLimit;
+  readonly log: LogDocuments;
+};
+
+/** A call for everybody, within the limit of the address that it comes from. */
+export type PublicHandler = (call: HttpCall, on: PublicParts) => Promise<Reply>;
+
+/** The public lookup (contract C2). */
+export const publicLookup: PublicHandler = async (call, { service, limit }) => {
+  const caller = limit(call);
+  const decision = caller.lookup();
+  if (!decision.allowed) return tooMany(decision, "lookups");
+  const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
+  const personal = caller.term(term);
+  if (personal?.allowed === false) return tooMany(personal, "lookups by NIN, e-mail or phone");
+  const answer = await service.publicLookup(term);
+  const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
+  return jsonReply(200, answer, headers);
+};
+
+/** A call that names nobody, and counts as a lookup. */
+export function withinLimit(handler: PublicHandler): PublicHandler {
+  return async (call, on) => {
+    const decision = on.limit(call).lookup();
+    return decision.allowed ? handler(call, on) : tooMany(decision, "lookups");
+  };
+}
+
+function tooMany(decision: AddressDecision, what: string): Reply {
+  const { retryAfterSeconds } = decision;
+  const headers: Record<string, string> = {
+    "Cache-Control": "no-store",
+    "Retry-After": String(retryAfterSeconds),
+  };
+  setRateLimitHeaders(headers, decision);
+  const message = `too many ${what} from this IP address; try again later`;
+  return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
+}
+
+/** What a caller's address has left, found once for all of a call. */
+type CallerLimit = {
+  /** Counts any lookup, before its term is read. */
+  lookup(): AddressDecision;
+  /**
+   * Counts the same lookup by its trimmed term.
+   * @returns null for a term that has no further limit
+   */
+  term(term: string): AddressDecision | null;
+};
+
+/** The limit of the address that a public lookup comes from. */
+export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
+
+/** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
+export function createPublicLimit({
+  clock,
+  sourceOf,
+  perMinute,
+  counts,
+}: {
+  clock: Clock;
+  sourceOf: SourceOf;
+  perMinute: () => number;
+  counts?: SharedArrayBuffer | undefined;
+}): PublicLimit {
+  const limit = createAddressLimit(perMinute, clock, counts);
+  return (call) => {
+    const blocks = rateLimitKeys(sourceOf(call));
+    return {
+      lookup: () => limit.lookup(blocks),
+      term: (term) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
+    };
+  };
+}
+
+function isAvailable({ probe }: Service): Promise<boolean> {
+  return probe().then(
+    () => true,
+    (error) => {
+      log.error("health probe failed", { detail: String(error) });
+      return false;
+    },
+  );
+}
+
+/**
+ * The module that partners import, the same file as in their package, and its declarations (decision D14.1); read at
+ * the first call.
+ */
+const loadModule = once(async () => {
+  const [code, types] = await Promise.all([
+    import("./partner-module/verify.bundle.js", { with: { type: "text" } }),
+    import("./partner-module/verify.types.txt", { with: { type: "text" } }),
+  ]);
+  return {
+    code: await compressedDocument(code.default, "text/javascript; charset=utf-8"),
+    types: await compressedDocument(types.default, "application/typescript; charset=utf-8"),
+  };
+});
+
+const partnerModule: PageHandler = async (c) => {
+  // Deno and editors find the declarations by this header.
+  c.header("X-TypeScript-Types", "./verify.d.mts");
+  return sendDocument(c, (await loadModule()).code);
+};
+
+const partnerTypes: PageHandler = async (c) => sendDocument(c, (await loadModule()).types);
+
+/** The key set, the key history, the partners' module and the health probe: public, and the same for everybody. */
+export function serviceDocuments(service: Service) {
+  const { live } = service;
+  const jwks: PageHandler = async (c) =>
+    sendDocument(c, publicDocument((await live.recent()).jwks, "application/json"));
+  const keyHistory: PageHandler = async (c) =>
+    sendDocument(c, publicDocument((await live.recent()).keyHistory, "application/jose"));
+  const health: PageHandler = async (c) => {
+    const available = !service.isEnding() && (await isAvailable(service));
+    // The probe has read again what commands have changed.
+    const { settings, keys } = service.live.current();
+    c.header("Cache-Control", "no-store");
+    if (!available) c.header("Retry-After", "1");
+    const status = available ? "ok" : "unavailable";
+    return c.json(
+      { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
+      available ? 200 : 503,
+    );
+  };
+  return { jwks, keyHistory, partnerModule, partnerTypes, health };
+}

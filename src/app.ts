@@ -1,0 +1,113 @@
+import { type Context, Hono } from "hono";
+import { cors } from "hono/cors";
+import { routePath } from "hono/route";
+import { createLogDocuments } from "./api/evidence-documents.ts";
+import { forPartners } from "./api/partner-api.ts";
+import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
+import { TvsError } from "./domain/errors.ts";
+import { createFastPath, type FastPath } from "./http/fast-path.ts";
+import { type AppEnv, routed } from "./http/hono-call.ts";
+import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
+import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
+import { problemReply } from "./http/problem.ts";
+import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
+import type { AppOptions, Service } from "./service.ts";
+import { failureResponses } from "./site/error-page.ts";
+import { createPages } from "./site/routes.ts";
+
+/** The whole HTTP surface, as Hono's app, and the fast path for the calls of it that need no page. */
+export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
+
+/** What the handlers of the table need. */
+type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
+
+/** The app over a service: what every response has, the table's routes, and the one place for failures. */
+export function createApp(service: Service, options: AppOptions): App {
+  const dependencies = createDependencies(service, options);
+  const pages = createPages(dependencies, options);
+  const hono = new Hono<AppEnv>();
+  const failed = failureResponses(service);
+  hono.onError(failed);
+  hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
+  hono.use(async (c, next) => {
+    const trace = beginTrace(c.req.method, patternOf(c));
+    c.set("trace", trace);
+    await next();
+    c.header("X-Request-Id", trace.requestId);
+    c.header("X-Content-Type-Options", "nosniff");
+    endTrace(trace, c.res.status, service.onCall);
+  });
+  const fast = [];
+  for (const route of routes) {
+    const { method, path } = route;
+    const at = routerPath(route);
+    if (route.cors) hono.use(at, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
+    if ("page" in route) {
+      hono.on(method, at, route.page(pages));
+    } else {
+      const handler = handlerOf(route, dependencies);
+      hono.on(method, at, routed(handler));
+      fast.push({ method, path, routerPath: at, asksCredential: "scope" in route, handler });
+    }
+  }
+  refuseOtherMethods(hono, failed);
+  return { hono, fastPath: createFastPath(fast, service.onCall) };
+}
+
+function createDependencies(service: Service, options: AppOptions): Dependencies {
+  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
+  const sourceOf: SourceOf = (call) =>
+    findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
+  return {
+    service,
+    limit: createPublicLimit({
+      clock: service.clock,
+      sourceOf,
+      perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
+      counts: options.addressCounts,
+    }),
+    log: createLogDocuments(service),
+    forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
+  };
+}
+
+function handlerOf(route: PartnerRoute | PublicRoute, dependencies: Dependencies): Handler {
+  if ("scope" in route) return forPartners(route, dependencies);
+  const handler: Handler = (call) => route.handler(call, dependencies);
+  return route.cors ? openToAll(handler) : handler;
+}
+
+/** A handler whose answers any site's script may read, on both paths: Hono's CORS knows nothing of the fast one. */
+function openToAll(handler: Handler): Handler {
+  return async (call) => {
+    const reply = await handler(call).catch((error) => problemReply(error, call));
+    reply.headers["Access-Control-Allow-Origin"] = "*";
+    return reply;
+  };
+}
+
+const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
+
+/**
+ * The pattern of the route that a request matched. An address without a route has none, and its path may hold
+ * anything.
+ */
+function patternOf(c: Context<AppEnv>): string {
+  return patterns.get(routePath(c, -1)) ?? "other";
+}
+
+/** Answers 405 on every path that has a route, for the methods that it does not have. */
+function refuseOtherMethods(hono: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
+  const allowed = new Map<string, string[]>();
+  for (const route of routes) {
+    const methods = allowed.get(routerPath(route)) ?? [];
+    methods.push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
+    allowed.set(routerPath(route), methods);
+  }
+  for (const [path, methods] of allowed) {
+    hono.all(path, (c) => {
+      c.header("Allow", methods.join(", "));
+      return failed(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
+    });
+  }
+}

@@ -1,0 +1,117 @@
+/** Access to the console: from this machine alone, by a session that a one-time link begins. */
+
+import { randomBytes } from "node:crypto";
+import type { Context, MiddlewareHandler } from "hono";
+import { html } from "hono/html";
+import type { Clock } from "../domain/clock.ts";
+import { type ConsolePlace, checkToken, type LinkVerdict } from "../domain/console-link.ts";
+import type { Secrets } from "../domain/secrets.ts";
+import { type NotLocal, notLocal } from "../http/local-caller.ts";
+import type { ConnectionInfo } from "../http/peer.ts";
+import { acceptsPage } from "../site/error-page.ts";
+import { ownFilesPolicy } from "../site/shell.ts";
+import { plainPage } from "./console-page.ts";
+
+/** The one address that takes a form: it reads as all others do. */
+export const searchPath = "/teachers";
+
+export type AdminEnv = { Bindings: ConnectionInfo };
+
+const refusals: Readonly<Record<NotLocal, string>> = {
+  address: "the console answers this machine only",
+  name: "the console answers under 127.0.0.1 and localhost only",
+  proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
+};
+
+/** Refuses what does not come from this machine, and what a page of another site makes a browser on it send. */
+export function guarded(): MiddlewareHandler<AdminEnv> {
+  return async (c, next) => {
+    protect(c);
+    const reason = notLocal(c);
+    if (reason !== null) return failed(c, 403, refusals[reason]);
+    // A search is sent, because what is searched for may be a personal number, which belongs into no address.
+    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && c.req.path === searchPath)) {
+      c.header("Allow", "GET, HEAD");
+      return failed(c, 405, "the console only reads: GET and HEAD");
+    }
+    return next();
+  };
+}
+
+const titles = {
+  403: "Not from here",
+  404: "Page not found",
+  405: "This cannot be done here",
+  500: "Sorry, something went wrong",
+} as const;
+
+/** A failure: a page for who asks with a browser (decision D8.5), two members of JSON for who does not. */
+export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+  if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
+  const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  const more = status === 403 ? html`` : html`<p><a href="/">Go to the console</a></p>`;
+  return c.html(String(plainPage(titles[status], { text, more })), status);
+}
+
+function protect(c: Context<AdminEnv>): void {
+  c.header("Content-Security-Policy", ownFilesPolicy);
+  c.header("Referrer-Policy", "no-referrer");
+  c.header("X-Content-Type-Options", "nosniff");
+  c.header("Cross-Origin-Resource-Policy", "same-origin");
+  c.header("Cross-Origin-Opener-Policy", "same-origin");
+  c.header("Cache-Control", "no-store");
+}
+
+/** How long a browser stays signed in: a working day; afterwards another link is needed. */
+export const sessionLifeMs = 12 * 3_600_000;
+/** Browsers that may be signed in at once; one more, and the oldest is signed out. */
+const maxSessions = 32;
+
+/** What became of a link that was opened. */
+export type Opening =
+  | { readonly verdict: "good"; readonly session: string }
+  | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
+
+/** The browsers that are signed in. A good link begins one session, and is then used up. */
+export type Sessions = {
+  open(token: string): Opening;
+  has(session: string | undefined): boolean;
+};
+
+/** Everything is in memory: a restart signs everybody out, and its new node id makes every earlier link unknown. */
+export function createSessions(dependencies: {
+  secrets: Secrets;
+  place: ConsolePlace;
+  clock: Clock;
+}): Sessions {
+  const { secrets, place, clock } = dependencies;
+  /** Tokens that were used, until when they would have been good. */
+  const used = new Map<string, number>();
+  const sessions = new Map<string, number>();
+
+  function forgetWhatEnded(now: number): void {
+    for (const ends of [used, sessions]) {
+      for (const [name, end] of ends) if (end <= now) ends.delete(name);
+    }
+  }
+
+  return {
+    open(token) {
+      const now = clock.now();
+      forgetWhatEnded(now);
+      const verdict = checkToken(token, { secrets, place, now });
+      if (verdict !== "good") return { verdict };
+      if (used.has(token)) return { verdict: "used" };
+      used.set(token, Number.parseInt(token, 36));
+      const session = randomBytes(32).toString("base64url");
+      sessions.set(session, now + sessionLifeMs);
+      const [oldest] = sessions.keys();
+      if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
+      return { verdict, session };
+    },
+    has(session) {
+      const end = session === undefined ? undefined : sessions.get(session);
+      return end !== undefined && end > clock.now();
+    },
+  };
+}

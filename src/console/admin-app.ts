@@ -1,0 +1,126 @@
+/** The operator's console and the metrics over HTTP. */
+
+import { type Context, Hono } from "hono";
+import { getCookie, setCookie } from "hono/cookie";
+import { html } from "hono/html";
+import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
+import { log } from "../logger.ts";
+import type { Exposition } from "../metrics/exposition.ts";
+import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
+import { pointColumns } from "./charts.ts";
+import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
+import { type ConsoleSources, readConsoleState } from "./console-state.ts";
+import { consoleStyle } from "./console-style.ts";
+import { addRegisterPages, type RegisterPageSources } from "./register-pages.ts";
+
+type AdminOptions = {
+  readonly sources: ConsoleSources & { readonly looking: RegisterPageSources };
+  readonly exposition: Exposition;
+  readonly sessions: Sessions;
+  /** The port of the console: cookies do not know ports, so the cookie's name has it. */
+  readonly port: number;
+};
+
+/**
+ * The operator's console and the metrics (decision D8.3). The metrics are open to whoever is on this machine, as a
+ * scraper can open no link; the console wants a session, which a one-time link begins.
+ */
+export function createAdminApp({ sources, exposition, sessions, port }: AdminOptions): Hono<AdminEnv> {
+  const cookieName = `tvs_console_${port}`;
+  const isSignedIn = (c: Context<AdminEnv>) => sessions.has(getCookie(c, cookieName));
+  const command = sources.commandLine("console");
+
+  async function signedIn(c: Context<AdminEnv>, act: () => Promise<Response>): Promise<Response> {
+    if (isSignedIn(c)) return act();
+    return c.html(refusalPage("no session", { command, isSignedIn: false }), 401);
+  }
+
+  const app = new Hono<AdminEnv>();
+  app.onError((error, c) => {
+    log.error("the console failed", { detail: String(error) });
+    return failed(c, 500, "internal error");
+  });
+  app.use(guarded());
+  app.notFound((c) => failed(c, 404, "there is no page at this address"));
+
+  app.get("/open", async (c) => {
+    const opening = sessions.open(c.req.query("token") ?? "");
+    if (opening.verdict === "good") {
+      const maxAge = sessionLifeMs / 1000;
+      setCookie(c, cookieName, opening.session, { httpOnly: true, sameSite: "Strict", path: "/", maxAge });
+      return c.redirect("/", 303);
+    }
+    return c.html(refusalPage(opening.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
+  });
+
+  app.get("/", (c) => signedIn(c, async () => c.html(consolePage(await readConsoleState(sources)))));
+  addRegisterPages(app, sources.looking, signedIn);
+
+  app.get("/live.json", async (c) => {
+    if (!isSignedIn(c)) {
+      return c.json(
+        { statusCode: 401, message: `this session has ended; ${command} prints a new link` },
+        401,
+      );
+    }
+    const since = Number(c.req.query("since") ?? 0);
+    const state = await readConsoleState(sources);
+    const points = pointColumns(state.history.points(Number.isFinite(since) ? since : 0));
+    return c.json({ at: state.now, points, sections: await renderSections(state) });
+  });
+
+  app.get("/metrics", async (c) =>
+    c.body(await exposition.text(), 200, { "Content-Type": exposition.contentType }),
+  );
+
+  for (const [path, load] of Object.entries(consoleFiles())) {
+    app.get(path, async (c) => sendDocument(c, await load()));
+  }
+  return app;
+}
+
+/** The files of the console's pages, each read and compressed when it is first asked for. */
+function consoleFiles(): Readonly<Record<string, () => Promise<CompressedDocument>>> {
+  const script = "text/javascript; charset=utf-8";
+  const style = "text/css; charset=utf-8";
+  return {
+    "/console.css": once(async () => compressedDocument(consoleStyle, style)),
+    "/console.js": once(async () => {
+      const file = await import("./console.client.js", { with: { type: "text" } });
+      return compressedDocument(file.default, script);
+    }),
+    "/uplot.js": once(async () => {
+      const file = await import("uplot/dist/uPlot.iife.min.js", { with: { type: "text" } });
+      return compressedDocument(file.default, script);
+    }),
+    "/uplot.css": once(async () => {
+      const file = await import("uplot/dist/uPlot.min.css", { with: { type: "text" } });
+      return compressedDocument(file.default, style);
+    }),
+  };
+}
+
+type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
+
+function refusalPage(refusal: Refusal, { command, isSignedIn }: { command: string; isSignedIn: boolean }) {
+  const [title, text] = refusals[refusal];
+  const page: PlainPage = {
+    text: `${text} To get a new link, run this on the machine of the service:`,
+    command,
+  };
+  const more = html`<p>This browser is signed in: <a href="/">go to the console</a></p>`;
+  return plainPage(title, isSignedIn ? { ...page, more } : page);
+}
+
+const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {
+  used: [
+    "This link was used already",
+    "A link opens the console once, so that nobody who finds it later gets in. If it was not you who used it, find out who can read this machine's terminal or log.",
+  ],
+  expired: ["This link is too old", "A link waits five minutes to be opened."],
+  unknown: [
+    "This link is not valid",
+    "It is incomplete, or the service has been started anew since it was printed.",
+  ],
+  "no session": ["The console opens with a link", "This browser is not signed in, or its session has ended."],
+};

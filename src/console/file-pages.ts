@@ -1,0 +1,136 @@
+/** The pages of a single teacher and of a single import. */
+
+import { html } from "hono/html";
+import { describeCode } from "../domain/import/codes.ts";
+import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
+import type { HistoryLine } from "../domain/teachers/changes.ts";
+import { describeTeacher } from "../domain/teachers/record.ts";
+import { type ListingSources, statusBadge } from "./listings.ts";
+import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
+import type { TeacherFile } from "./register-reader.ts";
+import { importBadge } from "./state-sections.ts";
+
+/** Writes a command that can be pasted. */
+type CommandLine = (words: string) => string;
+type FilePageSources = ListingSources & { readonly commandLine: CommandLine };
+
+/** A teacher's record, history and what may be asked further. No NIN, e-mail address or phone number is stored. */
+export function teacherPart(file: TeacherFile, sources: FilePageSources): Markup {
+  const { teacher, history, attestations } = file;
+  const { calendar, settings } = sources.snapshot();
+  const { timeZone } = settings;
+  const shown = describeTeacher(teacher, { calendar, clock: { now: sources.now } });
+  const yes = (flag: boolean) => (flag ? "yes" : "no");
+  const facts: [name: string, value: Cell | number | null][] = [
+    ["Name", shown.name],
+    ["Registration number", shown.regNo],
+    ["Teacher id", shown.tId],
+    ["Licence today", statusBadge(shown.licenseStatus)],
+    ["Licence", `${shown.licenseIssueDate ?? "–"} to ${shown.licenseExpiryDate ?? "–"}`],
+    [
+      "Revoked",
+      shown.licenseRevokedOn === null
+        ? "no"
+        : `${shown.licenseRevokedOn}, ${shown.licenseRevokedReason ?? "no reason given"} (by ${shown.licenseRevokedBy === "operator" ? "the operator" : "an extract"})`,
+    ],
+    [
+      "Certificate",
+      `${shown.certificateStatus}${shown.certificateIssueDate === null ? "" : `, ${shown.certificateIssueDate}`}`,
+    ],
+    ["Active", yes(shown.active)],
+    ["State", shown.state],
+    ["Category", shown.category],
+    ["Source", shown.source],
+    [
+      "On file",
+      `NIN ${yes(shown.ninOnFile)}, e-mail address ${yes(shown.emailOnFile)}, phone number ${yes(shown.phoneOnFile)}`,
+    ],
+    ["Record changed", `${moment(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+  ];
+  const ref = encodeURIComponent(shown.regNo);
+  return html`<section class="panel"><h2>Record</h2><dl class="record">${facts.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`,
+  )}</dl></section>
+<section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
+<section class="panel"><h2>Attested</h2><p><a href="/attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+${commandBox(sources.commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
+}
+
+function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
+  if (history.length === 0) return none("Nothing has changed since the record was made.");
+  return tableOf("History", {
+    head: ["Time", "What", "Licence", "Certificate", "By", "Reason or event"],
+    numbersFrom: 6,
+    rows: history.map((line) => historyRow(line, timeZone)),
+  });
+}
+
+function historyRow(line: HistoryLine, timeZone: string): Cell[] {
+  if (line.type === "event")
+    return [moment(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+  const { at, action, before, after, actor, reason } = line;
+  const moved = (from: string | undefined, to: string) =>
+    from === undefined || from === to ? to : `${from} → ${to}`;
+  return [
+    moment(at, timeZone),
+    action,
+    moved(before?.license, after.license),
+    moved(before?.certificate, after.certificate),
+    actor,
+    html`<span class="prose">${reason ?? "–"}</span>`,
+  ];
+}
+
+/** All imports that are shown, each with a link to how its rows were judged. */
+export function importsPart(
+  imports: readonly ImportRecord[],
+  { snapshot, commandLine, now }: FilePageSources,
+): Markup {
+  if (imports.length === 0)
+    return html`${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+  const { timeZone } = snapshot().settings;
+  return tableOf("Imports", {
+    head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
+    numbersFrom: 3,
+    rows: imports.map((one) => [
+      html`<a href="/import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
+      fileName(one.file),
+      importBadge(one, now()),
+      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
+    ]),
+  });
+}
+
+/** Which rows of an import were rejected or remarked on, by code: where they stand, and never what they say. */
+export function importPart(one: ImportDetails, sources: FilePageSources): Markup {
+  const { codes, rejected, warnings } = one;
+  const rows = codes
+    .map(describeCode)
+    .map(({ code, rejects, rows: met, meaning, first }) => [
+      html`<code>${code}</code>`,
+      rejects ? badge("bad", "rejected") : badge("warn", "remark"),
+      html`<span class="prose">${meaning}</span>`,
+      html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
+      count(met),
+    ]);
+  const nothing =
+    rejected + warnings === 0
+      ? "Every row was taken as it stands."
+      : "An earlier release made this import, and kept no codes.";
+  return html`<section class="panel"><h2>Rows by code</h2>${
+    rows.length === 0
+      ? none(nothing)
+      : tableOf("Rows by code", {
+          head: ["Code", "Kind", "Means", "First lines", "Rows"],
+          numbersFrom: 4,
+          rows,
+        })
+  }</section>
+<section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
+<p>The whole list, with every line:</p>${commandBox(sources.commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
+}
+
+/** Folders are of no interest here, and may name people. */
+function fileName(path: string): string {
+  return path.replace(/^.*[\\/]/, "");
+}

@@ -1,0 +1,294 @@
+/** The lists of the console: teachers, attestations, deliveries, calls and changes. */
+
+import { html } from "hono/html";
+import type { Attestation } from "../domain/attestations.ts";
+import { type Call, parseStatuses } from "../domain/calls.ts";
+import { actorNamed, type RecordedChange } from "../domain/changes.ts";
+import { isCalendarDate, isoSeconds, timeOfUuid } from "../domain/clock.ts";
+import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
+import { TvsError } from "../domain/errors.ts";
+import type { Snapshot } from "../domain/live.ts";
+import { describeRow, type TeacherFilter, type TeacherRow } from "../domain/teachers/list.ts";
+import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
+import type { Field, Listing, Query, Rows } from "./listing.ts";
+import { badge, type Cell, moment } from "./markup.ts";
+import type { RegisterReader } from "./register-reader.ts";
+
+export type ListingSources = {
+  readonly register: RegisterReader;
+  readonly snapshot: () => Snapshot;
+  readonly now: () => number;
+};
+
+/** Rows of one page. */
+export const pageRows = 50;
+/** Teachers who are looked at for one page: some hundred milliseconds; a page may so be short. */
+export const maxLooked = 200_000;
+/** Lists whose newest rows come first are paged through so far; what lies further back is found by its day. */
+const maxNewest = 2_000;
+/** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
+const maxTeachers = 100_000;
+
+const partnerField: Field = { name: "partner", label: "Partner", kind: "text" };
+const sinceField: Field = { name: "since", label: "Since", kind: "date" };
+
+/** A select's value as one of its words. @throws TvsError USAGE */
+function oneOf<T extends string>(
+  name: string,
+  value: string | undefined,
+  words: readonly T[],
+): T | undefined {
+  if (value === undefined) return undefined;
+  const known = words.find((word) => word === value);
+  if (known === undefined) throw new TvsError("USAGE", `${name} must be one of ${words.join(", ")}`);
+  return known;
+}
+
+/** A day of a form. @throws TvsError USAGE */
+function dayOf(name: string, value: string | undefined): string | undefined {
+  if (value !== undefined && !isCalendarDate(value))
+    throw new TvsError("USAGE", `${name} must be a date, such as 2026-03-01`);
+  return value;
+}
+
+function startOf(query: Query, { snapshot }: ListingSources): { since?: number } {
+  const day = dayOf("Since", query.since);
+  return day === undefined ? {} : { since: snapshot().calendar.startOfDay(day) };
+}
+
+/** A page of a list that is read from its newest row on. */
+async function newest<Row>(
+  { from, rows }: { from: string; rows: number },
+  read: (limit: number) => Promise<readonly Row[]>,
+): Promise<Rows<Row>> {
+  const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
+  const end = skip + rows;
+  const all = await read(end + 1);
+  return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
+}
+
+const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
+
+export function statusBadge(status: keyof typeof statusLevels): Cell {
+  return badge(statusLevels[status], status);
+}
+
+function teacherLink(ref: string | number, text: string): Cell {
+  return html`<a href="/teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
+}
+
+/** An id, which may break where a table has no room for it. */
+const idCell = (id: string): Cell => html`<span class="id">${id}</span>`;
+
+type DescribedRow = ReturnType<typeof describeRow>;
+
+/** The register in the order of the registration numbers. */
+export function teacherListing(sources: ListingSources): Listing<DescribedRow> {
+  const { register } = sources;
+  return {
+    path: "/teachers",
+    title: "Teachers",
+    nothing: "No teacher fits.",
+    csvRows: maxTeachers,
+    fields: [
+      { name: "license", label: "Licence today", kind: licenseStatuses },
+      { name: "certificate", label: "Certificate", kind: certificateStatuses },
+      { name: "expires", label: "Licence ends before", kind: "date" },
+      { name: "changed", label: "Changed since", kind: "date" },
+      { name: "state", label: "State", kind: "text" },
+    ],
+    columns: teacherColumns,
+    async read(query, { from, rows }) {
+      const page = await register.list(teacherFilter(query, sources), {
+        limit: rows,
+        maxLooked,
+        ...(from === "" ? {} : { after: from }),
+      });
+      return { rows: describeRows(page.teachers, sources), next: page.next };
+    },
+  };
+}
+
+export function describeRows(
+  teachers: readonly TeacherRow[],
+  { snapshot, now }: ListingSources,
+): DescribedRow[] {
+  const today = snapshot().calendar.dateAt(now());
+  return teachers.map((teacher) => describeRow(teacher, today));
+}
+
+const teacherColumns: Listing<DescribedRow>["columns"] = [
+  { head: "Registration number", text: ({ regNo }) => regNo, cell: ({ regNo }) => teacherLink(regNo, regNo) },
+  { head: "Teacher id", text: ({ tId }) => tId },
+  { head: "Name", text: ({ name }) => name, cell: ({ name }) => html`<span class="name">${name}</span>` },
+  { head: "State", text: ({ state }) => state },
+  {
+    head: "Licence",
+    text: ({ licenseStatus }) => licenseStatus,
+    cell: ({ licenseStatus, active }) =>
+      html`${statusBadge(licenseStatus)}${active ? "" : html` ${badge("quiet", "deactivated")}`}`,
+  },
+  { head: "Ends", text: ({ licenseExpiryDate }) => licenseExpiryDate },
+  { head: "Certificate", text: ({ certificateStatus }) => certificateStatus },
+  { head: "Changed", text: ({ updatedAt }) => updatedAt.slice(0, 10) },
+];
+
+function teacherFilter(query: Query, { snapshot }: ListingSources): TeacherFilter {
+  const license = oneOf("Licence today", query.license, licenseStatuses);
+  const certificate = oneOf("Certificate", query.certificate, certificateStatuses);
+  const expiresBefore = dayOf("Licence ends before", query.expires);
+  const changed = dayOf("Changed since", query.changed);
+  return {
+    ...(license === undefined ? {} : { license }),
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(expiresBefore === undefined ? {} : { expiresBefore }),
+    ...(changed === undefined ? {} : { changedSince: snapshot().calendar.startOfDay(changed) }),
+    ...(query.state === undefined ? {} : { state: query.state }),
+  };
+}
+
+/** "Did we attest this, and to whom?" */
+export function attestationListing(sources: ListingSources): Listing<Attestation> {
+  const { register } = sources;
+  return {
+    path: "/attestations",
+    title: "Attestations",
+    nothing: "Nothing was attested that fits.",
+    csvRows: maxNewest,
+    fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }, sinceField],
+    columns: [
+      { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
+      { head: "Partner", text: ({ partnerId }) => partnerId },
+      { head: "Key", text: ({ credential }) => credential, cell: ({ credential }) => idCell(credential) },
+      { head: "Asked for", text: ({ reference }) => reference },
+      { head: "Purpose", text: ({ purpose }) => purpose },
+      { head: "Licence", text: ({ status }) => status, cell: ({ status }) => statusBadge(status) },
+      { head: "Eligible", text: ({ eligible }) => (eligible ? "yes" : "no") },
+      {
+        head: "Verification id",
+        text: ({ verificationId }) => verificationId,
+        cell: ({ verificationId }) => idCell(verificationId),
+      },
+      { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
+    ],
+    async read(query, page) {
+      const teacherId =
+        query.teacher === undefined ? undefined : (await register.teacher(query.teacher)).teacher.id;
+      const filter = {
+        ...(query.partner === undefined ? {} : { partnerId: query.partner }),
+        ...(teacherId === undefined ? {} : { teacherId }),
+        ...startOf(query, sources),
+      };
+      return newest(page, (limit) => register.attestations({ ...filter, limit }));
+    },
+  };
+}
+
+const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
+
+/** Who was told of what. */
+export function deliveryListing(sources: ListingSources): Listing<Delivery> {
+  const { timeZone } = sources.snapshot().settings;
+  const at = (time: number | null) => (time === null ? null : moment(time, timeZone));
+  return {
+    path: "/deliveries",
+    title: "Webhook deliveries",
+    nothing: "There is no delivery that fits.",
+    csvRows: maxNewest,
+    fields: [{ name: "state", label: "State", kind: deliveryStates }, partnerField, sinceField],
+    columns: [
+      { head: "Created", text: ({ createdAt }) => at(createdAt) },
+      { head: "State", text: ({ state }) => state, cell: ({ state }) => badge(deliveryLevels[state], state) },
+      { head: "Partner", text: ({ partnerId }) => partnerId },
+      { head: "Event", text: ({ eventType }) => eventType },
+      { head: "Attempts", text: ({ attempts }) => attempts },
+      {
+        head: "Last answer",
+        text: ({ lastError, lastStatus }) => [lastError, lastStatus].filter(Boolean).join(" "),
+      },
+      { head: "Next", text: ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`) },
+      {
+        head: "Delivery",
+        text: ({ deliveryId }) => deliveryId,
+        cell: ({ deliveryId }) => idCell(deliveryId),
+      },
+    ],
+    read(query, page) {
+      const filter = {
+        state: oneOf("State", query.state, deliveryStates),
+        partnerId: query.partner,
+        ...startOf(query, sources),
+      };
+      return newest(page, (limit) => sources.register.deliveries({ ...filter, limit }));
+    },
+  };
+}
+
+/** Who changed what, but for the teachers' records, of which each has a history. */
+export function changeListing(sources: ListingSources): Listing<RecordedChange> {
+  const { timeZone } = sources.snapshot().settings;
+  return {
+    path: "/changes",
+    title: "Changes",
+    nothing: "Nothing was changed that fits.",
+    csvRows: maxNewest,
+    fields: [
+      { name: "by", label: "By", kind: "text" },
+      { name: "of", label: "Of (partner:ID, key:KID, setting:NAME)", kind: "text" },
+      sinceField,
+    ],
+    columns: [
+      { head: "Time", text: ({ at }) => moment(at, timeZone) },
+      { head: "By", text: ({ actor }) => actor },
+      { head: "Of", text: ({ subject }) => subject, cell: ({ subject }) => idCell(subject) },
+      { head: "Change", text: ({ action }) => action },
+      {
+        head: "Now",
+        text: ({ detail }) => detail,
+        cell: ({ detail }) => html`<span class="prose">${detail ?? "–"}</span>`,
+      },
+    ],
+    read(query, page) {
+      const filter = {
+        ...(query.by === undefined ? {} : { actor: actorNamed(query.by) }),
+        ...(query.of === undefined ? {} : { subject: query.of }),
+        ...startOf(query, sources),
+      };
+      return newest(page, (limit) => sources.register.changes({ ...filter, limit }));
+    },
+  };
+}
+
+/** What was answered, and refused, to whom: the access log. */
+export function callListing(sources: ListingSources): Listing<Call> {
+  const { timeZone } = sources.snapshot().settings;
+  return {
+    path: "/calls",
+    title: "Calls",
+    nothing: "No call fits. Calls are kept for 14 days where the service runs with --access-log.",
+    csvRows: maxNewest,
+    fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField, sinceField],
+    columns: [
+      { head: "Time", text: ({ requestId }) => moment(timeOfUuid(requestId) ?? 0, timeZone) },
+      { head: "Status", text: ({ status }) => status },
+      { head: "Why", text: ({ error, replayed }) => (replayed ? "replayed" : error) },
+      { head: "Partner", text: ({ partnerId }) => partnerId },
+      {
+        head: "Key",
+        text: ({ keyId }) => keyId,
+        cell: ({ keyId }) => html`<span class="kid">${keyId ?? "–"}</span>`,
+      },
+      { head: "Call", text: ({ method, route }) => `${method} ${route}` },
+      { head: "ms", text: ({ ms }) => ms },
+      { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
+    ],
+    read(query, page) {
+      const filter = {
+        ...(query.partner === undefined ? {} : { partnerId: query.partner }),
+        ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
+        ...startOf(query, sources),
+      };
+      return newest(page, async (limit) => (await sources.register.calls({ ...filter, limit })) ?? []);
+    },
+  };
+}

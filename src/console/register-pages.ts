@@ -1,0 +1,143 @@
+/** The console's pages that look into the register (decision D7.7). They only read. */
+
+import type { Context, Hono } from "hono";
+import { html } from "hono/html";
+import { isTvsError, TvsError } from "../domain/errors.ts";
+import { type AdminEnv, searchPath } from "./access.ts";
+import { consoleFrame } from "./console-frame.ts";
+import { importPart, importsPart, teacherPart } from "./file-pages.ts";
+import { csvOf, filterForm, type Listing, pager, queryOf, tableOfRows } from "./listing.ts";
+import {
+  attestationListing,
+  callListing,
+  changeListing,
+  deliveryListing,
+  describeRows,
+  type ListingSources,
+  maxLooked,
+  pageRows,
+  teacherListing,
+} from "./listings.ts";
+import type { Markup } from "./markup.ts";
+
+/** Imports that are shown. */
+const shownImports = 100;
+
+export type RegisterPageSources = ListingSources & { readonly commandLine: (words: string) => string };
+type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
+
+/**
+ * Adds the pages to the console.
+ * @param signedIn lets nobody through who is not
+ */
+export function addRegisterPages(app: Hono<AdminEnv>, sources: RegisterPageSources, signedIn: Guard): void {
+  addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
+  addListing(app, signedIn, attestationListing(sources));
+  addListing(app, signedIn, callListing(sources));
+  addListing(app, signedIn, deliveryListing(sources));
+  addListing(app, signedIn, changeListing(sources));
+
+  // What is searched for may be a personal number: it stands in no address (contract C6).
+  app.post(searchPath, (c) => signedIn(c, () => search(c, sources)));
+
+  const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
+    app.get(path, (c) => signedIn(c, () => shown(c, title, () => part(c))));
+
+  page("/teacher", "Teacher", async (c) =>
+    teacherPart(await sources.register.teacher(c.req.query("ref") ?? ""), sources),
+  );
+  page("/imports", "Imports", async () => {
+    const imports = await sources.register.imports(shownImports);
+    return html`<section class="panel">${importsPart(imports, sources)}</section>`;
+  });
+  page("/import", "Import", async (c) => {
+    const id = Number(c.req.query("id"));
+    const found = Number.isSafeInteger(id) ? await sources.register.import(id) : null;
+    if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
+    return importPart(found, sources);
+  });
+}
+
+function addListing<Row>(
+  app: Hono<AdminEnv>,
+  signedIn: Guard,
+  listing: Listing<Row>,
+  before: () => Markup = () => html``,
+): void {
+  const { path, title, fields } = listing;
+  app.get(path, (c) =>
+    signedIn(c, () =>
+      shown(c, title, async () => {
+        const query = queryOf(fields, c.req.query());
+        const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
+        return html`<section class="panel">${before()}${filterForm(listing, query)}</section>
+<section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
+      }),
+    ),
+  );
+  const file = (c: Context<AdminEnv>) =>
+    orSaid(c, title, async () => {
+      const query = queryOf(fields, c.req.query());
+      // The first piece tells whether the query makes sense, before anything is answered.
+      const pieces = csvOf(listing, query);
+      const [head, first] = [await pieces.next(), await pieces.next()];
+      c.header("Content-Type", "text/csv; charset=utf-8");
+      c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
+      return c.body(streamOf(`${head.value ?? ""}${first.value ?? ""}`, pieces));
+    });
+  app.get(`${path}.csv`, (c) => signedIn(c, () => file(c)));
+}
+
+function streamOf(first: string, rest: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(encoder.encode(first));
+    },
+    async pull(controller) {
+      const { value, done } = await rest.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: () => void rest.return(undefined),
+  });
+}
+
+function searchForm(term: string): Markup {
+  return html`<form class="filter" method="post" action="/teachers" role="search">
+<label class="wide">Registration number, teacher id, NIN, e-mail address, phone number, or the beginning of a name
+<input name="term" type="search" value="${term}" autocomplete="off" required></label>
+<button>Find</button></form>`;
+}
+
+async function search(c: Context<AdminEnv>, sources: RegisterPageSources): Promise<Response> {
+  const given = await c.req.parseBody();
+  const [term, after] = [given.term, given.after].map((value) => (typeof value === "string" ? value : ""));
+  return shown(c, "Teachers", async () => {
+    const page = { limit: pageRows, maxLooked, ...(after === "" ? {} : { after }) };
+    const { teachers, next } = await sources.register.find(term ?? "", page);
+    const more =
+      next === null
+        ? ""
+        : html`<form method="post" action="/teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
+    return html`<section class="panel">${searchForm(term ?? "")}<p><a href="/teachers">Show the whole register</a></p></section>
+<section class="panel">${tableOfRows(teacherListing(sources), describeRows(teachers, sources))}${more}</section>`;
+  });
+}
+
+function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>): Promise<Response> {
+  const { path } = c.req;
+  return orSaid(c, title, async () => c.html(consoleFrame({ title, path, main: await part() })));
+}
+
+/** An answer; a question that makes no sense is answered in words, in its place. */
+async function orSaid(c: Context<AdminEnv>, title: string, act: () => Promise<Response>): Promise<Response> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!isTvsError(error) || (error.code !== "USAGE" && error.code !== "NOT_KNOWN")) throw error;
+    const path = c.req.path.replace(/\.csv$/, "");
+    const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href="${path}">Back</a></p></section>`;
+    return await c.html(consoleFrame({ title, path, main }), error.code === "USAGE" ? 400 : 404);
+  }
+}

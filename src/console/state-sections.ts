@@ -1,0 +1,220 @@
+/** The console's sections on what the service knows: concerns, quotas, keys, nodes, webhooks, imports. */
+
+import { html } from "hono/html";
+import type { PartnerBacklog } from "../domain/deliveries.ts";
+import type { ImportRecord } from "../domain/import/store.ts";
+import type { SigningKey } from "../domain/keys.ts";
+import { clockBoundsMs, type Node } from "../domain/nodes.ts";
+import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
+import { rotationOf } from "../domain/rotation.ts";
+import { describeLicensed } from "../domain/status.ts";
+import { concernsOf } from "./attention.ts";
+import type { ConsoleState } from "./console-state.ts";
+import {
+  badge,
+  bar,
+  commandBox,
+  count,
+  type Markup,
+  moment,
+  none,
+  percent,
+  span,
+  tableOf,
+} from "./markup.ts";
+
+const unread = "The database has not answered yet.";
+
+/** What needs attention, each with its command. */
+export function attentionSection(state: ConsoleState): Markup {
+  const concerns = concernsOf(state);
+  if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
+  const words = { bad: "Act", warn: "Look" } as const;
+  return html`<ul class="concerns">${concerns.map(
+    ({ level, text, command }) =>
+      html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${command === null ? "" : commandBox(command)}</li>`,
+  )}</ul>`;
+}
+
+export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
+  if (readings === null) return none(unread);
+  if (readings.quotas.length === 0) {
+    return html`${none("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+  }
+  const byUse = [...readings.quotas].sort((one, other) => dayShare(other) - dayShare(one));
+  return tableOf("Quota use by partner", {
+    head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
+    numbersFrom: 5,
+    rows: byUse.map(({ partner, use }) => [
+      partner.disabledAt === null
+        ? partner.partnerId
+        : html`${partner.partnerId} ${badge("quiet", "disabled")}`,
+      html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
+      meter(use.minute),
+      html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,
+      meter(use.day),
+    ]),
+  });
+}
+
+function dayShare({ use }: QuotaReading): number {
+  return use.day.limit === 0 ? 0 : use.day.used / use.day.limit;
+}
+
+function meter({ used, limit }: { used: number; limit: number }): Markup {
+  const share = limit === 0 ? 0 : used / limit;
+  return html`<span class="meter">${bar(share)}<span>${limit === 0 ? "none" : percent(share)}</span></span>`;
+}
+
+/** Retired keys never change again: the newest few are enough here. */
+const shownRetired = 3;
+
+export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
+  const { keys, settings } = snapshot;
+  const rotation = rotationOf(keys, now);
+  const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
+  const others = keys.keys
+    .filter(({ state }) => state === "retired" || state === "compromised")
+    .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
+  const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
+    html`<span class="kid">${key.kid}</span>`,
+    keyBadge(key),
+    at(key.publishedAt),
+    at(key.activatedAt),
+    at(key.retiredAt),
+  ]);
+  const possible = rotation.isPossible
+    ? "The pending key has been public for a day: it may take over now."
+    : `The pending key may take over from ${at(rotation.possibleAt)} on.`;
+  const due = rotation.isDue
+    ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
+    : html`due ${at(rotation.dueAt)}, in ${span(rotation.dueAt - now)}`;
+  const more = others.length - shownRetired;
+  return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], numbersFrom: 5, rows })}
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+}
+
+/** Who serves the register, as this node's last beat found it. */
+export function nodesSection({ node, snapshot, commandLine }: ConsoleState): Markup {
+  const at = (time: number) => moment(time, snapshot.settings.timeZone);
+  const rows = node().nodes.map((one) => [
+    one.host,
+    html`${nodeBadge(one)}${one.keepsHouse ? html` ${badge("quiet", "keeps house")}` : ""}`,
+    one.url,
+    one.version,
+    at(one.startedAt),
+    at(one.seenAt),
+  ]);
+  return html`${tableOf("Nodes that serve this register", {
+    head: ["Machine", "State", "Address", "Version", "Since", "Last seen"],
+    numbersFrom: 6,
+    rows,
+  })}${commandBox(commandLine("nodes list"))}`;
+}
+
+function nodeBadge({ state, clockAheadMs }: Node): Markup {
+  if (state === "gone") return badge("bad", "gone");
+  const off = Math.abs(clockAheadMs);
+  if (off <= clockBoundsMs.warned) return badge("good", "live");
+  return badge(off > clockBoundsMs.refused ? "bad" : "warn", "live, clock wrong");
+}
+
+function keyBadge({ state }: SigningKey): Markup {
+  const levels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
+  return badge(levels[state], state);
+}
+
+export function webhooksSection(state: ConsoleState): Markup {
+  const { readings, commandLine } = state;
+  if (readings === null) return none(unread);
+  const { endpoints, backlog } = readings;
+  // What waits for an endpoint that was removed is held, and has to be seen all the same.
+  const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
+  if (endpoints.length + orphans.length === 0) {
+    return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+  }
+  const rows = [
+    ...endpoints.map((one) =>
+      endpointRow(
+        one,
+        backlog.find(({ partnerId }) => partnerId === one.partnerId),
+        state,
+      ),
+    ),
+    ...orphans.map((one) => [
+      one.partnerId,
+      "–",
+      badge("quiet", "no endpoint"),
+      ...backlogCells(one, state),
+      "–",
+    ]),
+  ];
+  return html`${tableOf("Webhook endpoints", {
+    head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
+    numbersFrom: 7,
+    rows,
+  })}${commandBox(commandLine("webhooks list --state dead"))}`;
+}
+
+function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefined, state: ConsoleState) {
+  const { partnerId, host, lastError } = endpoint;
+  const error =
+    lastError === null
+      ? "–"
+      : html`<span class="prose"><b>${lastError}</b> ${state.explainError(lastError)}</span>`;
+  return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
+}
+
+function endpointBadge({ disabledReason, failingSince }: EndpointReading, now: number): Markup {
+  if (disabledReason === "operator") return badge("quiet", "disabled");
+  if (disabledReason !== null)
+    return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
+  if (failingSince !== null) return badge("warn", `failing for ${span(now - failingSince)}`);
+  return badge("good", "working");
+}
+
+function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState): string[] {
+  if (backlog === undefined) return ["0", "0", "–"];
+  const { pending, dead, heldBy, oldestDueAt } = backlog;
+  const held = heldBy === null || pending === 0 ? "" : " held";
+  const due = oldestDueAt === null ? "–" : span(now - oldestDueAt);
+  return [`${count(pending)}${held}`, count(dead), due];
+}
+
+export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
+  if (readings === null) return none(unread);
+  const { teachers, appliedAt } = readings;
+  const age = appliedAt === null ? null : span(now - appliedAt);
+  const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
+  const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
+  if (readings.imports.length === 0) {
+    return html`${summary}${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+  }
+  const { timeZone } = snapshot.settings;
+  return html`${summary}${tableOf("Imports of the register", {
+    head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
+    numbersFrom: 3,
+    rows: readings.imports.map((one) => [
+      moment(one.startedAt, timeZone),
+      fileName(one.file),
+      importBadge(one, now),
+      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
+    ]),
+  })}`;
+}
+
+/** Where an import is; one of which no row stood has changed nothing. */
+export function importBadge(one: ImportRecord, now: number): Markup {
+  const { startedAt, finishedAt, abandonedAt, rejected } = one;
+  if (abandonedAt !== null) return badge("quiet", "given up");
+  if (finishedAt === null) return badge("warn", `under way for ${span(now - startedAt)}`);
+  const done = `done in ${span(finishedAt - startedAt)}`;
+  if (rejected === 0) return badge("good", done);
+  const stood = one.inserted + one.updated + one.unchanged;
+  return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
+}
+
+/** Folders are of no interest here, and may name people. */
+function fileName(path: string): string {
+  return path.replace(/^.*[\\/]/, "");
+}

@@ -1,0 +1,134 @@
+/** The console's sections on what the service did: figures, answers, requests, refusals. */
+
+import { html } from "hono/html";
+import { percentileMs } from "../metrics/latency.ts";
+import { answerOperations } from "../metrics/work.ts";
+import { licenseStatuses } from "../partner/contract.ts";
+import type { ConsoleState } from "./console-state.ts";
+import { bytes, commandBox, count, figure, type Markup, moment, none, span, tableOf } from "./markup.ts";
+
+/** The row of figures at the top: what is so just now. */
+export function figuresSection(state: ConsoleState): Markup {
+  const { history, work, readings, now, startedAt } = state;
+  const last = history.points(now - 10_000).at(-1);
+  const partner = history.percentiles("partner");
+  const publicly = history.percentiles("public");
+  const waiting = (readings?.backlog ?? []).reduce((sum, { pending }) => sum + pending, 0);
+  const rate = last === undefined ? null : last.publicRate + last.partnerRate + last.otherRate;
+  const all: readonly [name: string, value: string, unit: string][] = [
+    ["Requests", figure(rate), "/s"],
+    ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
+    ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
+    ["Signatures", figure(last?.signatureRate ?? null), "/s"],
+    ["Signing queue", count(work.signatures().underWay), ""],
+    ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
+    ["CPU", figure(last?.cpuPercent ?? null), "%"],
+    ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
+    ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
+    ["Running for", span(now - startedAt), ""],
+  ];
+  return html`<dl class="figures">${all.map(
+    ([name, value, unit]) =>
+      html`<div><dt>${name}</dt><dd>${value}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</dd></div>`,
+  )}</dl>`;
+}
+
+/** Teachers answered for since the start, by endpoint and licence status. */
+export function answersSection({ work }: ConsoleState): Markup {
+  const rows = answerOperations.map((endpoint) => {
+    const counts = licenseStatuses.map((status) => work.answers(endpoint, status));
+    return { endpoint, counts, total: sum(counts) };
+  });
+  const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
+  if (sum(totals) === 0) return none("No teacher has been asked about since the service started.");
+  const body = [
+    ...rows.filter(({ total }) => total > 0),
+    { endpoint: "all", counts: totals, total: sum(totals) },
+  ];
+  return tableOf("Answers by licence status", {
+    head: ["Endpoint", ...licenseStatuses, "All"],
+    numbersFrom: 1,
+    rows: body.map(({ endpoint, counts, total }) => [endpoint, ...counts.map(count), count(total)]),
+  });
+}
+
+/** Requests since the start, by route and HTTP status. */
+export function statusesSection({ requests }: ConsoleState): Markup {
+  const counted = requests.counts();
+  if (counted.length === 0) return none("No request since the service started.");
+  const rows = requests.routes.flatMap(({ route }, index) => {
+    const own = counted.filter((one) => one.route === index);
+    if (own.length === 0) return [];
+    const perStatus = new Map<number, number>();
+    for (const one of own) perStatus.set(one.status, (perStatus.get(one.status) ?? 0) + one.count);
+    const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
+    const buckets = requests.buckets(index);
+    const latencies = [0.5, 0.99].map((share) => figure(percentileMs(buckets, share)));
+    return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
+  });
+  return tableOf("Requests by route and HTTP status", {
+    head: ["Route", "2xx, 3xx", "4xx", "5xx", "p50 ms", "p99 ms"],
+    numbersFrom: 1,
+    rows,
+  });
+}
+
+/** Callers that are shown: who was refused last. */
+const shownCallers = 20;
+
+/** What partners were refused, by key: of late, and since the start. */
+export function refusalsSection(state: ConsoleState): Markup {
+  const { refusals, snapshot, accessLog, commandLine } = state;
+  const callers = refusals.callers();
+  const { timeZone } = snapshot.settings;
+  const rows = callers
+    .slice(0, shownCallers)
+    .map(({ partnerId, keyId, lastAt, sinceStart, recent }) => [
+      partnerId ?? html`<span class="unit">no valid credential</span>`,
+      byStatus(recent),
+      byStatus(sinceStart),
+      html`<span class="kid">${keyId ?? "–"}</span>`,
+      moment(lastAt, timeZone),
+    ]);
+  const more = callers.length - shownCallers;
+  const shown =
+    rows.length === 0
+      ? none("No partner call was refused since the service started.")
+      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], numbersFrom: 5, rows })}
+${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
+  return html`${shown}${limitedLookups(state)}${
+    accessLog() === null
+      ? html`<p>Each single call is kept when the service is started with <code>--access-log</code>.</p>`
+      : commandBox(commandLine("calls --status 4xx"))
+  }`;
+}
+
+/** Who is not a partner is refused with 429 by the limit of the IP address alone. */
+function limitedLookups({ requests }: ConsoleState): Markup {
+  const limited = requests
+    .counts()
+    .filter(({ route, status }) => status === 429 && requests.routes[route]?.traffic !== "partner");
+  const times = sum(limited.map((one) => one.count));
+  return times === 0
+    ? html`<p>No public lookup was refused by the limit of its IP address since the start.</p>`
+    : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
+}
+
+function byStatus(counts: ReadonlyMap<number, number>): string {
+  return counts.size === 0
+    ? "–"
+    : [...counts].map(([status, times]) => `${status}: ${count(times)}`).join(", ");
+}
+
+/** Of the class that begins at `from`: how many, and when it is not only 200, which. */
+function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
+  const until = from === 200 ? 400 : from + 100;
+  const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
+  if (own.length === 0) return "0";
+  if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
+  return byStatus(new Map(own));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

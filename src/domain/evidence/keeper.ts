@@ -1,0 +1,295 @@
+/**
+ * The keeper of the evidence log: builds the tree behind the attestations and signs for it. Several may do so at once; the
+ * commit decides, and what they sign for cannot contradict each other, because a root at a size follows from the
+ * attestations that are committed (decision D13.2).
+ */
+
+import { openCheckpoint, readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
+import { isSameHash } from "../../partner/merkle-proof.ts";
+import { Refusal } from "../../partner/reasons.ts";
+import type { Clock } from "../clock.ts";
+import { TvsError } from "../errors.ts";
+import type { Secrets } from "../secrets.ts";
+import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
+import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
+import {
+  keptLeaves,
+  type LogEpoch,
+  type LogProgress,
+  type LogStore,
+  nextId,
+  openingLeaves,
+  prefixOf,
+  type StoredCheckpoint,
+} from "./evidence.ts";
+import { appendTo, edgeOf, leafHash, missingLeafHash, readOver, rootOf } from "./tree.ts";
+
+/** Leaves of one commit: some milliseconds, which calls that wait for the disk do not notice. */
+export const leavesOfCommit = 512;
+
+/** The newest checkpoint as it is known outside the database (decision D13.3). */
+export type LogHead = {
+  /** The signed note; null when there is none yet. @throws TvsError INPUT_UNREADABLE */
+  read(): string | null;
+  /**
+   * Keeps it, unless a later one is kept by then ({@link isBefore}); it is on the disk when this is over.
+   * @throws TvsError STORE_READ_ONLY
+   */
+  write(note: string): Promise<void>;
+};
+
+type KeeperDependencies = {
+  readonly store: LogStore;
+  readonly head: LogHead;
+  readonly secrets: Pick<Secrets, "open">;
+  readonly clock: Clock;
+  /** Done before the first checkpoint that is chained: from then on what retention deletes has to be authenticated. */
+  readonly onFirst?: (() => Promise<void>) | undefined;
+  /** Told of the first attestation in a commit that was taken out before it had a leaf. */
+  readonly onMissing?: ((id: number) => void) | undefined;
+};
+
+export type LogKeeper = {
+  /** Appends the next leaves, without signing. @returns how many: fewer than {@link leavesOfCommit} at the end */
+  append(): Promise<number>;
+  /**
+   * Appends all that was committed before, and signs for the tree: a leaf behind a checkpoint is younger than that.
+   * @throws TvsError LOG_BEHIND
+   */
+  sign(): Promise<void>;
+  /**
+   * Appends what is there and signs for it.
+   * @returns the newest checkpoint, which covers every attestation that was committed before; null without any
+   * @throws TvsError LOG_BEHIND
+   */
+  checkpoint(): Promise<StoredCheckpoint | null>;
+  /** Keeps the newest checkpoint that somebody else has signed. @throws TvsError LOG_BEHIND */
+  follow(): Promise<void>;
+  /**
+   * Refuses a database that has lost what was signed for: nothing may be signed on top of it.
+   * @throws TvsError LOG_BEHIND
+   */
+  requireNotBehind(): Promise<void>;
+};
+
+export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
+  const { store, head, secrets, clock, onFirst, onMissing } = dependencies;
+
+  /**
+   * @param sign whether a checkpoint goes with the leaves, once they are the last ones
+   * @returns how many leaves; null when somebody else was faster
+   */
+  async function step(epoch: LogEpoch, most: number, sign: boolean): Promise<number | null> {
+    const firstId = nextId(epoch);
+    const newest = await store.newest();
+    const { leaves, tiles, missing } = await nextLeaves(store, epoch, most);
+    const [from, to] = [epoch.size, epoch.size + leaves.length];
+    let checkpoint: StoredCheckpoint | null = null;
+    const isSigned = newest?.epoch === epoch.epoch && newest.size === to;
+    if (sign && leaves.length < most && !isSigned) {
+      if (!isChained(head.read()) && !isChained(newest?.note ?? null)) await onFirst?.();
+      const root = new Uint8Array(await rootOf(to, readOver(tiles, store.tiles(epoch.epoch))));
+      const extensions = [linkTo(newest?.note ?? null)];
+      checkpoint = await seal(
+        { epoch, secrets, clock },
+        { origin: epoch.origin, size: to, root, extensions },
+      );
+      // Before anybody can see it: what has been seen is never forgotten here.
+      await head.write(checkpoint.note);
+    } else if (leaves.length === 0) return 0;
+    const own = { epoch: epoch.epoch, from, to, firstId, checkpoint, previous: newest };
+    const isStored = await store.append({ ...own, tiles, prefixes: leaves.map(prefixOf) });
+    if (isStored) {
+      if (missing !== null) onMissing?.(missing);
+      return leaves.length;
+    }
+    // Who was faster may have kept a later one in the same moment.
+    if (checkpoint !== null) await follow();
+    return null;
+  }
+
+  async function current(): Promise<LogEpoch | undefined> {
+    return (await store.epochs()).at(-1);
+  }
+
+  async function append(): Promise<number> {
+    const epoch = await current();
+    return epoch === undefined ? 0 : ((await step(epoch, leavesOfCommit, false)) ?? leavesOfCommit);
+  }
+
+  async function sign(): Promise<void> {
+    await requireNotBehind();
+    for (let epoch = await current(); epoch !== undefined; epoch = await current())
+      if ((await step(epoch, leavesOfCommit, true)) !== leavesOfCommit) return;
+  }
+
+  async function checkpoint(): Promise<StoredCheckpoint | null> {
+    // Also when there is nothing to sign: what an old copy calls its newest checkpoint is not.
+    await requireNotBehind();
+    const begun = await store.progress();
+    // What is committed from now on is for the next one: under load there is always more.
+    const wanted = begun === null ? 0 : begun.size + begun.waiting;
+    for (let now = begun; now !== null && wanted > 0; now = await store.progress()) {
+      if (now.epoch !== begun?.epoch) return checkpoint();
+      if (now.signedSize >= wanted) return store.newest();
+      if (wanted - now.size > leavesOfCommit) await append();
+      else await sign();
+    }
+    return null;
+  }
+
+  async function follow(): Promise<void> {
+    const [kept, newest, progress] = await Promise.all([head.read(), store.newest(), store.progress()]);
+    if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
+    await requireNotBehind();
+    const epochs = await store.epochs();
+    if (newest !== null && isAsFar(newest, kept, epochs)) await head.write(await ownNote(newest, epochs));
+  }
+
+  async function requireNotBehind(): Promise<void> {
+    const missing = (await store.progress())?.missing ?? 0;
+    if (missing > 0) throw behind(head.read(), `its newest ${missing} attestations are not there any more`);
+    await requireNewest(dependencies);
+    const note = head.read();
+    if (note === null) return;
+    const kept = treeHeadOf(note);
+    const epochs = await store.epochs();
+    const epoch = epochs.at(-1);
+    if (isSucceeded(note, epochs, secrets)) return;
+    if (epoch?.origin !== kept.origin) throw behind(note, "the database knows no such log");
+    // Closed while it was looked at.
+    if (!(await reach(epoch, kept.size, note))) return requireNotBehind();
+    const root = await rootOf(kept.size, store.tiles(epoch.epoch));
+    if (!isSameHash(root, kept.root)) throw behind(note, "its first entries are others");
+    await putBack(store, epoch, note);
+  }
+
+  /**
+   * Appends without signing until the tree is as long as it was: the head is kept before the tree.
+   * @returns false when the epoch is closed by now
+   */
+  async function reach({ epoch: number }: LogEpoch, size: number, note: string): Promise<boolean> {
+    for (;;) {
+      const epoch = await current();
+      if (epoch?.epoch !== number) return false;
+      if (epoch.size >= size) return true;
+      const appended = await step(epoch, Math.min(leavesOfCommit, size - epoch.size), false);
+      if (appended === 0) throw behind(note, `it has ${epoch.size}`);
+    }
+  }
+
+  return { append, sign, checkpoint, follow, requireNotBehind };
+}
+
+/** Whether what is kept is what the database has, of the epoch that it is in. */
+function isFollowed(kept: string | null, newest: StoredCheckpoint | null, now: LogProgress | null): boolean {
+  if ((newest?.note ?? null) !== kept || (now?.missing ?? 0) > 0) return false;
+  return kept === null || treeHeadOf(kept).origin === now?.origin;
+}
+
+/**
+ * Refuses a tree whose newest attestation is another than its leaf says: ids are given anew to others when the newest rows
+ * were taken out, so that none seems to be missing.
+ */
+async function requireNewest({ store, head }: Pick<KeeperDependencies, "store" | "head">): Promise<void> {
+  const epoch = (await store.epochs()).at(-1);
+  if (epoch === undefined || epoch.size <= openingLeaves(epoch)) return;
+  const id = nextId(epoch) - 1;
+  const [[jws], [leaf]] = await Promise.all([store.attested(id, 1), keptLeaves(store, [id])]);
+  // Retention has deleted it, though later ones wait; or another epoch was opened meanwhile.
+  if (jws === undefined || jws === null || leaf === undefined) return;
+  if (!isSameHash(leaf, leafHash(jws))) throw behind(head.read(), "its newest entry is another");
+}
+
+/** @returns the leaves that are to be appended, the tiles that change by them, and the first id that is missing */
+async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
+  const firstId = nextId(epoch);
+  const attested = await store.attested(firstId, most);
+  const leaves = attested.map((jws, at) => (jws === null ? missingLeafHash(firstId + at) : leafHash(jws)));
+  const tiles = appendTo(epoch.size, await store.tiles(epoch.epoch)(edgeOf(epoch.size)), leaves);
+  return { leaves, tiles, missing: attested.includes(null) ? firstId + attested.indexOf(null) : null };
+}
+
+type Signing = Pick<KeeperDependencies, "secrets" | "clock"> & { readonly epoch: LogEpoch };
+
+async function seal({ epoch, secrets, clock }: Signing, treeHead: TreeHead): Promise<StoredCheckpoint> {
+  const seconds = Math.floor(clock.now() / 1000);
+  const note = await signCheckpoint(treeHead, seconds, checkpointKeyOf(epoch, secrets));
+  return { epoch: epoch.epoch, size: treeHead.size, signedAt: seconds * 1000, note };
+}
+
+/**
+ * Whether the log of a checkpoint was closed, openly, for a later epoch with a name and a key of its own. Only the key
+ * shows that it is later: numbers and links are the database's, but no key is sealed under a name that never was.
+ */
+function isSucceeded(
+  note: string,
+  epochs: readonly LogEpoch[],
+  secrets: KeeperDependencies["secrets"],
+): boolean {
+  const newest = epochs.at(-1);
+  if (newest === undefined || hasOwnKey(newest, secrets) !== true) return false;
+  const { origin: closed } = treeHeadOf(note);
+  const follows = (link: string) => treeHeadOf(link).origin === closed && !isBefore(link, note);
+  const isKnown = epochs.some(({ origin, previous }) => origin === closed || (previous && follows(previous)));
+  return isKnown && readOrigin(newest.origin).epoch > readOrigin(closed).epoch;
+}
+
+/**
+ * The note of a row that is the checkpoint that it says it is: what is kept here has to be the log's own word.
+ * @throws TvsError STORE_CORRUPT
+ */
+async function ownNote(
+  { epoch, size, note }: StoredCheckpoint,
+  epochs: readonly LogEpoch[],
+): Promise<string> {
+  const opened = await openCheckpoint(note, await openingKeysOf(epochs.filter((one) => one.epoch === epoch)));
+  if (!(opened instanceof Refusal) && opened.size === size) return note;
+  const message =
+    "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
+  throw new TvsError("STORE_CORRUPT", message);
+}
+
+/**
+ * A checkpoint that was kept before the database had it is one like the others, unless another one was signed meanwhile:
+ * then it is no link of the chain, and the next one covers what it did.
+ * @throws TvsError LOG_BEHIND when another key has signed it
+ */
+async function putBack(store: LogStore, epoch: LogEpoch, note: string): Promise<void> {
+  const { size, extensions } = treeHeadOf(note);
+  const newest = await store.newest();
+  if (newest?.epoch === epoch.epoch && newest.size >= size) return;
+  const link = linkOf({ extensions: extensions ?? [] });
+  if (link !== null && link !== linkTo(newest?.note ?? null)) return;
+  const opened = await openCheckpoint(note, await openingKeysOf([epoch]));
+  if (opened instanceof Refusal) throw behind(note, "another key has signed it");
+  await store.keep({ epoch: epoch.epoch, size, signedAt: opened.seconds * 1000, note });
+}
+
+/** Whether there is something that no checkpoint covers. */
+export function isSignable({ size, signedSize, waiting }: LogProgress): boolean {
+  return waiting > 0 || size > signedSize;
+}
+
+/**
+ * Whether a checkpoint of the database says as much as the one that is kept, or more: of two that were signed for the same
+ * tree at the same time, the database has the one that others see.
+ */
+export function isAsFar(newest: StoredCheckpoint, kept: string | null, epochs: readonly LogEpoch[]): boolean {
+  if (kept === null) return true;
+  const { origin, size } = treeHeadOf(kept);
+  const epoch = epochs.find((one) => one.origin === origin)?.epoch ?? 0;
+  return newest.epoch > epoch || (newest.epoch === epoch && newest.size >= size);
+}
+
+/** What a database that is behind is, and what to do about it. */
+export const behindAdvice =
+  "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log epoch";
+
+/** @param note the kept checkpoint; null when there is none, and the database contradicts itself */
+function behind(note: string | null, how: string): TvsError {
+  const kept = note === null ? null : treeHeadOf(note);
+  const signed = kept === null ? "" : `${kept.size} entries of ${kept.origin} were signed for, and `;
+  const message = `the database is behind its evidence log: ${signed}${how}: ${behindAdvice}`;
+  return new TvsError("LOG_BEHIND", message);
+}

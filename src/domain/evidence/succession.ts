@@ -1,0 +1,149 @@
+/**
+ * What becomes of a log whose database is not what was signed for: it goes on in a new epoch, openly, linked to the last
+ * checkpoint that is known of the one before (decision D13.4).
+ */
+
+import { readOrigin } from "../../partner/log-checkpoint.ts";
+import type { Clock } from "../clock.ts";
+import { isTvsError, TvsError } from "../errors.ts";
+import type { SettingsStore } from "../live.ts";
+import type { Secrets } from "../secrets.ts";
+import { treeHeadOf } from "./chain.ts";
+import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
+import type { LogEpoch, LogStore } from "./evidence.ts";
+import { createLogKeeper, isAsFar, type LogHead } from "./keeper.ts";
+
+/** A log as it is known at one place: in the database, and by the checkpoint beside it. */
+type KnownLog = { readonly store: LogStore; readonly head: LogHead };
+
+type Succession = LogOpening & KnownLog;
+
+/** What a database has lost of its log. */
+export type LogLoss = {
+  /** The newest checkpoint that is known of it; null when none is. */
+  readonly previous: { readonly origin: string; readonly size: number } | null;
+  /** Entries that were signed for, and whose attestations are not there; null when nobody knows how many. */
+  readonly lost: number | null;
+  /** The number of the epoch in which the log is to go on. */
+  readonly epoch: number;
+};
+
+/** What opens sealed keys; null where the master key is not at hand, and no epoch can be told from one that was made up. */
+type Opening = Pick<Secrets, "open"> | null;
+
+/** Another epoch may be opened, or a checkpoint signed, between looking and opening; three in a row are a fault. */
+const maxAttempts = 3;
+
+/**
+ * Looks at a database that takes the place of another one.
+ * @returns null when its log goes on: nothing that was signed for is missing, or nothing ever was
+ * @throws TvsError INPUT_UNREADABLE for a kept checkpoint that is none
+ */
+export async function findLoss(
+  known: KnownLog,
+  { clock, secrets }: { clock: Clock; secrets: Opening },
+): Promise<LogLoss | null> {
+  const { store, head } = known;
+  const kept = head.read();
+  const isBegun = (await store.epochs()).length > 0;
+  if (kept === null && !isBegun) return null;
+  // What nobody here has kept a checkpoint of may have been signed for elsewhere, whatever this database says.
+  if (kept !== null && (await isReached(known, clock, secrets ?? noSecrets))) return null;
+  const { previous, epoch } = await standOf(known);
+  const last = previous === "" ? null : treeHeadOf(previous);
+  const lost = kept === null || last === null ? null : await countLost(store, last);
+  return { previous: last === null ? null : { origin: last.origin, size: last.size }, lost, epoch };
+}
+
+const noSecrets = {
+  open(): never {
+    throw new TvsError("MASTER_KEY_MISSING", "nothing is signed by who only looks");
+  },
+};
+
+async function isReached(
+  { store, head }: KnownLog,
+  clock: Clock,
+  secrets: NonNullable<Opening>,
+): Promise<boolean> {
+  try {
+    await createLogKeeper({ store, head, secrets, clock }).requireNotBehind();
+    return true;
+  } catch (error) {
+    if (!isTvsError(error, "LOG_BEHIND")) throw error;
+    return false;
+  }
+}
+
+async function countLost(
+  store: LogStore,
+  kept: { readonly origin: string; readonly size: number },
+): Promise<number | null> {
+  const progress = await store.progress();
+  if (progress?.origin !== kept.origin) return null;
+  const lost = kept.size - (progress.size + progress.waiting - progress.missing);
+  return lost > 0 ? lost : null;
+}
+
+/** What the next epoch follows: the newest checkpoint that is known, and a number that no known epoch has. */
+async function standOf({ store, head }: KnownLog) {
+  const epochs = await store.epochs();
+  const [kept, newest] = [head.read(), await store.newest()];
+  const last = epochs.at(-1)?.epoch ?? 0;
+  const isKnown = (note: string) => epochs.some(({ origin }) => origin === treeHeadOf(note).origin);
+  const isOlder = kept === null || (newest !== null && isKnown(kept) && isAsFar(newest, kept, epochs));
+  const previous = isOlder ? (newest?.note ?? "") : kept;
+  const before = kept === null ? 0 : readOrigin(treeHeadOf(kept).origin).epoch;
+  const signedSize = newest?.epoch === last ? newest.size : 0;
+  return { previous, epoch: Math.max(last, before) + 1, after: { epoch: last, signedSize } };
+}
+
+/**
+ * Opens a further epoch.
+ * @param reason why, for everybody who looks at the log
+ * @throws TvsError STORE_BUSY when others open epochs or sign at the same time, again and again
+ */
+export async function openNextEpoch(succession: Succession, reason: string): Promise<LogEpoch> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const { epoch, ...link } = await standOf(succession);
+    if (!(await openEpoch(succession, epoch, { ...link, reason }))) continue;
+    const opened = (await succession.store.epochs()).find((one) => one.epoch === epoch);
+    if (opened !== undefined) return opened;
+  }
+  throw new TvsError("STORE_BUSY", "the evidence log is being signed by others all the time; try again");
+}
+
+/**
+ * Opens the epoch that is due, if one is: a restored database says so until it has one. That it says so is not enough,
+ * because who puts an old copy back can write that too: the mark beside the master key must say it of this database, and
+ * not have been followed already.
+ * @param succession `onDue` is done before the epoch is opened: behind it, nobody could tell that it was due
+ * @returns the new epoch; null when none was due
+ */
+export async function openDueEpoch(
+  succession: Succession & { readonly due: DueEpochFile; readonly onDue: () => Promise<void> },
+  settings: Pick<SettingsStore, "read">,
+): Promise<LogEpoch | null> {
+  const token = (await settings.read()).get(epochDueName);
+  const due = token === undefined ? null : succession.due.read();
+  if (due === null || due.token !== token) return null;
+  const isBegun = (await succession.store.epochs()).length > 0 || succession.head.read() !== null;
+  // Without either there is nothing to follow: the log begins.
+  if (!isBegun || (await standOf(succession)).epoch > due.epoch) return null;
+  await succession.onDue();
+  const opened = await openNextEpoch(succession, due.reason);
+  succession.due.remove();
+  return opened;
+}
+
+/**
+ * Refuses a database that says by itself that a new epoch is due.
+ * @throws TvsError REFUSED
+ */
+export async function refuseBareMark(settings: Pick<SettingsStore, "read">): Promise<void> {
+  if (!(await settings.read()).has(epochDueName)) return;
+  const message =
+    "the database says that the evidence log must go on in a new epoch, and no tvs restore has said so here; find out " +
+    'who can write to it, then say it openly: tvs log epoch --reason "a backup was restored"';
+  throw new TvsError("REFUSED", message);
+}

@@ -1,0 +1,150 @@
+/** Events that a partner's engineer causes in a sandbox: each by a real change of a made-up teacher (decision D9.2). */
+
+import type { EventType } from "../../partner/contract.ts";
+import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
+import { TvsError } from "../errors.ts";
+import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
+import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
+import { requireTeacher } from "../teachers/changes.ts";
+import { type HistoryEntry, planWrite, type TeacherStore } from "../teachers/store.ts";
+import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
+
+type TriggerDependencies = {
+  readonly teachers: TeacherStore;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+  readonly actor: string;
+};
+
+/** What was done to cause an event. */
+export type Triggered = {
+  readonly teacher: StoredTeacher;
+  readonly event: TeacherEvent;
+  /** Events of the changes that had to come first, in order. */
+  readonly before: readonly TeacherEvent[];
+  readonly from: Statuses;
+  readonly to: Statuses;
+};
+
+type Edit = {
+  readonly action: HistoryEntry["action"];
+  /** What it sets of a record, on a day. */
+  readonly set: (teacher: StoredTeacher, today: CalendarDate) => Partial<TeacherContent>;
+};
+
+const notRevoked = { licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null } as const;
+const reason = "tvs trigger";
+const licenseDays = 365;
+
+/** A licence that holds today; its dates stay where they say so already. */
+function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<TeacherContent> {
+  const { licenseIssueDate: issue, licenseExpiryDate: expiry } = teacher;
+  return {
+    ...notRevoked,
+    active: true,
+    licenseIssueDate: issue !== null && issue <= today ? issue : today,
+    licenseExpiryDate: expiry !== null && expiry >= today ? expiry : addDays(today, licenseDays),
+  };
+}
+
+function endedLicense(
+  { licenseIssueDate: issue }: StoredTeacher,
+  today: CalendarDate,
+): Partial<TeacherContent> {
+  const yesterday = addDays(today, -1);
+  const issued = issue !== null && issue <= yesterday ? issue : addDays(yesterday, -licenseDays);
+  return { licenseIssueDate: issued, licenseExpiryDate: yesterday };
+}
+
+const edits = {
+  license: { action: "import", set: validLicense },
+  noLicense: {
+    action: "import",
+    set: () => ({ ...notRevoked, active: true, licenseIssueDate: null, licenseExpiryDate: null }),
+  },
+  end: { action: "import", set: endedLicense },
+  revoke: {
+    action: "revoke",
+    set: (_teacher, today) => ({
+      licenseRevokedOn: today,
+      licenseRevokedReason: reason,
+      licenseRevokedBy: "operator",
+    }),
+  },
+  reinstate: { action: "reinstate", set: validLicense },
+  verify: {
+    action: "import",
+    set: ({ certificateIssueDate }, today) => ({
+      certificateStatus: "VERIFIED",
+      certificateIssueDate: certificateIssueDate ?? today,
+    }),
+  },
+  unverify: { action: "import", set: () => ({ certificateStatus: "CLAIMED" }) },
+  deactivate: { action: "deactivate", set: () => ({ active: false }) },
+  reactivate: { action: "reactivate", set: () => ({ active: true }) },
+} as const satisfies Record<string, Edit>;
+
+/** The change that causes each event, and those that must come first where a teacher is not in the state for it. */
+const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
+  "license.verified": { change: edits.license, first: [edits.noLicense] },
+  "license.expired": { change: edits.end, first: [edits.license] },
+  "license.revoked": { change: edits.revoke, first: [edits.license] },
+  "license.reinstated": { change: edits.reinstate, first: [edits.license, edits.revoke] },
+  "certificate.verified": { change: edits.verify, first: [edits.unverify] },
+  "certificate.revoked": { change: edits.unverify, first: [edits.verify] },
+  "teacher.deactivated": { change: edits.deactivate, first: [edits.reactivate] },
+};
+
+/** How often a change is computed anew because another one of the same record came between. */
+const maxAttempts = 10;
+
+/**
+ * Causes an event: the change, the event and its deliveries are one commit, as they are when an operator or an extract
+ * makes the change. Where the teacher is not in a state from which the event can come, that state is brought about
+ * first, by changes that partners are told of like any other.
+ * @throws TvsError NOT_KNOWN when there is no such teacher, STORE_BUSY
+ */
+export async function triggerEvent(
+  dependencies: TriggerDependencies,
+  { eventType, key }: { eventType: EventType; key: TeacherKey },
+): Promise<Triggered> {
+  const { teachers, calendar, clock } = dependencies;
+  const { change, first } = ways[eventType];
+  const before: TeacherEvent[] = [];
+  let left = first;
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const teacher = await requireTeacher(teachers, key);
+    const now = clock.now();
+    const today = calendar.dateAt(now);
+    if (isDueByCalendar(teacher, today)) {
+      const step = planCalendarStep(teacher, dependencies);
+      if ((await teachers.apply([step]))[0]) before.push(...step.events);
+      continue;
+    }
+    const causes = causedBy(change, teacher, today).includes(eventType);
+    const edit = causes ? change : left[0];
+    if (edit === undefined) break;
+    // Two changes of one teacher never bear the same time: a receiver may put them in order by it.
+    const at = Math.max(now, teacher.updatedAt + 1);
+    const content = { ...teacher, ...edit.set(teacher, today) };
+    const { action } = edit;
+    const write = planWrite(teacher, content, { ...dependencies, action, reason, at });
+    const [applied] = await teachers.apply([write]);
+    if (!applied) continue;
+    if (!causes) {
+      left = left.slice(1);
+      before.push(...write.events);
+      continue;
+    }
+    const event = write.events.find((one) => one.eventType === eventType);
+    if (event === undefined) break;
+    const [from, to] = [announcedStatuses(teacher), statusesOn(content, today)];
+    return { teacher: await requireTeacher(teachers, key), event, before, from, to };
+  }
+  throw new TvsError("STORE_BUSY", "the teacher is being changed by others; try again");
+}
+
+function causedBy({ set }: Edit, teacher: StoredTeacher, today: CalendarDate): EventType[] {
+  const after = statusesOn({ ...teacher, ...set(teacher, today) }, today);
+  return transitions(announcedStatuses(teacher), after).map(({ eventType }) => eventType);
+}

@@ -1,0 +1,248 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
+import { foldRegNo } from "../../partner/reg-no.ts";
+import type { BlindIndex } from "../blind-index.ts";
+import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
+import { TvsError } from "../errors.ts";
+import { nameTest } from "./name-search.ts";
+import { maxTermLength, searchKeys } from "./search-term.ts";
+import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
+
+/**
+ * The register as commands and the console look into it: in the order of the registration numbers, a bounded piece at
+ * a time (decision D7.7). Between two pieces the thread answers whoever else asks.
+ */
+
+/** Which teachers are wanted; what is absent does not matter. */
+export type TeacherFilter = {
+  /** The status of the licence today. */
+  readonly license?: LicenseStatus;
+  readonly certificate?: CertificateStatus;
+  /** Whose licence has an expiry date before this one, revoked or not. */
+  readonly expiresBefore?: CalendarDate;
+  /** Whose record was written at this time or later, in milliseconds since the epoch. */
+  readonly changedSince?: number;
+  /** In either case of its letters. */
+  readonly state?: string;
+};
+
+/** A record as lists have it: no blind index is part of it. */
+export type TeacherRow = Teacher & {
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+};
+
+/** Records of one piece of the register, and where it ends. */
+type TeacherPiece = {
+  readonly teachers: readonly TeacherRow[];
+  /** The registration number behind which the next piece begins; null at the end of the register. */
+  readonly next: string | null;
+};
+
+/** The reads of the register in the order of its registration numbers, each bounded. */
+export type TeacherPages = {
+  /**
+   * Teachers behind a registration number that pass a filter.
+   * @param piece at most `limit` of them, of at most `look` that are looked at
+   */
+  piece(
+    filter: TeacherFilter & { readonly today: CalendarDate },
+    piece: { after: string; limit: number; look: number },
+  ): Promise<TeacherPiece>;
+  /** Names behind a registration number, with the numbers. */
+  names(after: string, limit: number): Promise<{ regNo: string; name: string }[]>;
+  /** Everybody whom a key names, in the order of the registration numbers: a contact may name several. */
+  holders(key: TeacherKey, limit: number): Promise<TeacherRow[]>;
+  /** Records by registration number, in that order. */
+  rows(regNos: readonly string[]): Promise<TeacherRow[]>;
+  /** How many there are in all. */
+  count(): Promise<number>;
+};
+
+export type ListDependencies = {
+  readonly teachers: TeacherPages;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+};
+
+/** Which page is wanted. */
+export type PageRequest = {
+  /** The registration number behind which it begins; it need not be anybody's. */
+  readonly after?: string;
+  readonly limit: number;
+  /** At most so many teachers are looked at, for whoever must answer soon: the page then may be short. */
+  readonly maxLooked?: number;
+};
+
+/** A page of teachers, in the order of their registration numbers. */
+export type TeacherPage = {
+  readonly teachers: readonly TeacherRow[];
+  /** Behind which registration number the next page begins; null when there is no further one. */
+  readonly next: string | null;
+};
+
+/** Teachers whom a filter looks at in one read, records and names that one read gives: two or three milliseconds each. */
+const lookedAtOnce = 500;
+const recordsAtOnce = 250;
+const namesAtOnce = 1_000;
+
+/**
+ * Teachers who pass a filter.
+ * @throws TvsError USAGE when `after` has nothing of a registration number
+ */
+export async function listTeachers(
+  { teachers, calendar, clock }: ListDependencies,
+  filter: TeacherFilter,
+  { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
+): Promise<TeacherPage> {
+  const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
+  const found: TeacherRow[] = [];
+  let next: string | null = after === undefined ? "" : canonicalStart(after);
+  for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; looked += lookedAtOnce) {
+    if (looked > 0) await nextTurn();
+    const missing = Math.min(limit + 1 - found.length, recordsAtOnce);
+    const piece: TeacherPiece = await teachers.piece(wanted, {
+      after: next,
+      limit: missing,
+      look: isEmpty(filter) ? missing : lookedAtOnce,
+    });
+    found.push(...piece.teachers);
+    next = piece.next;
+  }
+  return cut(found, next, limit);
+}
+
+/** Everybody who passes a filter, a piece of the register at a time. */
+export async function* eachTeacher(
+  { teachers, calendar, clock }: ListDependencies,
+  filter: TeacherFilter,
+): AsyncGenerator<readonly TeacherRow[]> {
+  const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
+  for (let next: string | null = ""; next !== null; await nextTurn()) {
+    const piece: TeacherPiece = await teachers.piece(wanted, {
+      after: next,
+      limit: recordsAtOnce,
+      look: isEmpty(filter) ? recordsAtOnce : lookedAtOnce,
+    });
+    if (piece.teachers.length > 0) yield piece.teachers;
+    next = piece.next;
+  }
+}
+
+function isEmpty(filter: TeacherFilter): boolean {
+  return Object.values(filter).every((value) => value === undefined);
+}
+
+/**
+ * Teachers whom a term of the public lookup names, all of them where it names several; else those whose registration
+ * number begins with it, or parts of whose name begin with its words.
+ * @throws TvsError USAGE when the term can name nobody
+ */
+export async function findTeachers(
+  dependencies: ListDependencies & { readonly blindIndex: BlindIndex },
+  text: string,
+  page: PageRequest,
+): Promise<TeacherPage> {
+  const { teachers, blindIndex } = dependencies;
+  const term = text.trim();
+  const keys = searchKeys(term, blindIndex);
+  const test = term.includes("@") || term.length > maxTermLength ? null : nameTest(term);
+  const isNumber = term.includes("/");
+  if (keys.length === 0 && test === null && !isNumber) throw noTerm();
+  if (page.after === undefined) {
+    const named = await holdersOf(teachers, keys, page.limit);
+    if (named.length > 0) return { teachers: named, next: null };
+  }
+  if (isNumber) return numbersFrom(dependencies, canonicalStart(term), page);
+  return test === null ? { teachers: [], next: null } : namesLike(teachers, test, page);
+}
+
+function noTerm(): TvsError {
+  const message =
+    "this names nobody: give a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone " +
+    "number, or the beginning of a name";
+  return new TvsError("USAGE", message);
+}
+
+async function holdersOf(
+  teachers: TeacherPages,
+  keys: readonly TeacherKey[],
+  limit: number,
+): Promise<TeacherRow[]> {
+  const found = new Map<number, TeacherRow>();
+  for (const key of keys) for (const one of await teachers.holders(key, limit)) found.set(one.id, one);
+  return [...found.values()].slice(0, limit);
+}
+
+/** Teachers whose registration number begins so. */
+async function numbersFrom(
+  { teachers, calendar, clock }: ListDependencies,
+  beginning: string,
+  { after, limit }: PageRequest,
+): Promise<TeacherPage> {
+  const size = Math.min(limit + 1, recordsAtOnce);
+  const found: TeacherRow[] = [];
+  let next: string | null = after === undefined ? beginning : canonicalStart(after);
+  while (next !== null && found.length <= limit) {
+    const wanted = { after: next, limit: size, look: size };
+    const piece: TeacherPiece = await teachers.piece({ today: calendar.dateAt(clock.now()) }, wanted);
+    const fitting = piece.teachers.filter(({ regNo }) => regNo.startsWith(beginning));
+    found.push(...fitting);
+    next = fitting.length < size ? null : piece.next;
+    await nextTurn();
+  }
+  return cut(found, next, limit);
+}
+
+async function namesLike(
+  teachers: TeacherPages,
+  test: (name: string) => boolean,
+  { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
+): Promise<TeacherPage> {
+  const found: string[] = [];
+  let next: string | null = after === undefined ? "" : canonicalStart(after);
+  for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; looked += namesAtOnce) {
+    if (looked > 0) await nextTurn();
+    const names = await teachers.names(next, namesAtOnce);
+    for (const { regNo, name } of names) if (test(name)) found.push(regNo);
+    next = names.length < namesAtOnce ? null : (names.at(-1)?.regNo ?? null);
+  }
+  const page = cut(
+    found.map((regNo) => ({ regNo })),
+    next,
+    limit,
+  );
+  return { teachers: await teachers.rows(page.teachers.map(({ regNo }) => regNo)), next: page.next };
+}
+
+/** What was found beyond the limit shows that there is more, and is found again from the last that is given. */
+function cut<T extends { regNo: string }>(found: readonly T[], next: string | null, limit: number) {
+  if (found.length <= limit) return { teachers: found, next };
+  const teachers = found.slice(0, limit);
+  return { teachers, next: teachers.at(-1)?.regNo ?? null };
+}
+
+/** The beginning of a registration number as numbers are stored. @throws TvsError USAGE */
+function canonicalStart(text: string): string {
+  const start = foldRegNo(text);
+  if (start === "" || start.length > maxTermLength || start.includes("\0"))
+    throw new TvsError("USAGE", "this is no registration number, nor the beginning of one");
+  return start;
+}
+
+/** A row of a list as it is printed: what the register says of the teacher today. */
+export function describeRow(teacher: TeacherRow, today: CalendarDate) {
+  const { regNo, tId, name, state, category, active, certificateStatus, licenseExpiryDate } = teacher;
+  return {
+    regNo,
+    tId,
+    name,
+    state,
+    category,
+    active,
+    licenseStatus: licenseStatusOn(teacher, today),
+    licenseExpiryDate,
+    certificateStatus,
+    updatedAt: isoTime(teacher.updatedAt),
+  };
+}

@@ -1,0 +1,106 @@
+import type { BlindIndex } from "../blind-index.ts";
+import { type Clock, isoTime } from "../clock.ts";
+import { isTvsError } from "../errors.ts";
+import type { Live } from "../live.ts";
+import { searchKeys } from "./search-term.ts";
+import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
+
+type PublicLicense = {
+  status: "VALID" | "EXPIRED" | "NOT_FOUND";
+  issueDate: string | null;
+  expiryDate: string | null;
+  daysRemaining: number | null;
+};
+
+/** What the public lookup answers (contract C3). */
+export type PublicAnswer =
+  | { found: false; verifiedAt: string }
+  | {
+      found: true;
+      name: string;
+      tId: string | null;
+      status: "Licensed" | "Expired" | "Not licensed";
+      state: string | null;
+      teacher: {
+        name: string;
+        tId: string | null;
+        state: string | null;
+        category: string | null;
+        photoUrl?: string;
+      };
+      certificate: { status: string; regNo: string | null; issueDate: string | null };
+      license: PublicLicense;
+      verifiedAt: string;
+    };
+
+export type PublicLookup = (term: string) => Promise<PublicAnswer>;
+
+/**
+ * The public lookup by a free-form term.
+ * @throws what the store throws: a failed lookup is never answered as "not found"
+ */
+export function createPublicLookup(dependencies: {
+  live: Live;
+  teachers: Pick<TeacherReader, "find">;
+  blindIndex: BlindIndex;
+  clock: Clock;
+  /** Whether another database may take the place of the register unseen: one on a server may, a file is watched. */
+  mayBeReplaced?: boolean;
+}): PublicLookup {
+  const { live, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
+
+  async function find(term: string): Promise<Teacher | null> {
+    for (const key of searchKeys(term, blindIndex)) {
+      const teacher = await teachers.find(key);
+      if (teacher !== null) return teacher;
+    }
+    return null;
+  }
+
+  /** Nobody is only not found in the register that is served, and not in an empty one that took its place. */
+  async function requireRegister(): Promise<void> {
+    await live.refresh().catch((error) => {
+      if (isTvsError(error, "REFUSED")) throw error;
+    });
+  }
+
+  return async (term) => {
+    const teacher = await find(term.trim());
+    if (teacher === null && mayBeReplaced) await requireRegister();
+    const now = clock.now();
+    const verifiedAt = isoTime(now);
+    return teacher === null
+      ? { found: false, verifiedAt }
+      : describe(teacher, { today: live.current().calendar.dateAt(now), verifiedAt });
+  };
+}
+
+function describe(
+  teacher: Teacher,
+  { today, verifiedAt }: { today: string; verifiedAt: string },
+): PublicAnswer {
+  const license = publicLicense(teacher, today);
+  const tId = teacher.tId === null ? null : String(teacher.tId);
+  const { name, state, category, photoUrl } = teacher;
+  return {
+    found: true,
+    name,
+    tId,
+    status:
+      license.status === "VALID" ? "Licensed" : license.status === "EXPIRED" ? "Expired" : "Not licensed",
+    state,
+    teacher: { name, tId, state, category, ...(photoUrl === null ? {} : { photoUrl }) },
+    certificate: certificateOf(teacher),
+    license,
+    verifiedAt,
+  };
+}
+
+/** The public is not told that a licence was revoked, only that there is none (contract C13). */
+function publicLicense(teacher: Teacher, today: string): PublicLicense {
+  const license = licenseOn(teacher, today);
+  if (license.status === "REVOKED") {
+    return { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+  }
+  return { ...license, status: license.status };
+}

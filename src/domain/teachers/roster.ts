@@ -1,0 +1,158 @@
+import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
+import type { BlindIndex } from "../blind-index.ts";
+import type { CalendarDate } from "../clock.ts";
+import { unguardedCell } from "../csv.ts";
+import { eligibilityResult } from "../eligibility.ts";
+import { TvsError } from "../errors.ts";
+import type { RejectionCode } from "../import/report.ts";
+import { readNin, readRegNo, readTId } from "../import/values.ts";
+import type { Policy } from "../policy.ts";
+import { meantTerm } from "./mistyped-term.ts";
+import { nameMatches } from "./name-match.ts";
+import { canonicalRegNo, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
+
+/**
+ * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too
+ * has the same code here.
+ */
+type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
+
+/** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
+export type RosterRow = {
+  /** The physical line, the header being 1. */
+  readonly line: number;
+  readonly regNo: string | null;
+  readonly tId: number | null;
+  readonly found: boolean;
+  readonly status: LicenseStatus | null;
+  readonly eligible: boolean;
+  readonly reasons: readonly Reason[];
+  readonly name: string | null;
+  /** Whether the listed name can be the registered one; null where none is listed or nobody was found. */
+  readonly nameMatches: boolean | null;
+  readonly error: RosterError | null;
+};
+
+/** The identifying columns, in the order in which they count. */
+const rosterColumns = ["reg_no", "t_id", "nin"] as const;
+type RosterColumn = (typeof rosterColumns)[number];
+
+/** Where each identifying column and the names stand, and how many columns there are. */
+export type RosterHeader = {
+  readonly places: ReadonlyMap<RosterColumn | "name", number>;
+  readonly width: number;
+};
+
+/** @throws TvsError INPUT_UNREADABLE when no column identifies a teacher, or one does twice */
+export function readRosterHeader(cells: readonly string[]): RosterHeader {
+  const names = cells.map((cell) => cell.trim().toLowerCase());
+  const places = new Map<RosterColumn | "name", number>();
+  for (const column of [...rosterColumns, "name"] as const) {
+    const place = names.indexOf(column);
+    if (place === -1) continue;
+    if (names.lastIndexOf(column) !== place) {
+      throw new TvsError("INPUT_UNREADABLE", `the header names the column ${column} twice`);
+    }
+    places.set(column, place);
+  }
+  if (rosterColumns.some((column) => places.has(column))) return { places, width: cells.length };
+  const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(" or ")}`;
+  throw new TvsError("INPUT_UNREADABLE", message);
+}
+
+export type RosterDependencies = {
+  readonly teachers: TeacherReader;
+  readonly blindIndex: BlindIndex;
+  readonly purpose: Purpose;
+  readonly policy: Policy;
+  readonly today: CalendarDate;
+};
+
+/**
+ * Judges one row of a list. Nothing is attested: this is the operator's own lookup.
+ * @param cells the row's cells as text
+ */
+export async function judgeRosterRow(
+  cells: readonly string[],
+  place: { header: RosterHeader; line: number },
+  dependencies: RosterDependencies,
+): Promise<RosterRow> {
+  const keys = readKeys(cells, place.header, dependencies.blindIndex);
+  const [key = "IDENTIFIER_MISSING"] = keys;
+  if (typeof key === "string") return { ...nobody, line: place.line, error: key };
+  const teacher = await dependencies.teachers.find(key);
+  if (await namesAnother(teacher, keys.slice(1), dependencies.teachers)) {
+    return { ...nobody, line: place.line, error: "IDENTIFIERS_DISAGREE" };
+  }
+  const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
+  const answer = { line: place.line, found, status, eligible, reasons, error: null };
+  if (teacher === null) return { ...answer, ...asked(key), name: null, nameMatches: null };
+  const { regNo, tId, name } = teacher;
+  const listed = unguardedCell(cells[place.header.places.get("name") ?? -1]?.trim() ?? "");
+  return { ...answer, regNo, tId, name, nameMatches: nameMatches(listed, name) };
+}
+
+const nobody: Omit<RosterRow, "line" | "error"> = {
+  regNo: null,
+  tId: null,
+  found: false,
+  status: null,
+  eligible: false,
+  reasons: [],
+  name: null,
+  nameMatches: null,
+};
+
+/** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
+async function namesAnother(
+  teacher: Teacher | null,
+  others: readonly (TeacherKey | RosterError)[],
+  teachers: TeacherReader,
+): Promise<boolean> {
+  const keys = others.filter((key) => typeof key !== "string");
+  const found = await Promise.all(keys.map((key) => teachers.find(key)));
+  return found.some((other) => other !== null && other.id !== teacher?.id);
+}
+
+/** What the row's columns name, in the order in which they count; empty cells left out. */
+function readKeys(
+  cells: readonly string[],
+  header: RosterHeader,
+  index: BlindIndex,
+): (TeacherKey | RosterError)[] {
+  // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
+  if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
+  return rosterColumns.flatMap((column) => {
+    const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
+    return text === "" ? [] : [keyOf(column, text, index)];
+  });
+}
+
+function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {
+  if (column === "reg_no") {
+    const read = readRegNo(canonicalRegNo(text) === null ? meantTerm(text) : text);
+    return "code" in read ? read.code : { by: "regNo", value: read.value };
+  }
+  if (column === "t_id") {
+    const read = readTId(text);
+    if ("code" in read) return read.code;
+    return read.value === null ? "IDENTIFIER_MISSING" : { by: "tId", value: read.value };
+  }
+  const read = readNin(text);
+  if ("code" in read) return read.code;
+  return read.value === null ? "IDENTIFIER_MISSING" : { by: "nin", value: index.nin(read.value) };
+}
+
+/** What was asked for in vain; what could be a NIN in the wrong column is not repeated. */
+function asked(key: TeacherKey): { regNo: string | null; tId: number | null } {
+  const mayBeNin = key.by === "nin" || /(^|\D)\d{11}(\D|$)/.test(String(key.value));
+  return {
+    regNo: key.by === "regNo" && !mayBeNin ? key.value : null,
+    tId: key.by === "tId" && !mayBeNin ? key.value : null,
+  };
+}
+
+/** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */
+export function percentageOf(eligible: number, rows: number): number {
+  return rows === 0 ? 0 : Math.floor((eligible * 1000) / rows) / 10;
+}

@@ -1,0 +1,119 @@
+import { parsePhoneNumberFromString } from "libphonenumber-js/min";
+import type { BlindIndex } from "../blind-index.ts";
+import { meantTerm } from "./mistyped-term.ts";
+import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
+
+/** A NIN: exactly eleven digits (contract C6). */
+export const ninPattern = /^\d{11}$/;
+
+/** Characters of a term at most: far above any e-mail address or registration number; a longer one names nobody. */
+export const maxTermLength = 320;
+
+/**
+ * The keys that a public search term may mean, in the order in which they are tried.
+ *
+ * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number,
+ * else a teacher id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. What was mistyped is read as
+ * meant where the term as it stands can name nobody, and after it where it is a number or an address of its own.
+ * @param term the trimmed term
+ * @returns no key when the term can name nobody
+ */
+export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
+  if (term.length > maxTermLength) return [];
+  const keys = keysAsTyped(term, index);
+  const meant = meantTerm(term);
+  const by = keys[0]?.by;
+  const mayBeMeant = by === undefined || by === "regNo" || by === "email";
+  return meant === term || !mayBeMeant ? keys : [...keys, ...keysAsTyped(meant, index)];
+}
+
+function keysAsTyped(term: string, index: BlindIndex): TeacherKey[] {
+  if (term.includes("@")) return [{ by: "email", value: index.email(term) }];
+  if (term.includes("/")) return regNoKeys(term);
+  if (ninPattern.test(term)) {
+    // No teacher id is written with a leading zero: that is a phone number, which may belong to two teachers.
+    const ids = term.startsWith("0") ? [] : tIdKeys(term);
+    return [{ by: "nin", value: index.nin(term) }, ...phoneKeys(term, index), ...ids];
+  }
+  if (/^(\+|234|0)/.test(term)) {
+    const keys = phoneKeys(term, index);
+    return keys.length > 0 ? keys : tIdKeys(term);
+  }
+  return tIdKeys(term);
+}
+
+/**
+ * The ways in which nearly everybody writes a Nigerian number: ten digits after `0` or the country's code. Eleven
+ * digits that begin otherwise are a possible number too, though most often a NIN.
+ */
+const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
+
+/**
+ * A phone number in E.164 form, a national number being read as Nigerian. Plain Nigerian forms are read here, because
+ * the library gives the same for them and takes much longer; it judges all others.
+ * @returns null when it is none
+ */
+export function canonicalPhone(text: string): string | null {
+  const plain = plainNigerian.exec(text);
+  return plain === null ? possiblePhone(text) : `+234${plain[1] ?? plain[2]}`;
+}
+
+function possiblePhone(text: string): string | null {
+  const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
+  const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
+  return parsed?.isPossible() ? parsed.number : null;
+}
+
+/** What a term is taken for; eleven digits may be a NIN, a phone number or a teacher id. */
+export type TermKind = "regNo" | "tId" | "email" | "phone" | "elevenDigits";
+
+/**
+ * What {@link searchKeys} takes a term for, for those who have to speak about it. Only a registration number and a
+ * teacher id are no personal data, and may stand in a link.
+ * @param term the trimmed term
+ * @returns null when the term can name nobody
+ */
+export function termKind(term: string): TermKind | null {
+  if (term.length > maxTermLength) return null;
+  return kindAsTyped(term) ?? kindAsTyped(meantTerm(term));
+}
+
+function kindAsTyped(term: string): TermKind | null {
+  if (term.includes("@")) return "email";
+  if (term.includes("/")) return canonicalRegNo(term) === null ? null : "regNo";
+  if (ninPattern.test(term)) return "elevenDigits";
+  if (/^(\+|234|0)/.test(term) && canonicalPhone(term) !== null) return "phone";
+  return /^\d+$/.test(term) && Number(term) <= maxTId ? "tId" : null;
+}
+
+/**
+ * Whether a term may mean a NIN, an e-mail address or a phone number, which have a limit of their own. It is asked of
+ * every lookup before anything is spent on it, so it goes by the form alone, and takes a few long teacher ids that
+ * begin with 234 for phone numbers too.
+ * @param term the trimmed term
+ */
+export function isPersonalTerm(term: string): boolean {
+  if (term.length > maxTermLength) return isPersonalAsTyped(term);
+  return isPersonalAsTyped(term) || isPersonalAsTyped(meantTerm(term));
+}
+
+function isPersonalAsTyped(term: string): boolean {
+  if (term.includes("@")) return true;
+  if (term.includes("/")) return false;
+  return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);
+}
+
+function regNoKeys(term: string): TeacherKey[] {
+  const regNo = canonicalRegNo(term);
+  return regNo === null ? [] : [{ by: "regNo", value: regNo }];
+}
+
+function phoneKeys(term: string, index: BlindIndex): TeacherKey[] {
+  const phone = canonicalPhone(term);
+  return phone === null ? [] : [{ by: "phone", value: index.phone(phone) }];
+}
+
+function tIdKeys(term: string): TeacherKey[] {
+  const tId = Number(term);
+  return /^\d+$/.test(term) && tId <= maxTId ? [{ by: "tId", value: tId }] : [];
+}

@@ -1,0 +1,97 @@
+import type { Calendar } from "../clock.ts";
+import type { Statuses, TeacherEvent } from "../events.ts";
+import { createEvents, statusesBefore, statusesOn } from "../events.ts";
+import type { TeacherPages } from "./list.ts";
+import type { StoredTeacher, Teacher, TeacherContent, TeacherKey, TeacherReader } from "./teachers.ts";
+
+/** How much the register holds of what an import must not lose unnoticed, on a date. */
+export type Holdings = {
+  readonly validLicenses: number;
+  readonly verifiedCertificates: number;
+  readonly revocations: number;
+};
+
+/** One line of a teacher's history, for the operator. */
+export type HistoryEntry = {
+  readonly at: number;
+  readonly action: "import" | "revoke" | "reinstate" | "deactivate" | "reactivate" | "sweep";
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly before: Statuses | null;
+  readonly after: Statuses;
+};
+
+/** A change computed from one version of a record; it is applied to that version or not at all. */
+export type TeacherWrite = {
+  /** Null for a teacher who is new. */
+  readonly replaces: { id: number; version: number } | null;
+  readonly content: TeacherContent;
+  readonly announcedStatus: Teacher["announcedStatus"];
+  readonly history: HistoryEntry | null;
+  readonly events: readonly TeacherEvent[];
+  readonly at: number;
+};
+
+export type TeacherStore = TeacherReader &
+  TeacherPages & {
+    findStored(key: TeacherKey): Promise<StoredTeacher | null>;
+    /** Records by registration number, in one read: what an import compares with. */
+    findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
+    /** Which records hold these teacher ids. */
+    ownersOfTIds(tIds: readonly number[]): Promise<{ value: number; regNo: string }[]>;
+    /** Which records hold these NIN indexes. */
+    ownersOfNins(ninIndexes: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
+    /**
+     * Applies changes, each with its history and events, in one commit.
+     * @returns for each change whether it took effect; not when the record has moved on since it was read,
+     *   or when another record holds its number, teacher id or NIN
+     */
+    apply(writes: readonly TeacherWrite[]): Promise<boolean[]>;
+    history(teacherId: number): Promise<HistoryEntry[]>;
+    events(teacherId: number): Promise<TeacherEvent[]>;
+    /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
+    dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
+    /** How many `dueByCalendar` would give without a limit. */
+    countDue(today: string): Promise<number>;
+    /** Teachers whose licence was announced for a day that is still to come, because the calendar was moved back. */
+    announcedAhead(today: string, limit: number): Promise<StoredTeacher[]>;
+    countHoldings(today: string): Promise<Holdings>;
+    isEmpty(): Promise<boolean>;
+  };
+
+/**
+ * Computes what a change of a record means: its statuses before and after, and the events.
+ * @param change `announce` false for a baseline import, which tells partners nothing
+ */
+export function planWrite(
+  before: StoredTeacher | null,
+  content: TeacherContent,
+  change: {
+    action: HistoryEntry["action"];
+    actor: string;
+    reason?: string | null;
+    calendar: Calendar;
+    at: number;
+    /** When the change came about, if not now. */
+    occurredAt?: number;
+    announce?: boolean;
+  },
+): TeacherWrite {
+  const after = statusesOn(content, change.calendar.dateAt(change.at));
+  const known = statusesBefore(before, after);
+  const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.occurredAt ?? change.at };
+  const moved =
+    before === null ||
+    known.license !== after.license ||
+    known.certificate !== after.certificate ||
+    known.active !== after.active;
+  const { action, actor, reason = null, at } = change;
+  return {
+    replaces: before === null ? null : { id: before.id, version: before.version },
+    content,
+    announcedStatus: after.license,
+    history: moved ? { at, action, actor, reason, before: before === null ? null : known, after } : null,
+    events: change.announce === false ? [] : createEvents(known, after, subject),
+    at,
+  };
+}

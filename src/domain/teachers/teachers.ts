@@ -1,0 +1,205 @@
+import type {
+  Certificate,
+  CertificateStatus,
+  License,
+  LicenseStatus,
+  Profile,
+  Source,
+} from "../../partner/contract.ts";
+import { foldRegNo } from "../../partner/reg-no.ts";
+import type { CalendarDate } from "../clock.ts";
+import { daysBetween } from "../clock.ts";
+import { hasHiddenCharacter } from "../plain-text.ts";
+
+/** A registered person, as stored: no raw NIN, e-mail address or phone number is part of it. */
+export type Teacher = {
+  readonly id: number;
+  /** Moves with every write: an answer is stored only while the record that it speaks of is at the version it read. */
+  readonly version: number;
+  readonly regNo: string;
+  readonly tId: number | null;
+  readonly name: string;
+  readonly ninVerified: boolean;
+  readonly state: string | null;
+  readonly category: string | null;
+  readonly source: Source;
+  readonly active: boolean;
+  readonly certificateStatus: CertificateStatus;
+  readonly certificateIssueDate: CalendarDate | null;
+  readonly licenseIssueDate: CalendarDate | null;
+  readonly licenseExpiryDate: CalendarDate | null;
+  readonly licenseRevokedOn: CalendarDate | null;
+  readonly licenseRevokedReason: string | null;
+  readonly photoUrl: string | null;
+  readonly profile: Omit<Profile, "ninVerified"> | null;
+  /** The licence status that partners were last told. */
+  readonly announcedStatus: LicenseStatus;
+};
+
+/** A record with what only writers need: who revoked the licence, and its blind indexes. */
+export type StoredTeacher = Teacher & {
+  /** Who made the revocation: a command, or an extract. Null when there is none. */
+  readonly licenseRevokedBy: "operator" | "extract" | null;
+  readonly ninIndex: Uint8Array | null;
+  readonly emailIndex: Uint8Array | null;
+  readonly phoneIndex: Uint8Array | null;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+};
+
+/** The content of a record: what an import or a command may set. */
+export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
+
+type KindOf<T> = T extends string
+  ? "text"
+  : T extends number
+    ? "integer"
+    : T extends boolean
+      ? "flag"
+      : T extends Uint8Array
+        ? "bytes"
+        : "json";
+
+/** One field of a record: how it is stored, and how an extract names it. */
+type FieldOf<F extends keyof StoredTeacher> = {
+  readonly column: string;
+  readonly kind: KindOf<NonNullable<StoredTeacher[F]>>;
+  readonly nullable: null extends StoredTeacher[F] ? true : false;
+  /** Whether a lookup reads it; the others are for writers alone. */
+  readonly inLookups: F extends keyof Teacher ? true : false;
+  /** Whether an import or a command sets it; the others the register keeps itself. */
+  readonly isContent: F extends keyof TeacherContent ? true : false;
+  /** The column of an extract in CSV; of what is stored as a blind index, the column of what it is made from. */
+  readonly csv: string | null;
+};
+
+/**
+ * The fields of a record, the one list of them: the columns of the database, every reader and writer of them, and the
+ * columns of an extract follow from it, in this order. The compiler holds it to the types above.
+ */
+// biome-ignore format: a table reads better in rows
+export const teacherFields = {
+  id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
+  version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
+  regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
+  tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
+  name: { column: "name", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "name" },
+  ninIndex: { column: "nin_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "nin" },
+  ninVerified: { column: "nin_verified", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "nin_verified" },
+  emailIndex: { column: "email_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "email" },
+  phoneIndex: { column: "phone_index", kind: "bytes", nullable: true, inLookups: false, isContent: true, csv: "phone" },
+  state: { column: "state", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "state" },
+  category: { column: "category", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "category" },
+  source: { column: "source", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "source" },
+  active: { column: "active", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "active" },
+  certificateStatus: { column: "certificate_status", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "certificate_status" },
+  certificateIssueDate: { column: "certificate_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "certificate_issue_date" },
+  licenseIssueDate: { column: "license_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_issue_date" },
+  licenseExpiryDate: { column: "license_expiry_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_expiry_date" },
+  licenseRevokedOn: { column: "license_revoked_on", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_on" },
+  licenseRevokedReason: { column: "license_revoked_reason", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_reason" },
+  licenseRevokedBy: { column: "license_revoked_by", kind: "text", nullable: true, inLookups: false, isContent: true, csv: null },
+  photoUrl: { column: "photo_url", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "photo_url" },
+  profile: { column: "profile", kind: "json", nullable: true, inLookups: true, isContent: true, csv: null },
+  announcedStatus: { column: "announced_status", kind: "text", nullable: false, inLookups: true, isContent: false, csv: null },
+  updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
+} as const satisfies { [F in keyof StoredTeacher]: FieldOf<F> };
+
+/** The fields that an import or a command sets. */
+export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(
+  (field): field is keyof TeacherContent => teacherFields[field].isContent,
+);
+
+/** How a teacher is looked up; contacts and NINs only by their blind index. */
+export type TeacherKey =
+  | { readonly by: "regNo"; readonly value: string }
+  | { readonly by: "tId"; readonly value: number }
+  | { readonly by: "nin" | "email" | "phone"; readonly value: Uint8Array };
+
+/** A key that names at most one teacher. */
+export type UniqueKey =
+  | Exclude<TeacherKey, { readonly by: "nin" | "email" | "phone" }>
+  | {
+      readonly by: "nin";
+      readonly value: Uint8Array;
+    };
+
+/** What a lookup by a unique key read: a record at its version, or nobody under the key. */
+export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
+
+export type TeacherReader = {
+  /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
+  find(key: TeacherKey): Promise<Teacher | null>;
+  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys. */
+  findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
+};
+
+/**
+ * A number in its canonical form: upper case, no white space, four non-empty segments.
+ * @returns null when the text is no registration number
+ */
+export function canonicalRegNo(text: string): string | null {
+  const folded = foldRegNo(text);
+  // A number is no spelling: not even the joiners that names may hold belong to it.
+  if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
+  const segments = folded.split("/");
+  const wellFormed =
+    segments.length === 4 && segments.every((segment) => segment !== "" && !hasHiddenCharacter(segment));
+  return wellFormed ? folded : null;
+}
+
+/** The largest teacher id that JSON carries without loss. */
+export const maxTId = Number.MAX_SAFE_INTEGER;
+
+type LicenseFields = Pick<Teacher, "active" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn">;
+
+/**
+ * The licence status on a date. A licence is VALID through its expiry day; without an expiry date there
+ * is nothing that says how long it holds, and so no licence.
+ */
+export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
+  const { active, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
+  if (!active) return "NOT_FOUND";
+  if (licenseRevokedOn !== null) return "REVOKED";
+  if (licenseExpiryDate === null) return "NOT_FOUND";
+  if (licenseIssueDate !== null && licenseIssueDate > today) return "NOT_FOUND";
+  return licenseExpiryDate >= today ? "VALID" : "EXPIRED";
+}
+
+/** True for a licence that exists but starts later. */
+export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
+  return (
+    teacher.active &&
+    teacher.licenseRevokedOn === null &&
+    teacher.licenseExpiryDate !== null &&
+    teacher.licenseIssueDate !== null &&
+    teacher.licenseIssueDate > today
+  );
+}
+
+const noLicense: License = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+
+/** The licence as partners see it; a deactivated teacher's has no dates. */
+export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
+  const status = licenseStatusOn(teacher, today);
+  if (status === "NOT_FOUND" && !licenseStartsLater(teacher, today)) return noLicense;
+  return {
+    status,
+    issueDate: teacher.licenseIssueDate,
+    expiryDate: teacher.licenseExpiryDate,
+    daysRemaining: daysRemaining(status, teacher.licenseExpiryDate, today),
+  };
+}
+
+function daysRemaining(
+  status: LicenseStatus,
+  expiry: CalendarDate | null,
+  today: CalendarDate,
+): number | null {
+  if (expiry === null || (status !== "VALID" && status !== "EXPIRED")) return null;
+  return Math.max(0, daysBetween(today, expiry));
+}
+
+export function certificateOf(teacher: Teacher): Certificate {
+  return { status: teacher.certificateStatus, regNo: teacher.regNo, issueDate: teacher.certificateIssueDate };
+}

@@ -1,0 +1,178 @@
+/**
+ * The peer of a connection: what its socket says, the certificate that it passes on, where a request really comes from
+ * when proxies stand in front of the service, and what the per-address limit of the public lookup counts (decision
+ * D4.3).
+ */
+
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import ipaddr from "ipaddr.js";
+import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
+import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../domain/networks.ts";
+import type { HttpCall } from "./http-call.ts";
+
+/**
+ * What the socket says about a request. `listen` hands it to the handler as its second argument, which is where
+ * `app.fetch` takes its bindings: `new Hono<{ Bindings: ConnectionInfo }>()` reads `c.env.remoteAddress`.
+ */
+export type ConnectionInfo = {
+  /** The peer of the socket as the runtime writes it: a proxy's address, if one stands in front. */
+  readonly remoteAddress: string;
+  /** Whether the request came over the TLS listener. */
+  readonly tls: boolean;
+  /** The certificate whose private key the client proved to hold; whether it counts is not decided here. */
+  readonly clientCertificate: PresentedCertificate | null;
+};
+
+/** The facts of each connection, kept for its life: the address is gone from a socket whose peer has left. */
+const known = new WeakMap<object, ConnectionInfo>();
+
+/** The facts about a connection, read once. */
+export function connectionInfo(socket: Socket | TLSSocket): ConnectionInfo {
+  const seen = known.get(socket);
+  if (seen !== undefined) return seen;
+  const tls = "encrypted" in socket && socket.encrypted === true;
+  const info: ConnectionInfo = {
+    remoteAddress: socket.remoteAddress ?? "",
+    tls,
+    clientCertificate: tls ? peerCertificate(socket as TLSSocket) : null,
+  };
+  known.set(socket, info);
+  return info;
+}
+
+/**
+ * The client's certificate. A resumed session (TLS ticket) gives the certificate of the handshake it continues, on
+ * Bun and on Deno alike: only who held the private key then can hold the session's secret now.
+ */
+function peerCertificate(socket: TLSSocket): PresentedCertificate | null {
+  // An empty object stands for "no certificate", null for a socket that is gone.
+  const peer = socket.getPeerCertificate?.() as { raw?: Uint8Array } | null | undefined;
+  return peer?.raw === undefined ? null : readCertificate(peer.raw);
+}
+
+/** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
+const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
+
+/**
+ * Reads a client certificate that a proxy passes on in the `Client-Cert` header (RFC 9440): one base64 byte sequence
+ * between colons that holds exactly one DER certificate. Several values joined by a comma (two such lines arrive so),
+ * parameters, white space inside, base64 that is not canonical and bytes after the certificate are all malformed.
+ *
+ * Nothing here says that a certificate is *trusted*, and `Client-Cert-Chain` is not read: no authority has a say in
+ * whose certificate counts.
+ *
+ * @param value the header as received, or nothing
+ * @returns the certificate, or `null` when absent or malformed; it never throws
+ */
+export function parseClientCertHeader(value: string | null | undefined): PresentedCertificate | null {
+  const base64 = byteSequence.exec(value?.trim() ?? "")?.[1];
+  if (base64 === undefined || base64.length > (maxDerBytes / 3) * 4) return null;
+  const der = Buffer.from(base64, "base64");
+  // Padding bits that are set would let one certificate be written in several ways.
+  return der.toString("base64") === base64 ? readCertificate(der) : null;
+}
+
+/** Addresses whose reading is kept; then it begins anew. */
+const maxRemembered = 4_096;
+
+/** Finds where a call comes from: the canonical text of an address; IPv4-mapped IPv6 is written as IPv4. */
+export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => string;
+
+/** Whether the peer at the other end of the call's own connection is one of some networks. */
+export type PeerTest = (call: Pick<HttpCall, "connection">) => boolean;
+
+/**
+ * Makes the function that finds a request's source address.
+ *
+ * `X-Forwarded-For` counts only when the socket's own peer is a trusted proxy. Its entries are read from the right,
+ * each one written by the proxy before it, and the first that is not itself a trusted proxy is the client. What
+ * stands further left is the client's own claim. An entry that is no address ends the walk at the last good one.
+ *
+ * @param options.trustedProxies addresses and CIDR blocks
+ * @throws TvsError CONFIG_INVALID that names the entry
+ */
+export function createSourceAddress(options: {
+  trustedProxies: readonly string[];
+}): (remoteAddress: string, xForwardedFor: string | null | undefined) => string {
+  const networks = options.trustedProxies.map(parseNetwork);
+  const peerOf = remembered((remoteAddress) => {
+    const peer = parseAddress(remoteAddress);
+    const address = peer?.toString() ?? remoteAddress;
+    return { address, proxy: peer !== null && isInside(peer, networks) ? peer : null };
+  });
+  return (remoteAddress, xForwardedFor) => {
+    const { address, proxy } = peerOf(remoteAddress);
+    return proxy === null ? address : walk(proxy, xForwardedFor ?? "", networks).toString();
+  };
+}
+
+/**
+ * Makes the test of a call's own peer. No header has a say: what a proxy further away has written is only as good as
+ * the nearest one's word.
+ *
+ * @param entries addresses and CIDR blocks
+ * @throws TvsError CONFIG_INVALID that names the entry
+ */
+export function createPeerTest(entries: readonly string[]): PeerTest {
+  const isOne = createAddressTest(entries);
+  return ({ connection }) => isOne(connection.remoteAddress);
+}
+
+/** The same for the address of a connection that carries no call yet. */
+export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
+  const networks = entries.map(parseNetwork);
+  const isOne = remembered((remoteAddress) => {
+    const peer = parseAddress(remoteAddress);
+    return peer !== null && isInside(peer, networks);
+  });
+  return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
+}
+
+/** Reading an address costs more than a lookup's other checks together, and a caller has many calls. */
+function remembered<T>(compute: (address: string) => T): (address: string) => T {
+  const known = new Map<string, T>();
+  return (address) => {
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    if (known.size >= maxRemembered) known.clear();
+    const value = compute(address);
+    known.set(address, value);
+    return value;
+  };
+}
+
+/**
+ * The keys under which an address is rate limited, the narrowest first. An IPv6 address counts by its /64, the
+ * smallest block that one customer is given, and by its /48, the largest that any customer may have for the asking;
+ * an IPv4 address counts as it is.
+ *
+ * @param address as `createSourceAddress` finds it; text that is no address is its own key
+ */
+export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
+  const parsed = parseAddress(address);
+  if (parsed === null || parsed.kind() === "ipv4") return [parsed?.toString() ?? address];
+  return [64, 48].map((bits) => `${block(parsed as ipaddr.IPv6, bits)}/${bits}`);
+});
+
+function block({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
+  return new ipaddr.IPv6(parts.map((part, at) => (at < bits / 16 ? part : 0)));
+}
+
+function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]): Address {
+  let current = peer;
+  // The header is bounded by the listener's limit on header bytes, and so is this loop.
+  for (const entry of xForwardedFor.split(",").reverse()) {
+    const next = parseForwarded(entry.trim());
+    if (next === null) return current;
+    current = next;
+    if (!isInside(current, networks)) return current;
+  }
+  return current;
+}
+
+/** Some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function parseForwarded(entry: string): Address | null {
+  const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(entry);
+  return parseAddress(withPort?.[1] ?? withPort?.[2] ?? entry);
+}

@@ -1,0 +1,133 @@
+/** The places that a listener has for connections, and how many of them one address may take. */
+import type { Socket } from "node:net";
+import { log } from "../logger.ts";
+import type { Backlog } from "./backlog.ts";
+import type { Address, Connection } from "./connection.ts";
+import type { ListenLimits } from "./http-server.ts";
+import { rateLimitKeys } from "./peer.ts";
+
+export type Places = {
+  /** Gives a connection a place. @returns null, and closes it, where there is none or its address has all it may */
+  take(socket: Socket): Connection | null;
+  of(socket: Socket): Connection | undefined;
+  /** Closes a connection at once. */
+  close(connection: Connection): void;
+  /** From now on another socket stands for a connection. */
+  move(from: Socket, to: Socket): void;
+  all(): Iterable<Connection>;
+};
+
+type PlacesOptions = {
+  readonly limits: Pick<ListenLimits, "maxConnections" | "maxConnectionsPerAddress">;
+  /** Whether an address is a proxy's, through which many come. */
+  readonly isTrusted: (remoteAddress: string) => boolean;
+  readonly backlog: Backlog;
+};
+
+/** How often an operator is told. */
+const warnEveryMs = 60_000;
+
+export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions): Places {
+  const bySocket = new Map<Socket, Connection>();
+  const addresses = new Map<string, Address>();
+  const warn = createWarning(limits.maxConnectionsPerAddress);
+
+  function take(socket: Socket): Connection | null {
+    // A peer that resets the connection is no event of ours; "close" follows in any case.
+    socket.on("error", ignore);
+    const remoteAddress = socket.remoteAddress ?? "";
+    const [name = ""] = rateLimitKeys(remoteAddress);
+    const address = addresses.get(name) ?? { name, connections: 0 };
+    const hasAll = address.connections >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
+    if (hasAll) warn();
+    if (hasAll || !makeRoom()) {
+      socket.destroy();
+      return null;
+    }
+    addresses.set(name, address);
+    address.connections++;
+    const connection = newConnection(socket, address);
+    bySocket.set(socket, connection);
+    backlog.join(connection);
+    socket.once("close", () => leave(connection));
+    return connection;
+  }
+
+  function leave(connection: Connection): void {
+    if (!bySocket.delete(connection.socket)) return;
+    const { address, openRequests } = connection;
+    address.connections--;
+    if (address.connections === 0) addresses.delete(address.name);
+    backlog.leave(connection);
+    openRequests.clear();
+  }
+
+  /** Where all places are taken, closes the connection that was idle the longest of the address that has most. */
+  function makeRoom(): boolean {
+    if (bySocket.size < limits.maxConnections) return true;
+    const chosen = longestIdle(bySocket.values());
+    if (chosen !== undefined) close(chosen);
+    return chosen !== undefined;
+  }
+
+  function close(connection: Connection): void {
+    leave(connection);
+    connection.socket.destroy();
+  }
+
+  return {
+    take,
+    of: (socket) => bySocket.get(socket),
+    close,
+    move(from, to) {
+      const connection = bySocket.get(from);
+      if (connection === undefined || from === to) return;
+      bySocket.delete(from);
+      bySocket.set(to, connection);
+      connection.socket = to;
+      to.on("error", ignore);
+      to.once("close", () => leave(connection));
+    },
+    all: () => bySocket.values(),
+  };
+}
+
+function newConnection(socket: Socket, address: Address): Connection {
+  const nowMs = performance.now();
+  return {
+    socket,
+    address,
+    openRequests: new Set(),
+    answering: 0,
+    isPaused: false,
+    heldBytes: 0,
+    waiting: 0,
+    consumedBytes: 0,
+    requestSinceMs: nowMs,
+    idleSinceMs: nowMs,
+  };
+}
+
+function longestIdle(connections: Iterable<Connection>): Connection | undefined {
+  let chosen: Connection | undefined;
+  for (const connection of connections) {
+    if (connection.openRequests.size > 0) continue;
+    const more = connection.address.connections - (chosen?.address.connections ?? 0);
+    if (more > 0 || (more === 0 && connection.idleSinceMs < (chosen?.idleSinceMs ?? 0))) chosen = connection;
+  }
+  return chosen;
+}
+
+/** Tells the operator once in a while, because it may be a proxy that nobody named. */
+function createWarning(connections: number): () => void {
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - warnedAtMs < warnEveryMs) return;
+    warnedAtMs = nowMs;
+    const message = "one address has all the connections that it may; a proxy is named by --trusted-proxy";
+    log.warn(message, { connections });
+  };
+}
+
+function ignore(): void {}

@@ -1,0 +1,77 @@
+/**
+ * Every address of the service, one row a route. From it follow Hono's routes and the fast path's (app.ts), 405, the
+ * names under which calls are counted and logged, and the credential that a call must bring (partner-api.ts). What the
+ * calls are is told in data/openapi.yaml; the two are held to each other by tests.
+ */
+import * as log from "./api/evidence-api.ts";
+import * as partner from "./api/partner-api.ts";
+import { type PublicHandler, publicLookup } from "./api/public-api.ts";
+import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
+
+/** A call for partners. */
+export type PartnerRoute = RouteBase & partner.PartnerCall & { readonly traffic: "partner" };
+
+/** A call for everybody. */
+export type PublicRoute = RouteBase & { readonly handler: PublicHandler };
+
+export type Route = PartnerRoute | PublicRoute | PageRoute;
+
+const api = "/v1/inter-agency";
+
+/** What any site may read, and nobody has to say who asks. */
+const open = { method: "GET", traffic: "other", cors: true } as const;
+
+export const routes: readonly Route[] = [
+  { method: "GET", path: "/teacher/verify-license", traffic: "public", cors: true, handler: publicLookup },
+  {
+    method: "POST",
+    path: `${api}/eligibility-check`,
+    traffic: "partner",
+    scope: "eligibility",
+    handler: partner.checkEligibility,
+  },
+  {
+    method: "GET",
+    path: `${api}/lookup/by-reg-no/{regNo}`,
+    slashes: true,
+    traffic: "partner",
+    scope: "lookup_by_reg_no",
+    handler: partner.lookUpByRegNo,
+  },
+  {
+    method: "GET",
+    path: `${api}/lookup/by-tid/{tId}`,
+    traffic: "partner",
+    scope: "lookup_by_tid",
+    handler: partner.lookUpByTId,
+  },
+  {
+    method: "POST",
+    path: `${api}/lookup/by-nin`,
+    traffic: "partner",
+    scope: "lookup_by_nin",
+    handler: partner.lookUpByNin,
+  },
+  { method: "POST", path: `${api}/batch`, traffic: "partner", scope: "batch", handler: partner.checkBatch },
+  { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
+  { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
+  { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },
+  { ...open, path: `${api}/log/key`, handler: log.logKey },
+  { ...open, path: `${api}/log/inclusion/{leafHash}`, handler: log.logInclusion },
+  { ...open, path: `${api}/log/consistency`, handler: log.logConsistency },
+  { ...open, path: `${api}/health`, page: ({ documents }) => documents.health },
+  {
+    method: "GET",
+    path: `${api}/openapi.json`,
+    traffic: "other",
+    page: ({ reference }) => reference.openApi,
+  },
+  { ...open, path: `${api}/verify.mjs`, page: ({ documents }) => documents.partnerModule },
+  { ...open, path: `${api}/verify.d.mts`, page: ({ documents }) => documents.partnerTypes },
+  ...pageRoutes,
+];
+
+/** A route's path as Hono's router writes it: `{tId}` is `:tId`, and `:regNo{.+}` where slashes belong to it. */
+export function routerPath({ path, slashes }: Pick<Route, "path" | "slashes">): string {
+  return path.replace(/\{(\w+)\}/g, slashes ? ":$1{.+}" : ":$1");
+}

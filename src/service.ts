@@ -1,0 +1,46 @@
+import type { CallObserver } from "./domain/calls.ts";
+import type { Clock } from "./domain/clock.ts";
+import type { KeyKind } from "./domain/credentials.ts";
+import type { LogReader } from "./domain/evidence/evidence.ts";
+import type { Live } from "./domain/live.ts";
+import type { Quota } from "./domain/quota.ts";
+import type { GoingLive } from "./domain/sandbox/going-live.ts";
+import type { Secrets } from "./domain/secrets.ts";
+import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
+import type { Verification } from "./domain/verification.ts";
+import type { Demo } from "./http/local-caller.ts";
+
+/** Everything the HTTP layer calls; cli/serve/open-service.ts makes it. */
+export type Service = {
+  readonly live: Live;
+  readonly verification: Verification;
+  readonly publicLookup: PublicLookup;
+  readonly log: LogReader;
+  readonly quota: Quota;
+  readonly secrets: Secrets;
+  readonly keyKind: KeyKind;
+  readonly clock: Clock;
+  /** Whether the clock is so wrong that partners are refused (decision D12.4). */
+  readonly isClockWrong: () => boolean;
+  /** Whether this node still answers, and its health says that it is about to end (decision D12.7). */
+  readonly isEnding: () => boolean;
+  /** Resolves when the database and the signer answer. @throws what they throw */
+  readonly probe: () => Promise<void>;
+  /** Told of each call that was answered. */
+  readonly onCall?: CallObserver;
+};
+
+export type AppOptions = {
+  readonly publicPerMinute: number;
+  readonly trustedProxies: readonly string[];
+  /** Peers whose `Client-Cert` is believed; nobody's, unless they are named. */
+  readonly clientCertFrom?: readonly string[];
+  /** What addresses have spent, where several threads share it (address-limit.ts). */
+  readonly addressCounts?: SharedArrayBuffer;
+  /** How many nodes the public limit is divided among (decision D12.5); this one alone where it is left out. */
+  readonly liveNodes?: () => number;
+  /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
+  readonly demo?: Demo | undefined;
+  /** What a sandbox has seen of its demo partner (decision D14.3). */
+  readonly readGoingLive?: (() => Promise<GoingLive>) | undefined;
+};

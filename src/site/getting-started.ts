@@ -1,0 +1,297 @@
+import { html } from "hono/html";
+import { TvsError } from "../domain/errors.ts";
+import type { Settings } from "../domain/live.ts";
+import type { GoingLive, GoingLiveStep } from "../domain/sandbox/going-live.ts";
+import { demoPartner } from "../domain/sandbox/state.ts";
+import type { PageHandler } from "../http/hono-call.ts";
+import { type Demo, type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  keptDocuments,
+  once,
+  publicDocument,
+  sendDocument,
+} from "../http/public-document.ts";
+import type { Service } from "../service.ts";
+import {
+  type CodeLanguage,
+  codeLanguages,
+  type ExampleKind,
+  exampleAt,
+} from "./getting-started-languages.ts";
+import * as steps from "./getting-started-steps.ts";
+import { guideStyle } from "./getting-started-style.ts";
+import { type Language, queryOf } from "./language.ts";
+import { languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
+import { englishGuide, type GuideTexts } from "./texts/guide-en.ts";
+import { inTestLanguage, testLanguageTag } from "./texts/test-language.ts";
+
+const path = "/v1/inter-agency/getting-started";
+
+/** By the tags of language.ts; a language without its own sentences gets English. */
+const languages: Readonly<Record<string, GuideTexts>> = { en: englishGuide };
+
+function textsOf({ tag }: Language): GuideTexts {
+  return tag === testLanguageTag ? inTestLanguage(englishGuide) : (languages[tag] ?? englishGuide);
+}
+
+type GuideOptions = {
+  readonly offer: DemoOffer;
+  /** What the sandbox has seen of its demo partner; absent on a live service. */
+  readonly readGoingLive?: (() => Promise<GoingLive>) | undefined;
+};
+
+/**
+ * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
+ * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
+ */
+export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLive }: GuideOptions) {
+  const sandbox = keyKind === "test";
+  const script = once(async () =>
+    scriptOf(await import("./getting-started.client.js", { with: { type: "text" } })),
+  );
+  const copyButton = once(async () =>
+    scriptOf(await import("./copy-button.client.js", { with: { type: "text" } })),
+  );
+  const style = once(() => compressedDocument(guideStyle, "text/css; charset=utf-8"));
+  const kept = keptDocuments(live);
+
+  const page: PageHandler = async (c) => {
+    const demo = offer(c);
+    const language = languageOf(c, sandbox);
+    protectPage(c, { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] });
+    const asked = c.req.query("code");
+    const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
+    const reader = { language, code, sandbox, demo };
+    // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
+    const document =
+      demo === null
+        ? await kept([language.tag, language.asked, code.id].join(" "), (now) => makePage(now, reader))
+        : await makePage(live.current().settings, {
+            ...reader,
+            progress: await readGoingLive?.().catch(() => null),
+          });
+    // The issuer may change.
+    return sendDocument(c, document, "no-store");
+  };
+  return {
+    page,
+    script: (async (c) => sendDocument(c, await script())) satisfies PageHandler,
+    style: (async (c) => sendDocument(c, await style())) satisfies PageHandler,
+    /** The buttons that copy, here and in the API reference. */
+    copyButton: (async (c) => sendDocument(c, await copyButton())) satisfies PageHandler,
+    /** One file of a language, which the page's commands fetch. */
+    example: (async (c) => {
+      const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
+      if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
+      return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
+    }) satisfies PageHandler,
+  };
+}
+
+/** Whom the page is for. */
+type Reader = {
+  readonly language: Language;
+  readonly code: CodeLanguage;
+  readonly sandbox: boolean;
+  readonly demo: Demo | null;
+  readonly progress?: GoingLive | null | undefined;
+};
+
+async function makePage(
+  { issuer, site }: Settings,
+  { language, code, sandbox, demo, progress = null }: Reader,
+): Promise<CompressedDocument> {
+  const texts = textsOf(language);
+  const at: steps.Surroundings = {
+    issuer,
+    sandbox,
+    offered: demo !== null,
+    apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
+    partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
+    query: queryOf(language),
+    hasContact: Object.keys(site.contact).length > 0,
+  };
+  const frame = pageFrame({
+    language,
+    path,
+    title: texts.title,
+    main: guide({ at, code, progress, texts }),
+    sandbox,
+    site,
+    scripts: ["getting-started/page.js"],
+    styles: ["getting-started/page.css"],
+  });
+  return compressedDocument(String(await frame), "text/html; charset=utf-8");
+}
+
+function scriptOf(file: { default: string }) {
+  return compressedDocument(file.default, "text/javascript; charset=utf-8");
+}
+
+type Guide = {
+  readonly at: steps.Surroundings;
+  readonly code: CodeLanguage;
+  readonly progress: GoingLive | null;
+  readonly texts: GuideTexts;
+};
+
+/** A text to copy, which wraps where it is wider than the page. */
+function listing(
+  label: string,
+  { id, caption, text }: { id?: string; caption: string | Markup; text: string },
+): Markup {
+  return html`<figure class="listing" aria-label="${label}"><figcaption><span>${caption}</span></figcaption>
+<pre${id === undefined ? "" : html` id="${id}"`}><code>${text.trimEnd()}</code></pre></figure>
+`;
+}
+
+function run(step: steps.Commands, { at, texts }: Guide): Markup {
+  return listing(texts.commands(step.id.replaceAll("-", " ")), {
+    id: `run-${step.id}`,
+    caption: texts.shell,
+    text: step.lines(at),
+  });
+}
+
+/** A file of the chosen language: how to get it, how to run it, and what stands in it. */
+function example(kind: ExampleKind, shown: Guide): Markup {
+  const { code, texts } = shown;
+  const one = code[kind];
+  return html`${run(steps.runExample(code, kind), shown)}
+<details><summary>${texts.whatIsIn(one.file)}</summary>
+${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, text: one.source })}
+</details>`;
+}
+
+function guide(shown: Guide): Markup {
+  const { at, texts } = shown;
+  return html`<h1>${texts.title}</h1>
+<p class="lead">${texts.lead}</p>
+<div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
+<nav aria-label="${texts.menu}"><ol>
+${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}
+</ol></nav>
+<div>
+<p class="soft" role="status" id="copied"></p>
+${texts.about(at)}
+${texts.place(at)}
+${codeChoice(shown)}
+${keySection(shown)}
+${callSection(shown)}
+${verifySection(shown)}
+${keepSection(shown)}
+${webhookSection(shown)}
+${liveSection(shown)}
+</div>
+</div>`;
+}
+
+/** The page in each language, each a link of its own that stays in sight. */
+function codeChoice({ at, code, texts }: Guide): Markup {
+  const language = at.query.replace("?", "&");
+  return html`<nav class="codes" aria-label="${texts.codes}"><ul>
+${codeLanguages.map(
+  ({ id, name }) =>
+    html`<li><a href="?code=${id}${language}#call" ${id === code.id ? html`aria-current="true"` : ""}>${name}</a></li>`,
+)}
+</ul></nav>`;
+}
+
+const heading = ({ texts }: Guide, id: keyof GuideTexts["sections"]) =>
+  html`<h2 id="${id}">${texts.sections[id]}</h2>`;
+
+function keySection(shown: Guide): Markup {
+  const { at, texts } = shown;
+  return html`${heading(shown, "key")}
+${texts.key(at)}
+${run(steps.key, shown)}
+${texts.health(at)}`;
+}
+
+function callSection(shown: Guide): Markup {
+  const { at, code, texts } = shown;
+  return html`${heading(shown, "call")}
+${texts.call(at)}
+${code.prepare === null ? "" : html`<p>${texts.prepare(code.name)}</p>${run(steps.prepare(code.prepare), shown)}`}
+${example("ask", shown)}
+${texts.envelope}
+${run(steps.retry, shown)}
+<h3>${texts.otherCalls}</h3>
+${run(steps.otherCalls, shown)}
+${texts.lookups(at)}
+${at.sandbox ? teacherTables(texts) : ""}`;
+}
+
+function teacherTables({ teachers: words }: GuideTexts): Markup {
+  return html`<h3>${words.title}</h3>
+${teacherTable(steps.teachers.states, words)}
+<details><summary>${words.traps}</summary>
+${teacherTable(steps.teachers.traps, words)}
+</details>`;
+}
+
+function teacherTable(teachers: readonly steps.TeacherToTry[], words: GuideTexts["teachers"]): Markup {
+  return html`<table class="records teachers">
+<thead><tr><th scope="col">${words.regNo}</th><th scope="col">${words.tId}</th><th scope="col">${words.nin}</th><th scope="col">${words.shows}</th></tr></thead>
+<tbody>${teachers.map(
+    ({ regNo, tId, nin }) =>
+      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${words.each[regNo]}</td></tr>
+`,
+  )}</tbody></table>`;
+}
+
+function verifySection(shown: Guide): Markup {
+  const { at, texts } = shown;
+  return html`${heading(shown, "verify")}
+${texts.verify}
+${example("verify", shown)}
+<h3>${texts.rulesTitle}</h3>
+<ul>${texts.rules.map((rule) => html`<li>${rule}</li>`)}</ul>
+${texts.librariesLeaveOut}
+<h3>${texts.ready.title}</h3>
+${texts.ready.page(at)}
+${run(steps.verifyWithTvs, shown)}
+${texts.exitCodes}
+${texts.ready.library}
+${run(steps.verifyWithLibrary, shown)}`;
+}
+
+function keepSection(shown: Guide): Markup {
+  const { at, texts } = shown;
+  return html`${heading(shown, "keep")}
+${texts.keep}
+${run(steps.keep, shown)}
+${texts.keepRules(at)}
+${texts.codesFormat}`;
+}
+
+function webhookSection(shown: Guide): Markup {
+  const { at, code, texts } = shown;
+  return html`${heading(shown, "webhook")}
+${texts.webhook(at)}
+${example("receive", shown)}
+${code.isServer ? texts.tryDelivery : texts.tryKept}
+${run(steps.delivery(code), shown)}
+${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
+${texts.webhookRules(at)}`;
+}
+
+function liveSection(shown: Guide): Markup {
+  const { at, progress, texts } = shown;
+  return html`${heading(shown, "live")}
+${progress === null ? "" : checklist(progress, texts)}
+${texts.live(at)}`;
+}
+
+function checklist(progress: GoingLive, { checklist: words }: GuideTexts): Markup {
+  const lines = Object.entries(progress) as [GoingLiveStep, boolean][];
+  return html`<h3>${words.title}</h3>
+<p>${words.how}</p>
+<ul class="ticks">${lines.map(
+    ([step, done]) =>
+      html`<li class="${done ? "done" : "open"}"><strong>${done ? `✓ ${words.done}` : words.open}</strong><span>${words.steps[step]}</span></li>
+`,
+  )}</ul>`;
+}

@@ -1,0 +1,110 @@
+import type { Context } from "hono";
+import { html, raw } from "hono/html";
+import type { Tokens } from "marked";
+import { TvsError } from "../domain/errors.ts";
+import type { AppEnv, PageHandler } from "../http/hono-call.ts";
+import { compressedDocument, keptDocuments, sendDocument } from "../http/public-document.ts";
+import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../manual.ts";
+import type { Service } from "../service.ts";
+import { type Language, queryOf } from "./language.ts";
+import { languageOf, type Page, pageFrame, protectPage } from "./shell.ts";
+import { english, type Texts } from "./texts/en.ts";
+
+/** Where the manual stands; its index is the folder itself. */
+const folder = "/v1/inter-agency/help/";
+
+/** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
+export function helpPages({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+  const sandbox = keyKind === "test";
+  const kept = keptDocuments(live);
+  /** @param topic undefined for the contents */
+  async function send(c: Context<AppEnv>, topic?: Topic): Promise<Response> {
+    const language = languageOf(c, sandbox);
+    const name = [topic?.name, language.tag, language.asked].join(" ");
+    const page = await kept(name, async ({ site }) => {
+      const part = topic === undefined ? contentsPage(language) : await topicPage(topic, language);
+      const path = `${folder}${topic?.name ?? ""}`;
+      const frame = pageFrame({ ...part, language, path, sandbox, site });
+      return compressedDocument(String(await frame), "text/html; charset=utf-8");
+    });
+    protectPage(c);
+    return sendDocument(c, page);
+  }
+  const toFolder: PageHandler = (c) => c.redirect("help/", 308);
+  const contents: PageHandler = (c) => send(c);
+  const topic: PageHandler = (c) => {
+    const found = topics.find(({ name }) => name === c.req.param("topic"));
+    if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
+    return send(c, found);
+  };
+  return { toFolder, contents, topic };
+}
+
+type HelpPage = Pick<Page, "title" | "main" | "languages">;
+
+function contentsPage(language: Language): HelpPage {
+  const { manual } = language.texts;
+  const query = queryOf(language);
+  const items = topics.map((one) => {
+    const { topic, tag } = topicIn(one, language.tag);
+    return html`<li lang="${tag}"><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
+  });
+  const main = html`<h1>${manual.title}</h1>
+<p class="lead">${manual.lead} <code>tvs help TOPIC</code></p>
+<ul>
+${items}
+</ul>
+<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
+  return { title: manual.title, main };
+}
+
+async function topicPage(one: Topic, language: Language): Promise<HelpPage> {
+  const { topic, tag } = topicIn(one, language.tag);
+  const isTranslated = tag === language.tag;
+  // The names of what scrolls belong to the text that they are in.
+  const { manual } = isTranslated ? language.texts : english;
+  const text = raw(await renderedHtml(topic.text, { texts: manual, query: queryOf(language) }));
+  const main = html`<p class="up screen"><a href="./${queryOf(language)}">${manual.title}</a></p>
+${text}<p><a href="./${queryOf(language)}">${manual.all}</a></p>`;
+  return { title: titleOf(topic), main, languages: isTranslated };
+}
+
+type Rendering = { readonly texts: Texts["manual"]; readonly query: string };
+
+/** A page's Markdown as HTML. It is our own text: nothing in it is anybody's input. */
+async function renderedHtml(markdown: string, { texts, query }: Rendering): Promise<string> {
+  // Loaded here, because most services never serve a page of the manual.
+  const { Marked, Renderer } = await import("marked");
+  const plain = new Renderer();
+  let tables = 0;
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }) {
+        return `<h${depth} id="${headingId(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      table(token) {
+        plain.parser = this.parser;
+        const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
+        // What may be wider than a phone scrolls by itself, by keyboard too, and so must have a name.
+        const name = texts.table(++tables);
+        return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token.header)}</div>\n`;
+      },
+      link({ href, tokens }) {
+        const topic = linkedTopic(href);
+        const address = topic === null ? href : `${topic.name}${query}${topic.anchor}`;
+        return `<a href="${address}">${this.parser.parseInline(tokens)}</a>`;
+      },
+    },
+  });
+  return marked.parse(markdown, { async: false });
+}
+
+/** A table whose cells carry the heading of their column, which a phone shows above each: there a row is a record. */
+function labelled(table: string, header: readonly Tokens.TableCell[]): string {
+  let column = 0;
+  return table.replace(/<tr>|<td/g, (tag) => {
+    if (tag === "<td") return `<td data-label="${header[column++]?.text ?? ""}"`;
+    column = 0;
+    return tag;
+  });
+}

@@ -1,0 +1,194 @@
+import type { Context } from "hono";
+import { html } from "hono/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { PublicLimit } from "../api/public-api.ts";
+import type { AddressDecision } from "../domain/address-limit.ts";
+import { isTvsError } from "../domain/errors.ts";
+import type { TermKind } from "../domain/teachers/search-term.ts";
+import {
+  type AppEnv,
+  honoCall,
+  type PageHandler,
+  problemResponse,
+  readBody,
+  setHeaders,
+} from "../http/hono-call.ts";
+import { setRateLimitHeaders } from "../http/http-call.ts";
+import type { Service } from "../service.ts";
+import { lookupAnswer, printScriptHash, verdictOf } from "./lookup-answer.ts";
+import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
+import { type Allowances, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
+import type { Texts } from "./texts/en.ts";
+
+/** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
+const maxFormBytes = 16 * 1024;
+
+type PageContext = Context<AppEnv>;
+
+/**
+ * The public lookup for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
+ * under the same limit. It works without a script.
+ */
+export function publicPage(service: Service, limit: PublicLimit) {
+  const page = createPage(service, limit);
+  const orFailure =
+    (handler: PageHandler): PageHandler =>
+    async (c) => {
+      try {
+        return await handler(c);
+      } catch (error) {
+        return page.failed(error as Error, c);
+      }
+    };
+
+  const show: PageHandler = (c) => {
+    const regNo = c.req.query("regNo");
+    const tId = c.req.query("tId");
+    if (regNo !== undefined) return page.answerLink(c, regNo, "regNo");
+    if (tId !== undefined) return page.answerLink(c, tId, "tId");
+    return page.ask(c, 200);
+  };
+  const answer: PageHandler = (c) => {
+    if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
+      return page.ask(c, 415, ({ formWrong }) => formWrong);
+    }
+    return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
+  };
+  return { show: orFailure(show), answer: orFailure(answer) };
+}
+
+async function readForm(c: PageContext): Promise<URLSearchParams> {
+  return new URLSearchParams(new TextDecoder().decode(await readBody(c, maxFormBytes)));
+}
+
+/** The page without an answer: the question, and why nothing was looked up. */
+function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+  const sandbox = keyKind === "test";
+
+  /** Sends a page that nobody keeps a copy of. */
+  function send(
+    c: PageContext,
+    { status, allowances = {} }: { status: ContentfulStatusCode; allowances?: Allowances },
+    part: (texts: Texts) => [string, Markup],
+  ) {
+    const language = languageOf(c, sandbox);
+    protectPage(c, allowances);
+    c.header("Cache-Control", "no-store");
+    const [title, main] = part(language.texts);
+    const { site } = live.current().settings;
+    // The question alone: an answer is about somebody, and a refusal about nothing.
+    const indexed = title === language.texts.lookup.title;
+    return c.html(pageFrame({ language, path: "/", title, main, sandbox, site, indexed }), status);
+  }
+
+  function ask(
+    c: PageContext,
+    status: ContentfulStatusCode,
+    problemIn?: (texts: Texts["lookup"]) => string,
+    term = "",
+  ) {
+    return send(c, { status }, ({ lookup, shell }) => {
+      const error = problemIn?.(lookup);
+      const title = error === undefined ? lookup.title : `${shell.errorPrefix} ${lookup.title}`;
+      return [
+        title,
+        lookupQuestion(lookup, { ...formOf(c), term, ...(error === undefined ? {} : { error }) }),
+      ];
+    });
+  }
+
+  /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
+  function noAnswer(
+    c: PageContext,
+    status: ContentfulStatusCode,
+    sentences: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
+  ) {
+    return send(c, { status }, ({ lookup, shell }) => {
+      const { title, text, note } = sentences(lookup);
+      const main = html`<h1>${title}</h1>
+<div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
+<h2>${lookup.retry}</h2>
+${lookupForm(lookup, formOf(c))}`;
+      return [`${shell.errorPrefix} ${title}`, main];
+    });
+  }
+
+  function tooMany(
+    c: PageContext,
+    { retryAfterSeconds }: AddressDecision,
+    text: "tooManyText" | "tooManyPersonalText",
+  ) {
+    c.header("Retry-After", String(retryAfterSeconds));
+    return noAnswer(c, 429, (texts) => ({
+      title: texts.tooMany,
+      text: texts[text](retryAfterSeconds),
+      note: texts.noAnswer,
+    }));
+  }
+
+  /** The status, the headers and the log are those of every failure; only the body is for people. */
+  function failed(error: Error, c: PageContext) {
+    if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
+    const { status } = problemResponse(error, c);
+    return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
+      title: status >= 500 ? texts.failed : texts.refused,
+      text: texts.failedText,
+      note: texts.noAnswerFailed,
+    }));
+  }
+
+  return { send, ask, tooMany, failed };
+}
+
+/** What the page does with a question, a link or a failure. */
+function createPage(service: Service, limit: PublicLimit) {
+  const { send, ask, tooMany, failed } = createQuestions(service);
+
+  /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
+  async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
+    const caller = limit(honoCall(c));
+    const decision = caller.lookup();
+    showLimit(c, decision);
+    if (!decision.allowed) return tooMany(c, decision, "tooManyText");
+    const asked = await read();
+    if ("problem" in asked) return ask(c, 400, asked.problem, asked.term);
+    const personal = caller.term(asked.term);
+    if (personal !== null && personal.remaining <= decision.remaining) showLimit(c, personal);
+    if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
+    const found = await service.publicLookup(asked.term);
+    const { settings } = service.live.current();
+    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => [
+      verdictOf(found, texts).word,
+      lookupAnswer({
+        answer: found,
+        asked,
+        texts,
+        timeZone: settings.timeZone,
+        address: settings.issuer,
+        site: settings.site,
+        form: { ...formOf(c), term: asked.term },
+      }),
+    ]);
+  }
+
+  /** A link may carry nothing personal, so a number that may be a NIN is not looked up from one. */
+  function answerLink(c: PageContext, text: string, expected: TermKind) {
+    const asked = readTerm(text);
+    if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
+    return answer(c, () => asked);
+  }
+
+  return { ask, answer, answerLink, failed };
+}
+
+function showLimit(c: PageContext, decision: AddressDecision): void {
+  const headers = {};
+  setRateLimitHeaders(headers, decision);
+  setHeaders(c, headers);
+}
+
+/** The language that was asked for in the link stays asked for. */
+function formOf(c: PageContext): FormState {
+  const lang = c.req.query("lang");
+  return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };
+}

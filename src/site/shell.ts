@@ -1,0 +1,171 @@
+/** The frame of every page: head, header, footer, and the headers that protect it. */
+
+import { createHash } from "node:crypto";
+import type { Context } from "hono";
+import { html, raw } from "hono/html";
+import type { Site } from "../domain/site.ts";
+import { accentLink, siteFoot, siteHead } from "./identity.ts";
+import { type Language, languagesBeside, pickLanguage, queryOf } from "./language.ts";
+import { pageStyle } from "./style.ts";
+
+/** HTML whose values were escaped where they were put in (`html` of hono/html). */
+export type Markup = ReturnType<typeof html>;
+
+export type Page = {
+  readonly language: Language;
+  /** The path under which the application knows the page, `/` first; links are relative to it. */
+  readonly path: string;
+  /** The page's own title; the service's name follows it. */
+  readonly title: string;
+  readonly main: Markup;
+  /** Says on every page that nobody in this register is real. */
+  readonly sandbox: boolean;
+  /** Whose service it is; the head and the foot say so. */
+  readonly site: Site;
+  /** False for a page whose main part is in English only; its frame still speaks the reader's language. */
+  readonly languages?: boolean;
+  /** Whether search engines may show the page: no answer about a person, and no failure. */
+  readonly indexed?: boolean;
+  /** Addresses of scripts of ours, relative to the page; they run when the page has been read. */
+  readonly scripts?: readonly string[];
+  /** Addresses of style sheets of ours, besides the common one. */
+  readonly styles?: readonly string[];
+};
+
+const style = minified(pageStyle);
+
+/** The common style sheet stands in the page, which saves a slow phone a round trip; its hash lets it. */
+export const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+
+/** What a page may load and do. Anything that is not named here is refused by the browser. */
+export type Allowances = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * The Content-Security-Policy of a page: nothing at all, but for the style in it and of ours, the icon, the logo, forms
+ * to ourselves, and what is named.
+ * @param allowances directives to add to or to replace, for example `{ "script-src": ["'self'"] }`
+ */
+function contentSecurityPolicy(allowances: Allowances = {}): string {
+  const directives: Record<string, readonly string[]> = {
+    "default-src": ["'none'"],
+    "style-src": [styleHash, "'self'"],
+    "img-src": ["'self'"],
+    "form-action": ["'self'"],
+    "base-uri": ["'none'"],
+    "frame-ancestors": ["'none'"],
+    ...allowances,
+  };
+  return Object.entries(directives)
+    .map(([name, sources]) => `${name} ${sources.join(" ")}`)
+    .join("; ");
+}
+
+/** The policy of a page that consists of files: it loads its own alone, and nothing may frame it. */
+export const ownFilesPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The headers that every page has; an address is never told to another site. */
+export function protectPage(c: Context, allowances: Allowances = {}): void {
+  c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
+  c.header("Referrer-Policy", "no-referrer");
+  c.header("Cross-Origin-Opener-Policy", "same-origin");
+  c.header("X-Frame-Options", "DENY");
+}
+
+/**
+ * The reader's language, by `?lang=` and Accept-Language; the answer's headers say that it depends on it.
+ * @param sandbox whether the test language may be asked for
+ */
+export function languageOf(c: Context, sandbox: boolean): Language {
+  const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"), { sandbox });
+  c.header("Content-Language", language.tag);
+  c.header("Vary", "Accept-Language", { append: true });
+  return language;
+}
+
+/** No page lies deeper. An address of nothing but slashes would else be given back many times over. */
+const deepest = 16;
+
+/** The relative way from a page to the top: `/v1/a/b` is two folders down. */
+export function toTop(path: string): string {
+  return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
+}
+
+/** The whole document around a page's own part. */
+export function pageFrame(page: Page): Markup {
+  const { language, path, main, sandbox, site } = page;
+  const { shell } = language.texts;
+  const top = toTop(path);
+  const query = queryOf(language);
+  const isForeign = page.languages === false && language.tag !== "en";
+  return html`<!doctype html>
+<html lang="${language.tag}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${titleOf(page)}</title>
+${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
+<link rel="icon" href="${top}icon.svg" type="image/svg+xml">
+<style>${raw(style)}</style>
+${accentLink(site, { top })}
+${(page.styles ?? []).map((href) => html`<link rel="stylesheet" href="${href}">`)}
+${(page.scripts ?? []).map((src) => html`<script type="module" src="${src}"></script>`)}
+</head>
+<body>
+<a class="skip" href="#main">${shell.skip}</a>
+${siteHead(site, language, { top, query })}
+${sandbox ? html`<aside class="sandbox" aria-label="${shell.sandbox}"><p class="width"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</p></aside>` : ""}
+<main id="main" class="width" tabindex="-1">
+${isForeign ? html`<p class="soft">${shell.onlyEnglish}</p><div lang="en">${main}</div>` : main}
+</main>
+<footer>${siteFoot(site, language)}<nav class="width" aria-label="${shell.footer}">
+<ul class="nav">
+<li><a href="${top}${query}">${shell.home}</a></li>
+<li><a href="${top}verify-envelope${query}">${shell.verifyEnvelope}</a></li>
+<li><a href="${top}v1/inter-agency/getting-started${query}">${shell.gettingStarted}</a></li>
+<li><a href="${top}v1/inter-agency/docs${query}">${shell.reference}</a></li>
+<li><a href="${top}v1/inter-agency/help/${query}">${shell.manual}</a></li>
+</ul>
+${languageChoice(language)}
+</nav></footer>
+</body>
+</html>
+`;
+}
+
+/** The page's own title, the service's and the registry's. */
+function titleOf({ title, site, language }: Page): string {
+  const { service } = language.texts;
+  return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
+}
+
+/** Links to the page in every language; with a single one there is nothing to choose. */
+function languageChoice(current: Language): Markup | string {
+  const choice = languagesBeside(current);
+  if (choice.length < 2) return "";
+  return html`<ul class="nav" aria-label="${current.texts.shell.languages}">
+${choice.map(({ tag, texts }) =>
+  tag === current.tag
+    ? html`<li aria-current="true">${texts.languageName}</li>`
+    : html`<li><a href="?lang=${tag}" lang="${tag}" hreflang="${tag}">${texts.languageName}</a></li>`,
+)}
+</ul>`;
+}
+
+/** White space at the ends of lines and between rules costs a slow phone bytes and shows nowhere. */
+function minified(css: string): string {
+  return css
+    .replace(/\s+/g, " ")
+    .replace(/ ?([{};,]) ?/g, "$1")
+    .replaceAll(";}", "}")
+    .trim();
+}

@@ -1,0 +1,250 @@
+import { createHash } from "node:crypto";
+import { html } from "hono/html";
+import { loadPdfLibrary } from "../certificate/pdf.ts";
+import type { Settings } from "../domain/live.ts";
+import type { PageHandler } from "../http/hono-call.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  keptDocuments,
+  once,
+  sendDocument,
+} from "../http/public-document.ts";
+import type { Service } from "../service.ts";
+import type { Language } from "./language.ts";
+import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
+import { type FormTexts, formTexts } from "./verify-envelope/form-texts.ts";
+import { envelopeStyle } from "./verify-envelope/style.ts";
+
+const path = "/verify-envelope";
+
+/** A file whose name changes with its content, so that browsers keep it for ever. */
+type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
+type Assets = { readonly app: Asset; readonly scanner: Asset; readonly style: Asset };
+
+/**
+ * What the page may do: run our scripts, show the codes that it draws, and, unless the keys are pasted, fetch from
+ * this service. No form can send anything, so what was typed in cannot end up in an address.
+ */
+function allowances(pasted: boolean): Allowances {
+  return {
+    "script-src": ["'self'"],
+    "style-src": [styleHash, "'self'"],
+    "img-src": ["'self'", "data:"],
+    "connect-src": [pasted ? "'none'" : "'self'"],
+    "form-action": ["'none'"],
+    "require-trusted-types-for": ["'script'"],
+  };
+}
+
+async function makeAsset(name: string, body: string, type: string): Promise<Asset> {
+  const digest = createHash("sha384").update(body).digest();
+  const [stem = "", ending = ""] = name.split(".");
+  return {
+    name: `${stem}-${digest.toString("base64url").slice(0, 16)}.${ending}`,
+    integrity: `sha384-${digest.toString("base64")}`,
+    document: await compressedDocument(body, `${type}; charset=utf-8`),
+  };
+}
+
+async function loadAssets(): Promise<Assets> {
+  const [app, scanner] = await Promise.all([
+    import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
+    import("./verify-envelope/scanner.bundle.js", { with: { type: "text" } }),
+  ]);
+  return {
+    app: await makeAsset("app.js", app.default, "text/javascript"),
+    scanner: await makeAsset("scanner.js", scanner.default, "text/javascript"),
+    style: await makeAsset("page.css", envelopeStyle, "text/css"),
+  };
+}
+
+/** What the page is served with: its texts, its addresses, and which of its two forms it has. */
+type EnvelopeForm = {
+  readonly texts: FormTexts;
+  /** The form in which the keys are pasted and the browser refuses every connection. */
+  readonly pasted: boolean;
+  /** The service's own, to begin with. */
+  readonly issuer: string;
+  /** Whose service it is, for the attestation; null where nobody said so. */
+  readonly registry: string | null;
+  /** Addresses relative to the page. */
+  readonly scripts: { readonly app: string; readonly scanner: string; readonly pdf: string };
+  /** The digest that the first script must have (Subresource Integrity). */
+  readonly integrity: string;
+};
+
+const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
+
+/**
+ * The page's own part. Everything that needs the script is hidden until the script shows it; the outcome stands before
+ * the form, so that a note on what is missing is read before it.
+ */
+function envelopeMain(form: EnvelopeForm): Markup {
+  const { texts, scripts, integrity } = form;
+  const { needsScript } = texts;
+  return html`<h1 id="title">${texts.title}</h1>
+<p class="lead" id="lead">${texts.lead}</p>
+<div class="notice warn" id="needs-script">
+<h2>${needsScript.title}</h2>
+<p id="why">${needsScript.why}</p>
+<p>${needsScript.how}</p>
+<pre tabindex="0"><code>${offline}</code></pre>
+</div>
+<div id="tool" hidden data-scanner="${scripts.scanner}" data-pdf="${scripts.pdf}"
+ data-jwks="v1/inter-agency/.well-known/jwks.json" data-history="v1/inter-agency/.well-known/key-history"
+ data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
+<div id="outcome"></div>
+<div id="entry" class="screen">
+${envelopePart(form)}
+${webhookPart(texts)}
+</div>
+</div>
+<script type="module" src="${scripts.app}" integrity="${integrity}"></script>`;
+}
+
+function envelopePart(form: EnvelopeForm): Markup {
+  const { texts, issuer, pasted } = form;
+  const words = texts.envelope;
+  return html`<form id="envelope-form" aria-label="${texts.kinds.envelope}">
+${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
+<p id="progress" role="status"></p>
+${area({ id: "envelope", label: words.paste, hint: null, rows: 4 })}
+${pasted ? pastedKeys(texts) : ""}
+<div class="present"><p id="proof-name" role="status"></p>
+<button type="button" class="quiet" id="proof-remove" hidden>${texts.proof.remove}</button></div>
+<details class="field" id="settings"><summary>${words.settings}</summary>
+${line({ id: "issuer", label: words.issuer, hint: words.issuerHint, value: issuer })}
+${line({ id: "audience", label: words.audience, hint: words.audienceHint })}
+${proofPart(texts)}
+${pasted ? "" : fetchedKeys(texts)}
+</details>
+<button>${words.verify}</button>
+</form>`;
+}
+
+function fetchedKeys({ modes }: FormTexts): Markup {
+  return html`<section id="keys" aria-labelledby="keys-title">
+<h2 id="keys-title">${modes.title}</h2>
+<p>${modes.fetched} <a href="?keys=pasted">${modes.toPasted}</a>.</p>
+</section>`;
+}
+
+/** In sight, because without them nothing can be checked. */
+function pastedKeys({ modes, proof }: FormTexts): Markup {
+  return html`<section id="keys" aria-labelledby="keys-title">
+<h2 id="keys-title">${modes.title}</h2>
+<p>${modes.pasted} <a href="verify-envelope">${modes.toFetched}</a>.</p>
+${area({ id: "key-history", label: modes.history, hint: modes.historyHint, rows: 3 })}
+${area({ id: "jwks", label: modes.jwks, hint: modes.jwksHint, rows: 3 })}
+${area({ id: "log-key", label: proof.keyLabel, hint: proof.keyHint, rows: 2 })}
+</section>`;
+}
+
+/** Folded up, because most people have no proof; what was dropped is named beside it. */
+function proofPart({ proof }: FormTexts): Markup {
+  return html`<details class="field" id="proof-part"><summary>${proof.add}</summary>
+${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
+</details>`;
+}
+
+/** Folded up: it is for the engineers of partners, and everybody else has an attestation or an envelope. */
+function webhookPart({ webhook: words, kinds }: FormTexts): Markup {
+  return html`<details id="webhook-part"><summary>${kinds.webhook}</summary>
+<form id="webhook-form" aria-label="${kinds.webhook}">
+${fileDrop({ id: "body-file", label: words.open, hint: words.openHint, multiple: false })}
+<p id="body-name" role="status"></p>
+${area({ id: "body", label: words.paste, hint: words.pasteHint, rows: 5 })}
+${line({ id: "signature-header", label: words.header, hint: words.headerHint })}
+${line({ id: "secret", label: words.secret, hint: words.secretHint, type: "password" })}
+${line({ id: "arrived", label: words.arrived, hint: words.arrivedHint })}
+<button>${words.verify}</button>
+</form>
+</details>`;
+}
+
+type Field = { readonly id: string; readonly label: string; readonly hint: string };
+
+/** A field that browsers must neither correct nor remember. */
+function line(field: Field & { value?: string; type?: "text" | "password" }): Markup {
+  const { id, label, hint, value = "", type = "text" } = field;
+  return html`<div class="field"><label for="${id}">${label}</label>
+<p class="hint" id="${id}-hint">${hint}</p>
+<input type="${type}" id="${id}" value="${value}" aria-describedby="${id}-hint" autocomplete="off" autocapitalize="off" spellcheck="false"></div>`;
+}
+
+function area(field: { id: string; label: string; hint: string | null; rows: number }): Markup {
+  const { id, label, hint, rows } = field;
+  const described = hint === null ? "" : html` aria-describedby="${id}-hint"`;
+  return html`<div class="field"><label for="${id}">${label}</label>
+${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
+<textarea id="${id}" rows="${String(rows)}"${described} autocomplete="off" autocapitalize="off" spellcheck="false"></textarea></div>`;
+}
+
+function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }): Markup {
+  return html`<div class="drop field"><label for="${id}">${label}</label>
+<p class="hint" id="${id}-hint">${hint}</p>
+<input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
+}
+
+type Variant = { readonly language: Language; readonly pasted: boolean; readonly sandbox: boolean };
+
+async function makePage(
+  { language, pasted, sandbox }: Variant,
+  { issuer, site }: Settings,
+  { app, scanner, style }: Assets,
+): Promise<CompressedDocument> {
+  const texts = formTexts(language.tag);
+  const at = (name: string) => `verify-envelope/${name}`;
+  const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
+  const main = envelopeMain({
+    texts,
+    pasted,
+    issuer,
+    registry: site.name,
+    scripts,
+    integrity: app.integrity,
+  });
+  const page = pageFrame({
+    language,
+    path,
+    title: texts.title,
+    main,
+    sandbox,
+    site,
+    styles: [at(style.name)],
+  });
+  return compressedDocument(String(await page), "text/html; charset=utf-8");
+}
+
+/**
+ * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
+ * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
+ */
+export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
+  const assets = once(loadAssets);
+  const kept = keptDocuments(service.live);
+  const pdfLibrary = once(async () =>
+    compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"),
+  );
+
+  const page: PageHandler = async (c) => {
+    const sandbox = service.keyKind === "test";
+    const language = languageOf(c, sandbox);
+    const pasted = c.req.query("keys") === "pasted";
+    const name = [language.tag, language.asked, pasted].join(" ");
+    const variant = { language, pasted, sandbox };
+    const made = await kept(name, async (settings) => makePage(variant, settings, await assets()));
+    protectPage(c, allowances(pasted));
+    return sendDocument(c, made, "no-cache");
+  };
+  const pdf: PageHandler = async (c) => sendDocument(c, await pdfLibrary());
+  const file: PageHandler = async (c) => {
+    const found = Object.values(await assets()).find(({ name }) => name === c.req.param("file"));
+    if (found === undefined) return c.notFound();
+    // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
+    c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
+    return sendDocument(c, found.document, "public, max-age=31536000, immutable");
+  };
+  return { page, pdf, file };
+}

@@ -1,0 +1,279 @@
+/** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
+
+import { openLogProof } from "../../partner/log-proof.ts";
+import { certificateOf } from "./certificate.ts";
+import { byId, el } from "./dom.ts";
+import { isAboutProof } from "./evidence.ts";
+import { checkTextSize, type Given, type GivenProof, type Input, isProofText, readFiles } from "./files.ts";
+import { onDrops, onFiles, onSubmit } from "./form-input.ts";
+import { createGathering, type Gathered, takeCode } from "./gathering.ts";
+import { gatheringBox } from "./gathering-box.ts";
+import { type Judged, judge } from "./judge.ts";
+import { keySource } from "./keys.ts";
+import { listOf, outcomeOf } from "./outcome.ts";
+import { proofField } from "./proof-field.ts";
+import { envelopeTexts, PageProblem } from "./texts.ts";
+import { verdictBox } from "./verdict-box.ts";
+import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
+import { checkDelivery } from "./webhook.ts";
+
+/** More envelopes than a person looks through. */
+const maxShown = 200;
+
+const texts = envelopeTexts(document.documentElement.lang);
+const tool = byId("tool", HTMLElement);
+
+/** Addresses that the page was served with, relative to it; and whose service it is. */
+function served(name: string): string {
+  return tool.dataset[name] ?? "";
+}
+
+const scripts = { scanner: served("scanner"), pdf: served("pdf") };
+const keys = keySource(
+  { jwks: served("jwks"), history: served("history"), log: served("logKey") },
+  texts.problems,
+);
+const proof = proofField(texts);
+const view = createView(texts);
+const gathering = createGathering(() => view.show(problemNote(texts.gathering.over)));
+
+/** Only the last check that was started may show its outcome. */
+let turn = 0;
+
+function problemNote(message: string): Shown {
+  return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] };
+}
+
+/** Runs one check, and says in plain words why it could not be made. */
+async function run(words: string, check: () => Promise<Shown>): Promise<void> {
+  const mine = ++turn;
+  view.busy(words);
+  // Lets the browser write the words before a long computation.
+  await new Promise((resolve) => setTimeout(resolve));
+  const shown = await check().catch((error) => {
+    if (!(error instanceof PageProblem)) console.error(error);
+    return problemNote(error instanceof PageProblem ? error.message : texts.problems.unexpected);
+  });
+  if (mine === turn) view.show(shown);
+}
+
+/** Everything from the beginning, but for the settings. */
+function begin(): void {
+  turn++;
+  last = null;
+  proof.take(null);
+  byId("envelope", HTMLTextAreaElement).value = "";
+  view.begin();
+}
+
+/** The result, with what can be done next right below its verdicts. */
+function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
+  const row = actionsRow(
+    ...actions,
+    actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
+  );
+  const verdicts = [...shown.children].filter((part) => part.matches(".verdict, .since, .evidence"));
+  const lastVerdict = verdicts.at(-1);
+  if (lastVerdict === undefined) shown.prepend(row);
+  else lastVerdict.after(row);
+  return { kind: "result", parts: [shown] };
+}
+
+/** An attestation of what is shown; from it there is a way back. */
+function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
+  const { verification, jws } = judged;
+  if (!verification.valid || jws === null) return null;
+  const proven = verification.log === null ? null : (proof.current()?.text ?? null);
+  const words = texts.certificate;
+  return actionButton(words.make, async () => {
+    const { source } = keys;
+    const isOwn = source === "fetched" && verification.issuer === served("issuer");
+    // With keys from elsewhere, nobody but who pasted them says whose answer it is.
+    document.body.classList.toggle("foreign", !isOwn);
+    const registry = isOwn ? served("registry") : "";
+    const made = await certificateOf(
+      { judged, jws, proof: proven, source, registry, now: new Date() },
+      texts,
+    );
+    const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
+    const day = (verification.verifiedAt ?? "").slice(0, 10);
+    view.showCertificate(made, words.fileTitle(about, day), [
+      actionButton(words.print, () => window.print()),
+      actionButton(words.back, () => view.show(back()), { class: "quiet" }),
+      actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    ]);
+  });
+}
+
+/** What was judged last: a proof that comes later is judged with it. */
+let last: readonly Given[] | null = null;
+
+async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Promise<Judged[]> {
+  const expected = {
+    issuer: byId("issuer", HTMLInputElement).value.trim(),
+    audience: byId("audience", HTMLInputElement).value.trim(),
+  };
+  const keySet = await keys.load();
+  const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
+  const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
+  const judging = { expected, keys: keySet, proof: opened, ownIssuer };
+  const all: Judged[] = [];
+  for (const one of given) {
+    for await (const judged of judge(one, judging)) {
+      all.push(judged);
+      if (all.length > maxShown) return all;
+    }
+  }
+  return all;
+}
+
+/** The proof of one envelope says nothing about the others that it came with. */
+async function withoutForeignProof(all: readonly Judged[]): Promise<Judged[]> {
+  return Promise.all(all.map((one) => (isOfAnother(one) ? one.withoutProof() : one)));
+}
+
+function isOfAnother({ verification }: Judged): boolean {
+  return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
+}
+
+async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
+  const list = listOf(await withoutForeignProof(all.slice(0, maxShown)), texts, keys.source);
+  const notes = [
+    all.length > maxShown ? texts.tooMany(maxShown) : null,
+    all.every(isOfAnother) ? texts.log.fitsNone : null,
+  ];
+  list.append(...notes.flatMap((words) => (words === null ? [] : [el("p", {}, words)])));
+  return result(list);
+}
+
+/** One press away: a wrong proof must not keep anybody from verifying a good envelope. */
+function withoutProofButton({ verification }: Judged): HTMLElement | null {
+  if (!isAboutProof(verification)) return null;
+  return actionButton(texts.log.without, () => {
+    proof.take(null);
+    run(texts.busy, judgeForm);
+  });
+}
+
+async function judgeAgain(given: readonly Given[]): Promise<Shown> {
+  const all = await judgeWith(proof.current(), given);
+  if (all.some(({ verification }) => !isAboutProof(verification))) proof.used();
+  const [first, second] = all;
+  if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
+  if (second !== undefined) return outcomeOfMany(all);
+  return resultOf(first);
+}
+
+function resultOf(judged: Judged): Shown {
+  const shown = outcomeOf(judged, texts, keys.source);
+  return result(
+    shown,
+    withoutProofButton(judged),
+    certificateButton(judged, () => resultOf(judged)),
+  );
+}
+
+/** What is to be judged from now on. A proof that was found to be of the envelope before does not stay for it. */
+function takeEnvelope(given: readonly Given[]): void {
+  const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
+  if (proof.isUsed && !isSame) proof.take(null);
+  last = given;
+}
+
+/** The pasted envelope; null without one, also when what was pasted there is a proof, which is then taken as such. */
+function pasted(): Given[] | null {
+  const area = byId("envelope", HTMLTextAreaElement);
+  const content = area.value;
+  checkTextSize(content, texts.problems);
+  if (isProofText(content)) {
+    proof.paste(content);
+    area.value = "";
+    return null;
+  }
+  return content.trim() === "" ? null : [{ name: null, content }];
+}
+
+/** What the form holds; or the file that came last, with a proof or an issuer that were typed in since. */
+async function judgeForm(): Promise<Shown> {
+  const text = pasted();
+  if (text !== null) takeEnvelope(text);
+  if (last !== null) return judgeAgain(last);
+  if (proof.current() === null) throw new PageProblem(texts.problems.empty);
+  return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
+}
+
+/** What came as files, judged together with what the form holds besides. */
+function judgeInput(input: Input): Promise<Shown> {
+  if (input.given.length > 0) {
+    takeEnvelope(input.given);
+    byId("envelope", HTMLTextAreaElement).value = "";
+  }
+  if (input.proof !== null) proof.take(input.proof);
+  return judgeForm();
+}
+
+function verifyFiles(files: readonly File[]): Promise<void> {
+  const words = texts.problems;
+  return run(texts.reading, async () => judgeInput(await readFiles(files, { words, scripts })));
+}
+
+/** What the codes that came as links make: a signature to judge, or a note on those that are missing. */
+async function judgeGathered(gathered: Gathered): Promise<Shown> {
+  if (gathered.state === "damaged") throw new PageProblem(texts.gathering.damaged);
+  if (gathered.state === "whole") {
+    const { jws, proof: text } = gathered;
+    return judgeInput({
+      given: [{ name: null, content: jws }],
+      proof: text === null ? null : { name: null, text },
+    });
+  }
+  const actions = {
+    forget: () => {
+      gathering.forget();
+      const { forgottenTitle, forgotten } = texts.gathering;
+      view.show({ kind: "note", parts: [verdictBox("none", forgottenTitle, forgotten)] });
+    },
+    withoutProof: () => run(texts.busy, async () => judgeGathered(await gathering.withoutProof())),
+  };
+  return { kind: "note", parts: [gatheringBox(gathered, actions, texts)] };
+}
+
+/** A code in the page's address, which a camera opened; every other fragment is the browser's own business. */
+function readAddress(): void {
+  const code = takeCode();
+  if (code === null) return;
+  run(texts.busy, async () => {
+    if (code === "broken") throw new PageProblem(texts.gathering.broken);
+    return judgeGathered(await gathering.add(code));
+  });
+}
+
+async function judgeDelivery(file: File | null): Promise<Shown> {
+  return result(await checkDelivery(file, texts));
+}
+
+function start(): void {
+  let body: File | null = null;
+  const bodyText = byId("body", HTMLTextAreaElement);
+  const bodyName = byId("body-name", HTMLElement);
+  const takeBody = (file: File | null) => {
+    body = file;
+    bodyName.textContent = file === null ? "" : texts.fromFile(file.name);
+    if (file !== null) bodyText.value = "";
+  };
+  onSubmit("envelope-form", () => run(texts.busy, judgeForm));
+  onSubmit("webhook-form", () => run(texts.busy, () => judgeDelivery(body)));
+  onFiles("files", (files) => verifyFiles(files));
+  onFiles("body-file", ([file]) => takeBody(file ?? null));
+  onDrops((files) => verifyFiles(files));
+  bodyText.addEventListener("input", () => takeBody(null));
+  byId("needs-script", HTMLElement).hidden = true;
+  tool.hidden = false;
+  window.addEventListener("hashchange", readAddress);
+  readAddress();
+}
+
+// Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.
+if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
+else start();

@@ -1,0 +1,117 @@
+/** The verdict on an envelope, by the partner library that `tvs verify` uses as well. */
+
+import { formatSeconds } from "../../partner/date-time.ts";
+import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
+import type { KeySet } from "../../partner/key-set.ts";
+import type { LogProof } from "../../partner/log-proof.ts";
+import type { RefusalReason } from "../../partner/reasons.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import { unopened, type Verification } from "../../partner/verification.ts";
+import { verifyEnvelope } from "../../partner/verify-envelope.ts";
+import type { Given } from "./files.ts";
+
+/** Either may be empty: then it is not compared. */
+type Expected = { readonly issuer: string; readonly audience: string };
+
+export type Judged = {
+  readonly name: string | null;
+  readonly verification: Verification;
+  /** What the reader did not say, and what the signature therefore was not compared with. */
+  readonly notCompared: readonly (keyof Expected)[];
+  /** The envelope around the signature; null for a bare signature. */
+  readonly envelope: JsonObject | null;
+  readonly jws: string | null;
+  /** Whether it was judged with a proof of the evidence log. */
+  readonly hasProof: boolean;
+  /** The other service than this one that it claims to be from, when its key is not known; nothing proves it. */
+  readonly elsewhere: string | null;
+  /** Since when its key is compromised, `YYYY-MM-DDTHH:MM:SSZ`; null for a key that is not, or is not known. */
+  readonly compromisedSince: string | null;
+  /** The same envelope, judged as if there had been no proof. */
+  withoutProof(): Promise<Judged>;
+};
+
+/** What envelopes are judged by. */
+type Judging = {
+  /** Who must have signed for whom. */
+  readonly expected: Expected;
+  readonly keys: KeySet;
+  readonly proof: LogProof | null;
+  /** This service's issuer where the keys are its own; null where they were pasted. */
+  readonly ownIssuer: string | null;
+};
+
+/** No service can have this address, because no header or claim may hold it. */
+const nobody = "\u0000";
+
+const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
+  issuer: "ISSUER_MISMATCH",
+  audience: "AUDIENCE_MISMATCH",
+};
+
+/**
+ * The library insists on an issuer and a partner, rightly: a program must name them. A person may leave one out;
+ * then what is signed is taken for what is expected, and the page says that it was not compared.
+ */
+async function verifyLeniently(value: JsonValue, { expected, keys, proof }: Judging) {
+  const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
+  const fixed = { keys, ...(proof === null ? {} : { proof }) };
+  const notCompared: (keyof Expected)[] = [];
+  let verification = await verifyEnvelope(value, { ...used, ...fixed });
+  for (const member of ["issuer", "audience"] as const) {
+    const signed = verification[member];
+    if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
+    used[member] = signed;
+    notCompared.push(member);
+    verification = await verifyEnvelope(value, { ...used, ...fixed });
+  }
+  return { verification, notCompared };
+}
+
+function signatureOf(value: JsonValue): Pick<Judged, "envelope" | "jws"> {
+  const envelope = isJsonObject(value) ? value : null;
+  const signature = envelope === null ? value : envelope.signature;
+  return { envelope, jws: typeof signature === "string" ? signature : null };
+}
+
+function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
+  const sinceMs = kid === null ? null : (keys.get(kid)?.window?.compromisedSinceMs ?? null);
+  return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
+}
+
+async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judging): Promise<Judged> {
+  const shared = {
+    name,
+    hasProof: judging.proof !== null,
+    withoutProof: () => judgeItem(item, name, { ...judging, proof: null }),
+  };
+  if ("refusal" in item) {
+    const verification = unopened(item.refusal);
+    const none = { notCompared: [], envelope: null, jws: null, compromisedSince: null, elsewhere: null };
+    return { ...shared, verification, ...none };
+  }
+  const { verification, notCompared } = await verifyLeniently(item.value, judging);
+  const since = compromisedSince(judging.keys, verification.kid);
+  const { claimedIssuer } = verification;
+  const elsewhere = judging.ownIssuer === null || claimedIssuer === judging.ownIssuer ? null : claimedIssuer;
+  const read = { notCompared, ...signatureOf(item.value), compromisedSince: since, elsewhere };
+  return { ...shared, verification, ...read };
+}
+
+/** White space around a pasted signature came with the pasting; inside it, it is refused. */
+function withoutMargins(content: Given["content"]): Given["content"] {
+  return typeof content === "string" ? content.trim() : content;
+}
+
+/**
+ * Judges every envelope of a text.
+ *
+ * @param given the text
+ * @param judging what they are judged by; a proof is held against each of them
+ * @returns the verdicts in order, lazily; nothing when the text holds no envelope
+ */
+export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
+  for (const item of readEnvelopes(withoutMargins(given.content))) {
+    yield judgeItem(item, given.name, judging);
+  }
+}

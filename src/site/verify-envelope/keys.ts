@@ -1,0 +1,101 @@
+/** The public keys: from this service, by two requests and, for a proof, a third one, or as pasted. */
+
+import { createKeySet, type KeySet } from "../../partner/key-set.ts";
+import { readLogKeys } from "../../partner/log-proof.ts";
+import { Refusal } from "../../partner/reasons.ts";
+import type { VerifierKey } from "../../partner/signed-note.ts";
+import { maybeById } from "./dom.ts";
+import { type EnvelopeTexts, PageProblem } from "./texts.ts";
+
+type Words = EnvelopeTexts["problems"];
+/** How the page got its keys, which an attestation says. */
+export type KeySource = "fetched" | "pasted";
+
+const patienceMs = 15_000;
+/** A page may stay open for days, and a key be compromised meanwhile. Caches of the key history hold it as long. */
+const freshMs = 5 * 60_000;
+const maxKeyCharacters = 4 * 1024 * 1024;
+
+async function fetchText(address: string, words: Words): Promise<string> {
+  const signal = AbortSignal.timeout(patienceMs);
+  const response = await fetch(address, { signal, credentials: "omit", cache: "no-cache" }).catch(() => {
+    throw new PageProblem(words.keysUnreachable(words.noConnection));
+  });
+  if (!response.ok) throw new PageProblem(words.keysUnreachable(words.status(response.status)));
+  return response.text().catch(() => {
+    throw new PageProblem(words.keysUnreachable(words.noConnection));
+  });
+}
+
+/** The history tells which key was compromised, so without it no envelope is called genuine. */
+async function fetchKeys(addresses: { jwks: string; history: string }, words: Words): Promise<KeySet> {
+  const [jwks, keyHistory] = await Promise.all([
+    fetchText(addresses.jwks, words),
+    fetchText(addresses.history, words),
+  ]);
+  return createKeySet({ jwks, keyHistory });
+}
+
+async function pastedKeys(jwks: string, keyHistory: string, words: Words): Promise<KeySet> {
+  if (jwks === "" && keyHistory === "") throw new PageProblem(words.noKeys);
+  if (jwks.length + keyHistory.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
+  return createKeySet({
+    ...(jwks === "" ? {} : { jwks }),
+    ...(keyHistory === "" ? {} : { keyHistory }),
+  });
+}
+
+/** Keeps what was fetched for {@link freshMs}. A failed request is tried again with the next envelope. */
+function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
+  let fetched: Promise<T> | null = null;
+  let fetchedAtMs = 0;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - fetchedAtMs > freshMs) fetched = null;
+    if (fetched === null) fetchedAtMs = nowMs;
+    fetched ??= fetchIt().catch((error) => {
+      fetched = null;
+      throw error;
+    });
+    return fetched;
+  };
+}
+
+/** Where the page gets its keys. All throw PageProblem. */
+type Keys = {
+  readonly source: KeySource;
+  load(): Promise<KeySet>;
+  /** The keys of the evidence log, which only a proof needs. */
+  loadLog(): Promise<readonly VerifierKey[]>;
+};
+
+async function logKeysOf(text: string, words: Words): Promise<readonly VerifierKey[]> {
+  if (text === "") throw new PageProblem(words.noLogKey);
+  if (text.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
+  const keys = await readLogKeys(text);
+  if (keys instanceof Refusal) throw new PageProblem(words.badLogKey);
+  return keys;
+}
+
+/**
+ * Where the keys come from, by the form of the page.
+ *
+ * @param addresses of this service's key set, key history and log keys
+ */
+export function keySource(addresses: { jwks: string; history: string; log: string }, words: Words): Keys {
+  const jwks = maybeById("jwks", HTMLTextAreaElement);
+  const history = maybeById("key-history", HTMLTextAreaElement);
+  const logKey = maybeById("log-key", HTMLTextAreaElement);
+  if (jwks !== null && history !== null && logKey !== null) {
+    return {
+      source: "pasted",
+      load: () => pastedKeys(jwks.value.trim(), history.value.trim(), words),
+      loadLog: () => logKeysOf(logKey.value.trim(), words),
+    };
+  }
+  return {
+    source: "fetched",
+    load: keptFresh(() => fetchKeys(addresses, words)),
+    loadLog: keptFresh(async () => logKeysOf(await fetchText(addresses.log, words), words)),
+  };
+}

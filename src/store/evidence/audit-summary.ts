@@ -1,0 +1,55 @@
+import type { ReadAll } from "../driver/backup.ts";
+import { integer, text } from "../driver/rows.ts";
+
+const queries = {
+  signingKey: "SELECT kid AS id, state FROM signing_keys",
+  partner:
+    "SELECT partner_id AS id, CASE WHEN disabled_at IS NULL THEN 'enabled' ELSE 'disabled' END AS state FROM partners",
+  apiKey:
+    "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
+  certificate: "SELECT fingerprint AS id, 'registered' AS state FROM certificates",
+  // Only those that have lost their standing: one that is missing is in good standing.
+  teacher: `SELECT reg_no AS id, CASE WHEN active = 0 THEN 'deactivated' ELSE 'revoked' END AS state
+    FROM teachers WHERE active = 0 OR license_revoked_on IS NOT NULL`,
+} as const;
+
+const counted = ["attestations", "history", "events"] as const;
+
+type AuditedKind = keyof typeof queries;
+
+/** Keys, partners and credentials with their states, and how much evidence there is. */
+export type AuditSummary = {
+  readonly states: ReadonlyMap<string, { kind: AuditedKind; id: string; state: string }>;
+  readonly counts: Readonly<Record<(typeof counted)[number], number>>;
+};
+
+/** Something that another state of the database says otherwise; null where it is not there. */
+export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
+export type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
+
+/** Reads what an operator must know about when a database is put back to an earlier state. */
+export function readAuditSummary(all: ReadAll): AuditSummary {
+  const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
+  for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
+    for (const row of all(sql)) {
+      const id = text(row, "id");
+      states.set(`${kind} ${id}`, { kind, id, state: text(row, "state") });
+    }
+  }
+  const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
+  const counts = Object.fromEntries(counted.map((table) => [table, count(table)])) as AuditSummary["counts"];
+  return { states, counts };
+}
+
+/** What `before` had and `after` has not, or has otherwise. */
+export function compareSummaries(before: AuditSummary, after: AuditSummary): Undone {
+  const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
+  const changes = names.flatMap((name) => {
+    const [old, restored] = [before.states.get(name), after.states.get(name)];
+    const one = old ?? restored;
+    if (one === undefined || old?.state === restored?.state) return [];
+    return [{ kind: one.kind, id: one.id, was: old?.state ?? null, now: restored?.state ?? null }];
+  });
+  const lost = counted.map((table) => [table, Math.max(0, before.counts[table] - after.counts[table])]);
+  return { changes, lost: Object.fromEntries(lost) as AuditSummary["counts"] };
+}

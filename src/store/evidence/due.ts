@@ -1,0 +1,32 @@
+import { readFileSync, rmSync } from "node:fs";
+import { TvsError } from "../../domain/errors.ts";
+import type { DueEpochFile } from "../../domain/evidence/epochs.ts";
+import { codeOf, placeOver, writeBeside } from "../driver/files.ts";
+
+/**
+ * The mark that an epoch is due, in a file beside the master key: token, number and reason, a line each.
+ * @param file its path; it need not be there
+ */
+export function openDueEpochFile(file: string): DueEpochFile {
+  return {
+    read() {
+      try {
+        const [token = "", epoch, reason = ""] = readFileSync(file, "utf8").split("\n");
+        return { token, epoch: Number(epoch), reason };
+      } catch (cause) {
+        if (codeOf(cause) === "ENOENT") return null;
+        throw new TvsError("INPUT_UNREADABLE", `${file} cannot be read; check its owner and mode`, { cause });
+      }
+    },
+    async write({ token, epoch, reason }) {
+      try {
+        placeOver(await writeBeside(file, `${token}\n${epoch}\n${reason}\n`), file);
+      } catch (cause) {
+        throw new TvsError("STORE_READ_ONLY", `${file} cannot be written; check the data directory`, {
+          cause,
+        });
+      }
+    },
+    remove: () => rmSync(file, { force: true }),
+  };
+}

@@ -1,0 +1,279 @@
+import { service } from "../../domain/changes.ts";
+import { TvsError } from "../../domain/errors.ts";
+import { epochDueName } from "../../domain/evidence/epochs.ts";
+import type {
+  Appended,
+  EpochOpening,
+  LogEpoch,
+  LogProgress,
+  LogStore,
+  StoredCheckpoint,
+} from "../../domain/evidence/evidence.ts";
+import { partBits } from "../../domain/evidence/evidence.ts";
+import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../../domain/evidence/tree.ts";
+import { createRecorder } from "../changes.ts";
+import type { Driver, Row, SqlStatement } from "../driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+
+const utf8 = new TextDecoder();
+/** Levels of tiles of the longest tree. */
+const maxLevels = 7;
+
+const epochColumns = "epoch, origin, public_key, sealed, first_id, size, opened_at, reason, previous";
+const nextIdOf = "first_id + size - (previous IS NOT NULL)";
+/** The id of the attestation that the newest tree gets next. No row without a log. */
+export const nextLoggedId = `SELECT ${nextIdOf} FROM log_epochs ORDER BY epoch DESC LIMIT 1`;
+
+const signedSizeOf = (epoch: string) =>
+  `coalesce((SELECT max(size) FROM log_checkpoints AS signed WHERE signed.epoch = ${epoch}), 0)`;
+/** The id of the first attestation that no checkpoint of the newest tree covers. */
+const nextSignedId = `SELECT first_id + max(0, ${signedSizeOf("tree.epoch")} - (previous IS NOT NULL))
+  FROM log_epochs AS tree ORDER BY epoch DESC LIMIT 1`;
+/**
+ * The first tree begins with the oldest attestation that is there; each further one with what the last one did not sign
+ * for, because nobody will any more, and never behind what is attested next.
+ */
+const openEpoch = `INSERT INTO log_epochs (${epochColumns})
+  SELECT ?1, ?2, ?3, ?4, coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
+    (SELECT min(id) FROM attestations), 1), ?8, ?5, ?6, ?7
+  WHERE coalesce((SELECT max(epoch) FROM log_epochs), 0) = ?9 AND ${signedSizeOf("?9")} = ?10 RETURNING epoch`;
+const isOpened = "EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND public_key = ?2)";
+const destroyKeys = `UPDATE log_epochs SET sealed = NULL WHERE epoch < ?1 AND ${isOpened}`;
+/** A closed tree is as long as it was signed for: what followed has been shown to nobody, and is in the next one. */
+const cutSize = `UPDATE log_epochs SET size = ?4 WHERE epoch = ?3 AND ${isOpened}`;
+const cutTiles = `DELETE FROM log_tiles WHERE epoch = ?3 AND level = ?4 AND position >= ?5 AND ${isOpened}`;
+const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
+  WHERE epoch = ?3 AND level = ?4 AND position = ?5 AND ${isOpened}`;
+const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
+const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
+  SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
+const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
+  AND epoch = (SELECT max(epoch) FROM log_epochs) RETURNING epoch`;
+
+/** Bytes come out of the database in half the time of a text as long. */
+const attested = `SELECT min(id) AS first, count(*) AS n, max(id) - min(id) + 1 AS spanned,
+    CAST(group_concat(jws, char(10)) AS BLOB) AS jws
+  FROM (SELECT id, jws FROM attestations WHERE id >= ?1 ORDER BY id LIMIT ?2)`;
+const attestedById = "SELECT id, jws FROM attestations WHERE id >= ? ORDER BY id LIMIT ?";
+/** Ids that may be missing at once: each gets a leaf, and an id that was written by hand may be any number. */
+const maxMissing = 10_000;
+const progress = `SELECT tree.epoch, origin, tree.size, coalesce(signed.size, 0) AS signed_size, signed_at,
+    coalesce((SELECT max(id) FROM attestations), 0) - (${nextLoggedId}) + 1 AS ahead
+  FROM (SELECT epoch, origin, size FROM log_epochs ORDER BY epoch DESC LIMIT 1) AS tree
+  LEFT JOIN (SELECT epoch, size, signed_at FROM log_checkpoints ORDER BY epoch DESC, size DESC LIMIT 1) AS signed
+    ON signed.epoch = tree.epoch`;
+
+/**
+ * Everything else of an append hangs on this; what another one has appended to the same size is the same. A tree that was
+ * closed grows no more.
+ */
+const moveSize = `UPDATE log_epochs SET size = ?3 WHERE epoch = ?1 AND size = ?2
+  AND epoch = (SELECT max(epoch) FROM log_epochs) RETURNING size`;
+/** Nor is a checkpoint stored beside another one that names the same predecessor. */
+const isNewest = (epoch: string, size: string) =>
+  `NOT EXISTS (SELECT 1 FROM log_checkpoints WHERE epoch > ${epoch} OR (epoch = ${epoch} AND size > ${size}))`;
+const moveSigned = moveSize.replace("RETURNING", `AND ${isNewest("?4", "?5")} RETURNING`);
+const isMoved = "EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size = ?2)";
+const putTile = `INSERT INTO log_tiles (epoch, level, position, hashes) SELECT ?1, ?3, ?4, ?5 WHERE ${isMoved}
+  ON CONFLICT (epoch, level, position) DO UPDATE SET hashes = excluded.hashes`;
+const putPositions = `INSERT INTO log_positions (part, prefix, id)
+  SELECT (?3 + key) >> ${partBits}, value, ?3 + key FROM json_each(?4) WHERE ${isMoved} ON CONFLICT DO NOTHING`;
+const putCheckpoint = `INSERT INTO log_checkpoints (epoch, size, signed_at, note)
+  SELECT ?1, ?2, ?3, ?4 WHERE ${isMoved} ON CONFLICT DO NOTHING`;
+
+const putBack = `INSERT INTO log_checkpoints (epoch, size, signed_at, note) SELECT ?1, ?2, ?3, ?4
+  WHERE EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size >= ?2) AND ${isNewest("?1", "?2")}
+  ON CONFLICT DO NOTHING`;
+
+/** In this order of the tables (CROSS): left to itself, SQLite goes through all tiles of the tree for the few wanted. */
+const tilesOf = `SELECT wanted.key AS place, hashes FROM json_each(?2) AS wanted
+  CROSS JOIN log_tiles ON epoch = ?1 AND level = wanted.value ->> 0 AND position = wanted.value ->> 1`;
+const checkpointColumns = "SELECT epoch, size, signed_at, note FROM log_checkpoints";
+const newest = `${checkpointColumns} ORDER BY epoch DESC, size DESC LIMIT 1`;
+const ofSize = `${checkpointColumns} WHERE epoch = ? AND size = ?`;
+const covering = `${checkpointColumns} WHERE epoch = ? AND size > ? ORDER BY size LIMIT 1`;
+const withPrefix = `WITH RECURSIVE parts (part) AS (
+    SELECT (SELECT min(part) FROM log_positions)
+    UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
+  SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
+
+/** The evidence log. @param acting in whose name its epochs are opened */
+export function createLogStore(driver: Driver, acting = service): LogStore {
+  const recorded = createRecorder(acting);
+
+  async function checkpoint(sql: string, args: readonly number[] = []): Promise<StoredCheckpoint | null> {
+    const [row] = await driver.query(sql, args);
+    return row === undefined ? null : storedCheckpoint(row);
+  }
+
+  return {
+    // Another thread may have told of a checkpoint a moment ago: whoever asks this one next is not told of less.
+    async epochs() {
+      driver.renew();
+      return (await driver.query(`SELECT ${epochColumns} FROM log_epochs ORDER BY epoch`)).map(logEpoch);
+    },
+    async open({ epoch, origin, publicKey, sealed, openedAt, reason, previous, after }, tiles) {
+      const named = [epoch, origin, publicKey, sealed, openedAt, reason, previous];
+      const size = previous === null ? 0 : 1;
+      const [opened] = await driver.batch([
+        { sql: openEpoch, args: [...named, size, after.epoch, after.signedSize] },
+        recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
+        { sql: destroyKeys, args: [epoch, publicKey] },
+        { sql: endDue, args: [epoch, publicKey] },
+        ...cutStatements({ epoch, publicKey, after }),
+        ...tiles.map(({ level, position, hashes }) => ({
+          sql: insertFirstTile,
+          args: [epoch, publicKey, level, position, hashes],
+        })),
+      ]);
+      return opened?.length === 1;
+    },
+    async rename(epoch, { origin, sealed }) {
+      const [renamed] = await driver.batch([{ sql: rename, args: [epoch, origin, sealed] }]);
+      return renamed?.length === 1;
+    },
+    async attested(firstId, limit) {
+      const [row] = await driver.query(attested, [firstId, limit]);
+      if (row === undefined || integer(row, "n") === 0) return [];
+      const found = utf8.decode(bytes(row, "jws")).split("\n");
+      const isWhole = integer(row, "first") === firstId && integer(row, "spanned") === integer(row, "n");
+      if (isWhole && found.length === integer(row, "n")) return found;
+      const rows = await driver.query(attestedById, [firstId, limit]);
+      return inTheirPlaces(rows, firstId).slice(0, limit);
+    },
+    async progress() {
+      driver.renew();
+      const [row] = await driver.query(progress);
+      return row === undefined ? null : logProgress(row);
+    },
+    async append(appended) {
+      const [moved] = await driver.batch(appendStatements(appended));
+      return moved?.length === 1;
+    },
+    tiles: (epoch) => readTilesOf(driver, epoch),
+    async newest() {
+      driver.renew();
+      return checkpoint(newest);
+    },
+    async keep({ epoch, size, signedAt, note }) {
+      await driver.batch([{ sql: putBack, args: [epoch, size, signedAt, note] }]);
+    },
+    ofSize: (epoch, size) => checkpoint(ofSize, [epoch, size]),
+    covering: (epoch, index) => checkpoint(covering, [epoch, index]),
+    async withPrefix(prefix) {
+      return (await driver.query(withPrefix, [prefix])).map((row) => integer(row, "id"));
+    },
+  };
+}
+
+/** Takes off a tree that is being closed what no checkpoint covers, on every level that a tree can have. */
+function cutStatements({
+  epoch,
+  publicKey,
+  after,
+}: Pick<EpochOpening, "epoch" | "publicKey" | "after">): SqlStatement[] {
+  const statements: SqlStatement[] = [
+    { sql: cutSize, args: [epoch, publicKey, after.epoch, after.signedSize] },
+  ];
+  for (let level = 0, left = after.signedSize; level < maxLevels; level++) {
+    const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
+    const first = rest === 0 ? full : full + 1;
+    statements.push({ sql: cutTiles, args: [epoch, publicKey, after.epoch, level, first] });
+    if (rest > 0)
+      statements.push({ sql: cutTile, args: [epoch, publicKey, after.epoch, level, full, rest * hashBytes] });
+    left = full;
+  }
+  return statements;
+}
+
+function appendStatements({
+  epoch,
+  from,
+  to,
+  tiles,
+  firstId,
+  prefixes,
+  checkpoint,
+  previous,
+}: Appended): SqlStatement[] {
+  const tileStatement = ({ level, position, hashes }: Tile): SqlStatement => {
+    return { sql: putTile, args: [epoch, to, level, position, hashes] };
+  };
+  const move: SqlStatement =
+    checkpoint === null
+      ? { sql: moveSize, args: [epoch, from, to] }
+      : { sql: moveSigned, args: [epoch, from, to, previous?.epoch ?? 0, previous?.size ?? 0] };
+  return [
+    move,
+    ...tiles.map(tileStatement),
+    ...(prefixes.length === 0
+      ? []
+      : [{ sql: putPositions, args: [epoch, to, firstId, JSON.stringify(prefixes)] }]),
+    ...(checkpoint === null
+      ? []
+      : [{ sql: putCheckpoint, args: [epoch, to, checkpoint.signedAt, checkpoint.note] }]),
+  ];
+}
+
+/** @returns each JWS in the place of its id, and null where there is none. @throws TvsError STORE_CORRUPT */
+function inTheirPlaces(rows: readonly Row[], firstId: number): (string | null)[] {
+  const places: (string | null)[] = [];
+  for (const row of rows) {
+    const place = integer(row, "id") - firstId;
+    if (place - places.length > maxMissing) {
+      const message = "many attestations are missing from the evidence log; tvs log audit names the first";
+      throw new TvsError("STORE_CORRUPT", message);
+    }
+    while (places.length < place) places.push(null);
+    places.push(text(row, "jws"));
+  }
+  return places;
+}
+
+/** Tiles that are there, each at its place in the answer. */
+function readTilesOf(driver: Driver, epoch: number): ReadTiles {
+  return async (places) => {
+    const tiles = places.map(() => new Uint8Array());
+    if (places.length === 0) return tiles;
+    const wanted = JSON.stringify(places.map(({ level, position }) => [level, position]));
+    for (const row of await driver.query(tilesOf, [epoch, wanted]))
+      tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
+    return tiles;
+  };
+}
+
+function logEpoch(row: Row): LogEpoch {
+  return {
+    epoch: integer(row, "epoch"),
+    origin: text(row, "origin"),
+    publicKey: bytes(row, "public_key"),
+    sealed: bytesOrNull(row, "sealed"),
+    firstId: integer(row, "first_id"),
+    size: integer(row, "size"),
+    openedAt: integer(row, "opened_at"),
+    reason: textOrNull(row, "reason"),
+    previous: textOrNull(row, "previous"),
+  };
+}
+
+function logProgress(row: Row): LogProgress {
+  const ahead = integer(row, "ahead");
+  return {
+    epoch: integer(row, "epoch"),
+    origin: text(row, "origin"),
+    size: integer(row, "size"),
+    signedSize: integer(row, "signed_size"),
+    signedAt: integerOrNull(row, "signed_at"),
+    waiting: Math.max(0, ahead),
+    missing: Math.max(0, -ahead),
+  };
+}
+
+export function storedCheckpoint(row: Row): StoredCheckpoint {
+  return {
+    epoch: integer(row, "epoch"),
+    size: integer(row, "size"),
+    signedAt: integer(row, "signed_at"),
+    note: text(row, "note"),
+  };
+}

@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerAddress } from "../../config.ts";
+import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { openCommitLock } from "../driver/commit-lock.ts";
+import { type Driver, type Row, type Statement, storeError, type Value } from "../driver/driver.ts";
+import { gatherReads } from "../driver/gathered-reads.ts";
+import type { SharedFile } from "../driver/serving.ts";
+import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
+import { createServerRequests, inWire, type ServerRequests } from "./requests.ts";
+import { isServed } from "./served.ts";
+
+/**
+ * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
+ * call reads for 2 s at most and commits for 2 s at most, each counted from when it was asked, its place behind others
+ * included; what became of a commit whose reply was lost is asked for 0.7 s. So a caller hears within 5 s, even if the
+ * server is lost at the very end of each (decision D12.3). Commands, and what a start makes anew, are in no such hurry.
+ */
+export const serverWaitMs = { serving: 2_000, findingOut: 700, command: 60_000 } as const;
+
+type RemoteOptions = ServerAddress & {
+  /** For how long a request is waited for; as a command does where it is left out. */
+  readonly waitMs?: number;
+  /** What the serving threads of this process share: they commit one at a time, and the others gather meanwhile. */
+  readonly shared?: SharedFile | undefined;
+  /** Told of each request. */
+  readonly onRequest?: ((kind: RequestKind) => void) | undefined;
+};
+
+/** What a request to the server was for. */
+export type RequestKind = "read" | "commit";
+
+/**
+ * Reaches a libSQL server. A request that failed may still have been committed: `commits.ts` finds out, and every other
+ * act of the store is written to be harmless when it is done twice.
+ * @throws TvsError CONFIG_INVALID when there is no primary to write to at the address, STORE_UNAVAILABLE when nobody
+ *   answers
+ */
+export async function openRemote({
+  url,
+  token,
+  waitMs = serverWaitMs.command,
+  shared,
+  onRequest = () => {},
+}: RemoteOptions): Promise<Driver> {
+  const requests = await createServerRequests({ url, token });
+  await requirePrimary(requests, { url, hasToken: token !== undefined });
+  const read = createReader(requests, { waitMs, onRequest });
+
+  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
+    const wired = statements.map(inWire);
+    return whenFree(atMostMs, (leftMs) => {
+      onRequest("commit");
+      return requests.together(wired, leftMs);
+    }).catch((error) => {
+      throw asUnknown(error);
+    });
+  }
+
+  return {
+    kind: "remote",
+    query: read,
+    batch,
+    renew() {},
+    heldMs: () => null,
+    isBusy: () => false,
+    takeTurn: createTurns(shared),
+    async copyTo() {
+      const message =
+        "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
+      throw new TvsError("REFUSED", message);
+    },
+    lockService: async () => false,
+    serviceRunning: () => isServed(read),
+    close: async () => requests.close(),
+  };
+}
+
+/**
+ * The turns of this process's threads to commit. The server commits one at a time, and commits that ask for it at once
+ * only refuse each other; while one is on its way, the acts of all threads gather for the next.
+ */
+function createTurns(shared: SharedFile | undefined): Driver["takeTurn"] {
+  if (shared === undefined) return () => undefined;
+  const lock = openCommitLock(shared.memory, shared.thread);
+  return async (waitMs) => {
+    if (await lock.takeLater(waitMs)) return lock.release;
+    throw storeError(new Error("another thread's commit takes too long"));
+  };
+}
+
+type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
+
+/** Reads of a server, gathered. */
+function createReader(
+  requests: Pick<ServerRequests, "each">,
+  { waitMs, onRequest }: ReaderOptions,
+): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
+  const read = gatherReads<ReturnType<typeof inWire>>(
+    (statements, waitMs) => {
+      onRequest("read");
+      return requests.each(statements, waitMs);
+    },
+    { waitMs },
+  );
+  return async (sql, args = []) => {
+    const wired = inWire({ sql, args });
+    return whenFree(waitMs, () => read(wired));
+  };
+}
+
+/** Whoever only hears that the database does not answer rotates the keys a second time. */
+function asUnknown(error: unknown): unknown {
+  if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
+  const message =
+    "the database did not answer: whether the change was made is not known, so look before you try again";
+  return new TvsError(error.code, message, { detail: error.detail ?? error.message, cause: error.cause });
+}
+
+const firstPauseMs = 10;
+
+/**
+ * Asks again, until the time is up, what the server refused because the database was locked: it does so while it moves
+ * its log into the database, some hundred milliseconds on a busy disk, and nothing was done then.
+ * @throws TvsError
+ */
+async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
+  const end = performance.now() + waitMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    try {
+      return await ask(end - performance.now());
+    } catch (error) {
+      const failure = storeError(error);
+      if (failure.code !== "STORE_BUSY" || performance.now() + pauseMs >= end) throw failure;
+    }
+    await sleep(pauseMs);
+  }
+}
+
+/** No table has this name: a primary says so, and a replica passes the write on. */
+const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
+/** A command that is told a wrong address says so soon. */
+const firstWaitMs = 5_000;
+
+/** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
+async function requirePrimary(
+  requests: Pick<ServerRequests, "each">,
+  { url, hasToken }: { url: string; hasToken: boolean },
+): Promise<void> {
+  let said: Row[] | Error | undefined;
+  try {
+    [said] = await requests.each([writeToNowhere], firstWaitMs);
+  } catch (error) {
+    throw addressError(error, { url, hasToken, option: "database" });
+  }
+  if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
+}

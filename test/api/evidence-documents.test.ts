@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { createLogDocuments } from "../../src/api/evidence-documents.ts";
+import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { createLogReader, type LogReader } from "../../src/domain/evidence/evidence.ts";
+import { createLogKeeper, type LogHead } from "../../src/domain/evidence/keeper.ts";
+import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
+import { leafHash } from "../../src/domain/evidence/tree.ts";
+import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import { Refusal } from "../../src/partner/reasons.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import { attest } from "../harness/evidence.ts";
+import { fillRing } from "../harness/keys.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anAttestation, secrets } from "../harness/samples.ts";
+import { type TestStores, withStoresAt } from "../harness/store.ts";
+import * as examples from "./openapi/examples.ts";
+
+const { issuer } = examples;
+const unmade = "there is no checkpoint yet";
+
+/** Where the newest checkpoint is kept outside the database. */
+function aHead(): LogHead {
+  let kept: string | null = null;
+  return {
+    read: () => kept,
+    async write(note) {
+      kept = note;
+    },
+  };
+}
+
+/** A reader that counts what was asked of it. */
+function counted(reader: LogReader) {
+  const asked = { newest: 0, inclusion: 0, consistency: 0, epochs: 0 };
+  const count =
+    <Args extends unknown[], T>(name: keyof typeof asked, ask: (...args: Args) => Promise<T>) =>
+    (...args: Args) => {
+      asked[name]++;
+      return ask(...args);
+    };
+  const log: LogReader = {
+    ...reader,
+    epochs: count("epochs", reader.epochs),
+    newest: count("newest", reader.newest),
+    inclusion: count("inclusion", reader.inclusion),
+    consistency: count("consistency", reader.consistency),
+  };
+  return { asked, log };
+}
+
+type LogWorld = TestStores & {
+  readonly kid: string;
+  readonly documents: ReturnType<typeof createLogDocuments>;
+  readonly asked: ReturnType<typeof counted>["asked"];
+  /** Attests so many calls more. @returns what was signed */
+  grow(calls: number): Promise<string[]>;
+  sign(): Promise<void>;
+};
+
+function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
+  return withStoresAt("2026-03-01T09:30:30Z", async (stores) => {
+    const { clock, log: store } = stores;
+    const { kid } = (await fillRing(stores.keys, 0)).active;
+    const { asked, log } = counted(createLogReader(store));
+    const keeper = createLogKeeper({ store, head: aHead(), secrets, clock });
+    let made = 0;
+    async function grow(calls: number): Promise<string[]> {
+      const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
+      await attest(stores.driver, more);
+      return more.map(({ jws }) => jws);
+    }
+    await act({
+      ...stores,
+      kid,
+      documents: createLogDocuments({ log, clock }),
+      asked,
+      grow,
+      async sign() {
+        await keeper.checkpoint();
+      },
+    });
+  });
+}
+
+const openLog = ({ log: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, now: clock.now() });
+const hexOf = (jws: string) => Buffer.from(leafHash(jws)).toString("hex");
+const bytesOf = (hashes: readonly string[]) =>
+  hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
+
+async function read<T>(document: Promise<{ body: string }>): Promise<T> {
+  return JSON.parse((await document).body) as T;
+}
+
+test("the OpenAPI document's examples are what a log of its two envelopes answers", () =>
+  withLog(async (world) => {
+    const { log: store, driver, documents, kid, clock } = world;
+    const seed = Buffer.from("nobody's log key, of examples ok");
+    const key = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
+    const privateKey = createPrivateKey({ key, format: "der", type: "pkcs8" });
+    const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
+    const origin = "teachers.example/log";
+    await store.open(
+      {
+        epoch: 1,
+        origin,
+        publicKey: new Uint8Array(Buffer.from(x, "base64url")),
+        sealed: secrets.seal(key, origin),
+        openedAt: clock.now(),
+        reason: null,
+        previous: null,
+        after: { epoch: 0, signedSize: 0 },
+      },
+      [],
+    );
+    const { foundEnvelope, notFoundEnvelope } = examples;
+    const signatures = [foundEnvelope, notFoundEnvelope].map(({ signature }) => signature);
+    await attest(
+      driver,
+      signatures.map((jws, n) => anAttestation(n, { kid, jws })),
+    );
+    await world.sign();
+
+    expect((await documents.key()).body).toBe(examples.textOf("LogKey"));
+    expect((await documents.checkpoint()).body).toBe(examples.inclusion.checkpoint);
+    expect(hexOf(foundEnvelope.signature)).toBe(examples.leafHash);
+    expect(await read(documents.inclusion(examples.leafHash))).toEqual(examples.inclusion);
+    expect(await read(documents.inclusion(examples.leafHash, 2))).toEqual(examples.inclusion);
+    const { from, to } = examples.consistency;
+    expect(await read(documents.consistency(from, to))).toEqual(examples.consistency);
+  }));
+
+test("what they prove, a partner can verify", () =>
+  withLog(async (world) => {
+    const { documents, grow, sign } = world;
+    await openLog(world);
+    const signed = [];
+    const roots = new Map<number, Uint8Array<ArrayBuffer>>();
+    for (const calls of [1, 6, 300]) {
+      signed.push(...(await grow(calls)));
+      await sign();
+      world.clock.add(30_000);
+      const key = await readVerifierKey((await documents.key()).body.trimEnd());
+      if (key === null) throw new Error("not a key");
+      const opened = await openCheckpoint((await documents.checkpoint()).body, [key]);
+      if (opened instanceof Refusal) throw new Error(opened.reason);
+      expect(opened.size).toBe(signed.length);
+      roots.set(opened.size, opened.root);
+    }
+    for (const [at, jws] of signed.entries()) {
+      const { leafIndex, treeSize, hashes } = await read<typeof examples.inclusion>(
+        documents.inclusion(hexOf(jws)),
+      );
+      expect([leafIndex, treeSize]).toEqual([at, at < 1 ? 1 : at < 7 ? 7 : 307]);
+      const proof = {
+        leafHash: new Uint8Array(leafHash(jws)),
+        index: at,
+        size: treeSize,
+        hashes: bytesOf(hashes),
+      };
+      expect(await rootOfInclusion(proof)).toEqual(roots.get(treeSize) ?? null);
+    }
+    for (const [from, fromRoot] of roots)
+      for (const [to, toRoot] of [...roots].filter(([size]) => size >= from)) {
+        const { hashes } = await read<typeof examples.consistency>(documents.consistency(from, to));
+        expect(await isConsistent({ from, to, fromRoot, toRoot, hashes: bytesOf(hashes) })).toBe(true);
+      }
+  }));
+
+describe("the database is looked at", () => {
+  test("for the newest checkpoint at most once a second, and only when somebody asks", () =>
+    withLog(async (world) => {
+      const { documents, asked, clock, grow, sign } = world;
+      await openLog(world);
+      expect(asked).toEqual({ newest: 0, inclusion: 0, consistency: 0, epochs: 0 });
+      const empty = await Promise.all([1, 2, 3].map(() => rejection(documents.checkpoint())));
+      expect(empty.map((error) => (error as Error).message)).toEqual([unmade, unmade, unmade]);
+      await grow(1);
+      await sign();
+      clock.add(999);
+      expect(await rejection(documents.checkpoint())).toMatchObject({ code: "NOT_KNOWN" });
+      expect(asked.newest).toBe(1);
+      clock.add(1);
+      const [one, other] = await Promise.all([documents.checkpoint(), documents.checkpoint()]);
+      expect(other).toBe(one);
+      await documents.key();
+      await documents.key();
+      expect(asked).toMatchObject({ newest: 2, epochs: 1 });
+    }));
+
+  test("again at once, when it did not answer", () =>
+    withLog(async (world) => {
+      await openLog(world);
+      await world.grow(1);
+      await world.sign();
+      let fails = true;
+      const reader = createLogReader(world.log);
+      const newest = async () => {
+        if (fails) throw new Error("away");
+        return reader.newest();
+      };
+      const documents = createLogDocuments({ log: { ...reader, newest }, clock: world.clock });
+      expect(await rejection(documents.checkpoint())).toMatchObject({ message: "away" });
+      fails = false;
+      expect((await documents.checkpoint()).type).toBe("text/plain; charset=utf-8");
+    }));
+
+  test("once for a proof, and each time for what is not there yet", () =>
+    withLog(async (world) => {
+      const { documents, asked, grow, sign } = world;
+      await openLog(world);
+      const [jws = ""] = await grow(2);
+      const leaf = hexOf(jws);
+      for (const _ of [1, 2])
+        expect(await rejection(documents.inclusion(leaf))).toMatchObject({ code: "NOT_KNOWN" });
+      expect(asked.inclusion).toBe(2);
+      await sign();
+      const proof = await documents.inclusion(leaf);
+      expect(await documents.inclusion(leaf)).toBe(proof);
+      expect(asked.inclusion).toBe(3);
+      expect(await rejection(documents.inclusion(leaf, 3))).toMatchObject({ code: "NOT_KNOWN" });
+      const growth = await documents.consistency(1, 2);
+      await documents.consistency(1, 2);
+      expect(asked.consistency).toBe(1);
+      expect(await documents.consistency(1, 2)).toEqual(growth);
+    }));
+
+  test("for a tree that another thread has just signed for, whatever this one remembers", () =>
+    withLog(async (world) => {
+      const { documents, grow, sign } = world;
+      await openLog(world);
+      await grow(1);
+      await sign();
+      await documents.checkpoint();
+      await grow(1);
+      await sign();
+      expect(await read(documents.consistency(1, 2))).toMatchObject({ from: 1, to: 2 });
+    }));
+});
+
+test("the proofs that were asked for last are kept, and what is kept is bounded", () =>
+  withLog(async (world) => {
+    const { clock, asked } = world;
+    const body = 4_000;
+    const reader: LogReader = {
+      ...createLogReader(world.log),
+      async inclusion() {
+        asked.inclusion++;
+        return { index: 0, size: 1, hashes: [], checkpoint: "x".repeat(body) };
+      },
+    };
+    const documents = createLogDocuments({ log: reader, clock });
+    const nameOf = (n: number) => n.toString(16).padStart(64, "0");
+    const room = Math.floor((4 * 1024 * 1024) / (body + 600));
+    for (let n = 0; n < room; n++) await documents.inclusion(nameOf(n));
+    await documents.inclusion(nameOf(0));
+    expect(asked.inclusion).toBe(room);
+    for (let n = room; n < room + 100; n++) await documents.inclusion(nameOf(n));
+    await documents.inclusion(nameOf(0));
+    expect(asked.inclusion).toBe(room + 100);
+    await documents.inclusion(nameOf(1));
+    expect(asked.inclusion).toBe(room + 101);
+  }));
+
+test("a later epoch's tree has proofs of its own, and its key stands first", () =>
+  withLog(async (world) => {
+    const { documents, grow, sign, clock, log: store } = world;
+    await openLog(world);
+    const [first = ""] = await grow(2);
+    await sign();
+    const before = await documents.consistency(1, 2);
+    const old = await documents.inclusion(hexOf(first));
+    const head: LogHead = { read: () => null, write: async () => {} };
+    await openNextEpoch({ store, secrets, issuer, now: clock.now(), head }, "a test");
+    await grow(1);
+    await sign();
+    clock.add(1_000);
+    const after = await documents.consistency(1, 2);
+    expect(after.body).not.toBe(before.body);
+    expect((await documents.checkpoint()).body).toStartWith("teachers.example/log/2\n2\n");
+    const names = (await documents.key()).body
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split("+")[0]);
+    expect(names).toEqual(["teachers.example/log/2", "teachers.example/log"]);
+    expect(await documents.inclusion(hexOf(first))).toBe(old);
+    const again = createLogDocuments({ log: createLogReader(store), clock });
+    expect((await again.inclusion(hexOf(first))).body).toBe(old.body);
+  }));

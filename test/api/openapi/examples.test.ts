@@ -1,0 +1,359 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { createApp } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config.ts";
+import { signDelivery } from "../../../src/delivery/attempt.ts";
+import { mintApiKey } from "../../../src/domain/credentials.ts";
+import { createIdempotency, type StoredAnswer } from "../../../src/domain/idempotency.ts";
+import { scopes } from "../../../src/domain/partners.ts";
+import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
+import { changeTeacher } from "../../../src/domain/teachers/changes.ts";
+import { planWrite } from "../../../src/domain/teachers/store.ts";
+import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
+import { beginTrace } from "../../../src/http/http-call.ts";
+import { problemReply } from "../../../src/http/problem.ts";
+import { purposes, type SignedEnvelope } from "../../../src/partner/contract.ts";
+import { createKeySet } from "../../../src/partner/key-set.ts";
+import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
+import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
+import type { AppOptions } from "../../../src/service.ts";
+import { aClock } from "../../harness/clock.ts";
+import { makeFolder } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aPartner, aTeacher } from "../../harness/samples.ts";
+import { resolve } from "./document.ts";
+import * as examples from "./examples.ts";
+
+/**
+ * Asks the real app for every answer that the OpenAPI document shows. Only what is made anew each time (ids, keys and
+ * signatures) may differ; that the shown signatures are genuine is in openapi.test.ts.
+ */
+
+const prefix = "/v1/inter-agency";
+const { regNo, tId, teacher, license, certificate, profile } = examples;
+
+const content: Partial<TeacherContent> = {
+  tId,
+  name: teacher.name,
+  state: teacher.state,
+  category: teacher.category,
+  ninVerified: true,
+  certificateIssueDate: certificate.issueDate,
+  licenseIssueDate: license.issueDate,
+  licenseExpiryDate: license.expiryDate,
+  profile,
+};
+const expired: Partial<TeacherContent> = {
+  ...content,
+  source: "legacy",
+  certificateStatus: "LEGACY_RECORD",
+  certificateIssueDate: null,
+  licenseIssueDate: "2022-01-10",
+  licenseExpiryDate: "2025-01-09",
+  profile: null,
+};
+
+async function openExampleWorld() {
+  const folder = await makeFolder();
+  const clock = aClock("2026-03-01T09:30:00.123Z");
+  const opened = await openService(readConfig({ data: folder.path }, {}), {
+    clock,
+    defaultIssuer: examples.issuer,
+  });
+  const { operator, service } = opened;
+
+  /** A partner with a key of its own. */
+  async function addPartner(partnerId: string, changes: object): Promise<string> {
+    const { text, record } = mintApiKey(partnerId, {
+      kind: "live",
+      secrets: operator.secrets,
+      now: clock.now(),
+    });
+    const allowed = purposes.filter((purpose) => purpose !== "EMPLOYER_BACKGROUND_CHECK");
+    await operator.stores.partners.add(
+      { ...aPartner(partnerId), scopes, purposes: allowed, perMinute: 600, perDay: 600, ...changes },
+      record,
+    );
+    return text;
+  }
+
+  async function put(changes: Partial<TeacherContent>): Promise<void> {
+    const before = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
+    const { calendar } = service.live.current();
+    const facts = { action: "import", actor: "test", calendar, at: clock.now() } as const;
+    await operator.stores.teachers.apply([planWrite(before, aTeacher(regNo, changes), facts)]);
+  }
+
+  const keys = {
+    full: await addPartner(examples.audience, {}),
+    unscoped: await addPartner("unscoped", { scopes: ["eligibility"] }),
+    noMinute: await addPartner("no-minute", { perMinute: 0 }),
+    noDay: await addPartner("no-day", { perDay: 0 }),
+  };
+  await put(content);
+  await service.live.refresh();
+
+  type Init = { as?: keyof typeof keys; method?: string; body?: unknown; headers?: Record<string, string> };
+
+  async function ask(path: string, init: Init = {}, options: Partial<AppOptions> = {}, replaced = service) {
+    const { hono } = createApp(replaced, { publicPerMinute: 100, trustedProxies: [], ...options });
+    const headers = new Headers(init.headers);
+    if (init.as !== undefined) headers.set("Authorization", `Bearer ${keys[init.as]}`);
+    const body = typeof init.body === "string" ? init.body : JSON.stringify(init.body);
+    const method = init.method ?? (init.body === undefined ? "GET" : "POST");
+    const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+    const response = await hono.request(path, { method, headers, ...(body && { body }) }, info);
+    return (await response.json()) as unknown;
+  }
+
+  return {
+    operator,
+    service,
+    put,
+    ask,
+    setTime: clock.set,
+    async close() {
+      await opened.close();
+      await folder.remove();
+    },
+  };
+}
+
+let world: Awaited<ReturnType<typeof openExampleWorld>>;
+beforeAll(async () => {
+  world = await openExampleWorld();
+});
+afterAll(() => world.close());
+
+/** The claims of an envelope, once its signature has been verified with the keys that the app publishes. */
+async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<void> {
+  const jwks = JSON.stringify(await world.ask(`${prefix}/.well-known/jwks.json`));
+  const { issuer, audience } = examples;
+  const keys = await createKeySet({ jwks });
+  const now = new Date("2026-03-01T12:00:00Z");
+  const verdict = await verifyEnvelope(JSON.stringify(envelope), { keys, issuer, audience, now });
+  expect(verdict).toMatchObject({ valid: true });
+  const { verificationId, signature, signatureKid, ...rest } = envelope as SignedEnvelope;
+  const { verificationId: _id, signature: _signature, signatureKid: _kid, ...shownRest } = shown;
+  expect(rest).toEqual(shownRest);
+  expect(JSON.stringify(rest.result)).toBe(JSON.stringify(shown.result));
+}
+
+describe("the app answers as the document shows", () => {
+  const publicly = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
+
+  test("publicly", async () => {
+    expect(await world.ask(publicly(regNo))).toEqual(examples.publicFound);
+    expect(await world.ask(publicly("XX/1/2/3"))).toEqual(examples.publicNotFound);
+  });
+
+  test("with an envelope, for one who is found and for nobody", async () => {
+    const check = { as: "full", body: examples.eligibilityCheck } as const;
+    await expectAsShown(await world.ask(`${prefix}/eligibility-check`, check), examples.foundEnvelope);
+    const nobody = await world.ask(`${prefix}/lookup/by-tid/999999`, { as: "full" });
+    await expectAsShown(nobody, examples.notFoundEnvelope);
+  });
+
+  test("with a batch", async () => {
+    const answer = (await world.ask(`${prefix}/batch`, { as: "full", body: examples.batchCheck })) as {
+      count: number;
+      results: unknown[];
+    };
+    expect([answer.count, answer.results.length]).toEqual([2, examples.batchResponse.count]);
+    await expectAsShown(answer.results[0], examples.foundEnvelope);
+    await expectAsShown(answer.results[1], examples.notFoundEnvelope);
+  });
+
+  test("with an expired licence of the old system, and its reasons", async () => {
+    const other = await openExampleWorld();
+    await other.put(expired);
+    const body = { identifier: { regNo }, purpose: "BODYA_EXAMINER_CREDENTIAL_CHECK" };
+    const envelope = (await other.ask(`${prefix}/eligibility-check`, { as: "full", body })) as SignedEnvelope;
+    expect(envelope.result).toEqual(examples.expiredResult);
+    await other.close();
+  });
+
+  test("with its key set, its history and its health", async () => {
+    const [shown] = examples.jwks.keys;
+    const { keys } = (await world.ask(`${prefix}/.well-known/jwks.json`)) as typeof examples.jwks;
+    expect(keys.map((key) => Object.keys(key).sort())).toEqual(
+      keys.map(() => Object.keys(shown ?? {}).sort()),
+    );
+    const activeKid = expect.any(String);
+    expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
+  });
+
+  test("with an event, signed as shown", async () => {
+    const other = await openExampleWorld();
+    other.setTime(examples.webhookEvent.occurredAt);
+    const { operator, service } = other;
+    const stored = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
+    const { clock } = service;
+    const { calendar } = service.live.current();
+    await changeTeacher(
+      { teachers: operator.stores.teachers, clock, calendar, actor: "test" },
+      { by: "regNo", value: regNo },
+      { action: "revoke", reason: "x" },
+    );
+    const last = (await operator.stores.teachers.events(stored?.id ?? 0)).at(-1);
+    expect(JSON.parse(last?.body ?? "")).toEqual({ ...examples.webhookEvent, eventId: expect.any(String) });
+    await other.close();
+  });
+
+  test("and the shown event's signature is genuine", async () => {
+    const { webhookEvent, webhookSecret: secret, webhookSignature: signature } = examples;
+    const rawBody = JSON.stringify(webhookEvent);
+    expect(signDelivery({ body: rawBody, secrets: [secret], timestampSeconds: 1_772_357_999 })).toBe(
+      signature,
+    );
+    const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
+    expect(outcome).toMatchObject({ valid: true });
+  });
+});
+
+test("the document's teacher is the first of a sandbox, whose answers there are those that it shows", () => {
+  const [first] = sandboxTeachers;
+  expect(first).toMatchObject({ ...teacher, regNo, nin: examples.nin, profile: expect.anything() });
+  expect(first?.profile).toEqual({ qualifications: profile.qualifications, employment: profile.employment });
+});
+
+describe("the app refuses as the document shows", () => {
+  type Shown = {
+    content: {
+      "application/json": {
+        example: { statusCode: number; message: string };
+        examples: Record<string, { $ref: string }>;
+      };
+    };
+  };
+  const responses = resolve("#/components/responses") as Record<string, Shown>;
+  const contentOf = (name: string) => responses[name]?.content["application/json"];
+  const shown = (name: string) => contentOf(name)?.example;
+
+  const eligibility = `${prefix}/eligibility-check`;
+  const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
+  const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
+
+  type Init = Parameters<typeof world.ask>[1];
+  const cases: [name: string, path: string, init: Init][] = [
+    ["PublicInvalid", "/teacher/verify-license", {}],
+    ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
+    ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
+    [
+      "Forbidden",
+      eligibility,
+      { as: "full", body: { ...examples.eligibilityCheck, purpose: "EMPLOYER_BACKGROUND_CHECK" } },
+    ],
+    ["NotFound", `${prefix}/lookup`, {}],
+    ["MethodNotAllowed", eligibility, { method: "DELETE" }],
+    ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
+    ["LeafUnknown", `${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
+    ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
+    ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
+  ];
+
+  test.each(cases)("%s", async (name, path, init) => {
+    expect(await world.ask(path, init)).toEqual(shown(name));
+  });
+
+  test("each credential that is none, by what can be said of it", async () => {
+    const { secrets } = world.service;
+    const mint = (kind: "live" | "test") => mintApiKey("nobody", { kind, secrets, now: 0 }).text;
+    const stranger = mint("live");
+    const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+    const sandbox = { ...world.service, keyKind: "test" as const };
+    const asked: Record<string, [headers: Record<string, string>, service?: typeof sandbox]> = {
+      NoCredential: [{}],
+      NotBearer: [{ Authorization: stranger }],
+      MistypedKey: [bearer(stranger.slice(0, -1))],
+      SandboxKey: [bearer(mint("test"))],
+      LiveKey: [{ "x-agency-api-key": stranger }, sandbox],
+      UnknownCredential: [bearer(stranger)],
+    };
+    const shownNames = Object.values(contentOf("Unauthorized")?.examples ?? {}).map(({ $ref }) =>
+      $ref.replace("#/components/examples/", ""),
+    );
+    expect(shownNames).toEqual(Object.keys(asked));
+    for (const [name, [headers, service]] of Object.entries(asked)) {
+      const init = { headers, body: examples.eligibilityCheck };
+      expect(await world.ask(eligibility, init, {}, service)).toEqual(examples.shownAs(name));
+    }
+  });
+
+  test("a log in which nothing stands yet", async () => {
+    const other = await openExampleWorld();
+    expect(await other.ask(`${prefix}/log/checkpoint`)).toEqual(shown("NoCheckpoint"));
+    await other.close();
+  });
+
+  test("a key that was used with another body", async () => {
+    const headers = { "Idempotency-Key": "examples" };
+    await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 1 }) });
+    const again = await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 2 }) });
+    expect(again).toEqual(shown("KeyReused"));
+  });
+
+  /** Two seconds of real time: that is how long a duplicate waits for the call that is still running. */
+  test("a key whose first call is still running", async () => {
+    const { operator, service } = world;
+    const calls = createIdempotency(operator.stores.idempotencyStore, service.secrets, service.clock);
+    const held = Promise.withResolvers<StoredAnswer>();
+    const call = { partnerId: examples.audience, endpoint: eligibility, key: "held", body: {} };
+    const first = calls.run(call, () => held.promise);
+    const refused = await rejection(calls.run(call, () => held.promise));
+    held.resolve({ headers: {}, body: "" });
+    await first;
+    const { body } = problemReply(refused, { trace: beginTrace("POST", eligibility) });
+    expect(JSON.parse(body)).toEqual(shown("KeyInUse"));
+  });
+
+  test("a spent minute, a spent day, and a spent address", async () => {
+    const other = await openExampleWorld();
+    const byId = `${prefix}/lookup/by-tid/1`;
+    other.setTime("2026-03-01T09:30:37Z");
+    expect(await other.ask(byId, { as: "noMinute" })).toEqual(examples.shownAs("MinuteSpent"));
+    expect(await other.ask("/teacher/verify-license?searchTerm=1", {}, { publicPerMinute: 0 })).toEqual(
+      examples.shownAs("AddressSpent"),
+    );
+    const { hono } = createApp(other.service, { publicPerMinute: 3, trustedProxies: [] });
+    const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+    const byNin = () => hono.request(`/teacher/verify-license?searchTerm=${examples.nin}`, {}, info);
+    expect((await byNin()).status).toBe(200);
+    expect(await (await byNin()).json()).toEqual(examples.shownAs("PersonalSpent"));
+    other.setTime("2026-03-01T09:30:00Z");
+    expect(await other.ask(byId, { as: "noDay" })).toEqual(examples.shownAs("DaySpent"));
+    await other.close();
+  });
+
+  test("a database that is gone, and a fault of its own", async () => {
+    const other = await openExampleWorld();
+    const activeKid = expect.any(String);
+    await other.operator.driver.close();
+    expect(await other.ask(`${prefix}/lookup/by-tid/1`, { as: "full" })).toEqual(shown("PartnerUnavailable"));
+    expect(await other.ask("/teacher/verify-license?searchTerm=1")).toEqual(shown("Unavailable"));
+    expect(await other.ask(`${prefix}/health`)).toEqual({ ...examples.unavailable, activeKid });
+    const faulty = { ...other.service, publicLookup: () => Promise.reject(new Error("a fault")) };
+    const answer = await other.ask("/teacher/verify-license?searchTerm=1", {}, {}, faulty);
+    expect(answer).toEqual(shown("InternalError"));
+    expect(shown("PartnerInternalError")).toEqual(shown("InternalError"));
+    await other.close();
+  });
+
+  test("with nothing left out: every error that the document has was asked for", () => {
+    const others = [
+      "Unauthorized",
+      "NoCheckpoint",
+      "KeyReused",
+      "KeyInUse",
+      "PartnerUnavailable",
+      "Unavailable",
+      "InternalError",
+      "PartnerInternalError",
+    ];
+    const asked = [...cases.map(([name]) => name), ...others];
+    const errors = Object.entries(responses)
+      .filter(([, response]) => JSON.stringify(response).includes("schemas/Error"))
+      .map(([name]) => name);
+    expect(errors.sort()).toEqual(asked.sort());
+  });
+});

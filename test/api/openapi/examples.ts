@@ -1,0 +1,75 @@
+import type { PublicAnswer } from "../../../src/domain/teachers/public-lookup.ts";
+import type { EligibilityResult, SignedEnvelope, WebhookEvent } from "../../../src/partner/contract.ts";
+import { resolve } from "./document.ts";
+
+/** The examples of the document, by what they show: whatever a test holds to be genuine is what partners read. */
+
+function shownAs<Value>(name: string): Value {
+  return (resolve(`#/components/examples/${name}`) as { value: Value }).value;
+}
+
+function examplesOf<Value>(place: string): readonly [Value, ...Value[]] {
+  return (resolve(`#/components/${place}`) as { examples: [Value, ...Value[]] }).examples;
+}
+
+const inSchema = <Value>(name: string) => examplesOf<Value>(`schemas/${name}`);
+
+export const foundEnvelope = shownAs<SignedEnvelope>("EnvelopeFound");
+export const notFoundEnvelope = shownAs<SignedEnvelope>("EnvelopeNotFound");
+export const { issuer, audience, signatureKid: kid } = foundEnvelope;
+export const [eligibleResult, expiredResult] = inSchema<EligibilityResult>("EligibilityResult") as [
+  EligibilityResult,
+  EligibilityResult,
+];
+export const [teacher] = inSchema<NonNullable<EligibilityResult["teacher"]>>("Teacher");
+export const [license] = inSchema<NonNullable<EligibilityResult["license"]>>("License");
+export const [certificate] = inSchema<NonNullable<EligibilityResult["certificate"]>>("Certificate");
+export const [profile] = inSchema<NonNullable<EligibilityResult["profile"]>>("Profile");
+export const [regNo] = inSchema<string>("RegNo");
+export const [tId] = inSchema<number>("TId");
+export const [nin] = inSchema<string>("Nin");
+
+export const [eligibilityCheck] = inSchema<{ identifier: object; purpose: string }>(
+  "EligibilityCheckRequest",
+);
+export const [batchCheck] = inSchema<{ items: readonly object[] }>("BatchCheckRequest");
+export const [batchResponse] = inSchema<{ count: number; results: SignedEnvelope[] }>("BatchResponse");
+export const publicFound = shownAs<PublicAnswer>("PublicFound");
+export const publicNotFound = shownAs<PublicAnswer>("PublicNotFound");
+
+export const [jwks] = inSchema<{ keys: readonly object[] }>("Jwks");
+export const [keyHistory] = inSchema<string>("KeyHistory");
+export const [leafHash] = inSchema<string>("LeafHash");
+export const [inclusion] = inSchema<{
+  leafIndex: number;
+  treeSize: number;
+  hashes: readonly string[];
+  checkpoint: string;
+}>("LogInclusion");
+export const [consistency] = inSchema<{ from: number; to: number; hashes: readonly string[] }>(
+  "LogConsistency",
+);
+export const health = shownAs<object>("HealthOk");
+export const unavailable = shownAs<object>("HealthUnavailable");
+
+/** The text that a response of a document which is no JSON shows. */
+export function textOf(response: string): string {
+  const { schema } = Object.values(
+    (resolve(`#/components/responses/${response}`) as { content: Record<string, { schema: object }> })
+      .content,
+  )[0] as { schema: { examples: [string] } };
+  return schema.examples[0];
+}
+
+export const webhookEvent = shownAs<WebhookEvent>("license.revoked");
+export const eventOf = (type: string) => shownAs<WebhookEvent>(type);
+
+const [signature] = resolve("#/webhooks/statusChange/post/parameters") as [
+  { description: string; schema: { examples: [string] } },
+];
+export const webhookSignature = signature.schema.examples[0];
+/** Nobody's secret, as the description of the header names it. */
+export const webhookSecret =
+  /`(whsec_\w+)`/.exec(signature.description.replaceAll("`whsec_`", ""))?.[1] ?? "";
+
+export { shownAs };

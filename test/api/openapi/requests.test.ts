@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { toJsonSchema } from "@valibot/to-json-schema";
+import type * as v from "valibot";
+import * as requests from "../../../src/api/requests.ts";
+import { resolve } from "./document.ts";
+
+/** What callers send, by the name of its schema in the document. What it contains is compared with it. */
+const schemas: [name: string, schema: v.GenericSchema][] = [
+  ["EligibilityCheckRequest", requests.eligibilityCheckSchema],
+  ["BatchCheckRequest", requests.batchCheckSchema],
+  ["NinLookupRequest", requests.ninLookupSchema],
+  ["RegNo", requests.regNoSchema],
+  ["TId", requests.tIdSchema],
+  ["SearchTerm", requests.searchTermSchema],
+  ["IdempotencyKey", requests.idempotencyKeySchema],
+  ["LeafHash", requests.leafHashSchema],
+  ["TreeSize", requests.treeSizeSchema],
+];
+
+/** What JSON Schema can say beside them but a check of ours cannot: other tests ask the routes for these. */
+const toldInWords = {
+  RegNo: { pattern: "^[^/]+/[^/]+/[^/]+/[^/]+$" },
+  Identifier: { oneOf: [{ required: ["regNo"] }, { required: ["tId"] }, { required: ["nin"] }] },
+};
+
+type Json = { readonly [member: string]: unknown };
+
+/** A schema of the document with what it refers to in its place, and without what is for people. */
+function rulesOf(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(rulesOf);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { $ref, description: _, examples: _shown, "x-enumDescriptions": _words, ...rules } = schema as Json;
+  if (typeof $ref === "string") return rulesOf(withoutWords($ref));
+  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rulesOf(rule)]));
+}
+
+function withoutWords($ref: string): Json {
+  const schema = resolve($ref) as Json;
+  const words: Json = toldInWords[/\w+$/.exec($ref)?.[0] as keyof typeof toldInWords] ?? {};
+  for (const [name, value] of Object.entries(words)) expect(schema[name]).toEqual(value);
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => !(name in words)));
+}
+
+test.each(schemas)("%s is in the document what the routes check", (name, schema) => {
+  const { $schema: _, ...checked } = toJsonSchema(schema, {
+    target: "draft-2020-12",
+    // An object is checked not to be an array before it is read as one; the schema is the part after that.
+    typeMode: "output",
+    ignoreActions: ["check", "trim"],
+  });
+  expect(rulesOf({ $ref: `#/components/schemas/${name}` })).toEqual(checked as Json);
+});

@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { logKeeperOf } from "../../../cli/evidence/open-evidence.ts";
+import { leafHash } from "../../../src/domain/evidence/tree.ts";
+import {
+  known,
+  legacy,
+  openTestService,
+  type PartnerName,
+  refusedPurpose,
+  type TestService,
+} from "../../harness/service.ts";
+import { answerErrors, document, isValid, resolve, validationErrors } from "./document.ts";
+
+const prefix = "/v1/inter-agency";
+const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+const check = (identifier: unknown) => ({ identifier, purpose });
+
+type Call = { as?: PartnerName; method?: string; headers?: Record<string, string>; body?: unknown };
+type Described = {
+  headers: Record<string, unknown>;
+  content?: Record<string, { schema: { $ref?: string } }>;
+};
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+/** The operation that describes a request, found as a client would: by matching path and method. */
+function operationOf(
+  path: string,
+  method: string,
+): { path: string; responses: Record<string, { $ref: string }> } {
+  const { pathname } = new URL(path, "http://service.test");
+  const found = Object.entries(document.paths).find(([template]) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}$`).test(pathname),
+  );
+  if (found === undefined) throw new Error(`no path describes ${pathname}`);
+  const operations = found[1] as unknown as Record<string, { responses: Record<string, { $ref: string }> }>;
+  // An answer to a wrong method belongs to no operation: all operations of the path describe it.
+  const operation = operations[method.toLowerCase()] ?? Object.values(operations)[0];
+  if (operation === undefined) throw new Error(`${pathname} has no operation`);
+  return { path: found[0], responses: operation.responses };
+}
+
+/** Headers that say nothing about this service. */
+const ordinary = /^(content-|access-control-|vary$|x-content-type-options$)/;
+/** Documented headers that only some answers of a status carry: a database that is gone cannot say what is left. */
+function occasional(status: number): readonly string[] {
+  const quota = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+  return status >= 500 ? quota : ["idempotent-replayed"];
+}
+
+/** Holds an answer against what the document says of it: status, headers, media type, and every member. */
+async function expectDocumented(response: Response, path: string, method: string): Promise<unknown> {
+  const { responses } = operationOf(path, method);
+  const described = resolve(responses[response.status]?.$ref ?? "#/missing") as Described | undefined;
+  if (described === undefined) throw new Error(`${method} ${path} does not describe ${response.status}`);
+
+  const documented = Object.keys(described.headers).map((name) => name.toLowerCase());
+  const sent = [...response.headers.keys()].filter((name) => !ordinary.test(name));
+  expect(sent.filter((name) => !documented.includes(name))).toEqual([]);
+  const missing = documented.filter((name) => !sent.includes(name));
+  expect(missing.filter((name) => !occasional(response.status).includes(name))).toEqual([]);
+
+  const text = await response.text();
+  const [type, content] = Object.entries(described.content ?? {})[0] ?? [];
+  if (type === undefined || content === undefined) {
+    expect(text).toBe("");
+    return undefined;
+  }
+  expect(response.headers.get("Content-Type")?.split(";")[0]).toBe(type);
+  const body = type === "application/json" ? JSON.parse(text) : text;
+  const name = /[^/]+$/.exec(content.schema.$ref ?? "")?.[0];
+  if (name === undefined) return body;
+  expect(answerErrors(name, body)).toEqual([]);
+  return body;
+}
+
+describe("routes and operations", () => {
+  /** Some pages and their files are for people; every other address under these is the contract's. */
+  const isContract = (path: string) =>
+    /^\/(teacher|v1)\//.test(path) &&
+    !/^(\/(docs|examples|getting-started|help)\b|$)/.test(path.slice(prefix.length));
+
+  test("are the same", () => {
+    const routes = world.app.routes
+      .filter(({ method, path }) => method !== "ALL" && isContract(path))
+      .map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)(\{[^}]*\})?/g, "{$1}")}`);
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(operations.sort()).toEqual([...new Set(routes)].sort());
+  });
+
+  test("ask for a credential in the same places", async () => {
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, { security }] of Object.entries(
+        item as unknown as Record<string, { security: unknown[] }>,
+      )) {
+        const response = await world.call(path.replace("{tId}", "1").replace("{regNo}", "a"), {
+          method: method.toUpperCase(),
+        });
+        expect([path, response.status === 401]).toEqual([path, security.length > 0]);
+      }
+    }
+  });
+});
+
+describe("answers are as documented", () => {
+  const regNoPath = (regNo: string) => `${prefix}/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
+  const publicPath = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
+  const eligibility = `${prefix}/eligibility-check`;
+
+  const cases: [name: string, status: number, path: string, call?: Call][] = [
+    ["public, found", 200, publicPath(known.regNo)],
+    ["public, expired", 200, publicPath(legacy.regNo)],
+    ["public, not found", 200, publicPath("99")],
+    ["public, no term", 400, "/teacher/verify-license"],
+    ["public, empty term", 400, publicPath(" \t")],
+    ["public, wrong method", 405, publicPath("99"), { method: "POST" }],
+    ["eligible", 200, eligibility, { as: "full", body: check({ regNo: known.regNo }) }],
+    ["expired, of the old system", 200, eligibility, { as: "full", body: check({ tId: legacy.tId }) }],
+    ["nobody", 200, eligibility, { as: "full", body: check({ tId: 99 }) }],
+    ["by number", 200, regNoPath(known.regNo), { as: "full" }],
+    ["by number, nobody", 200, regNoPath("A/B/C/D"), { as: "full" }],
+    ["by id", 200, `${prefix}/lookup/by-tid/${known.tId}`, { as: "full" }],
+    ["by NIN", 200, `${prefix}/lookup/by-nin`, { as: "full", body: { nin: known.nin } }],
+    [
+      "batch",
+      200,
+      `${prefix}/batch`,
+      { as: "full", body: { items: [check({ tId: known.tId }), check({ tId: 99 })] } },
+    ],
+    ["key set", 200, `${prefix}/.well-known/jwks.json`],
+    ["key set, known", 304, `${prefix}/.well-known/jwks.json`, { headers: { "If-None-Match": "*" } }],
+    ["key history", 200, `${prefix}/.well-known/key-history`],
+    ["key history, known", 304, `${prefix}/.well-known/key-history`, { headers: { "If-None-Match": "*" } }],
+    ["health", 200, `${prefix}/health`],
+    ["document", 200, `${prefix}/openapi.json`],
+    ["document, known", 304, `${prefix}/openapi.json`, { headers: { "If-None-Match": "*" } }],
+    ["no JSON", 400, eligibility, { as: "full", body: "{" }],
+    ["number of three segments", 400, regNoPath("A/B/C"), { as: "full" }],
+    ["id of letters", 400, `${prefix}/lookup/by-tid/x1`, { as: "full" }],
+    ["NIN of ten digits", 400, `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1234567890" } }],
+    ["empty batch", 400, `${prefix}/batch`, { as: "full", body: { items: [] } }],
+    ["no credential", 401, eligibility, { body: check({ tId: 1 }) }],
+    ["a mistyped key", 401, `${prefix}/lookup/by-tid/1`, { headers: { "x-agency-api-key": "tvs_live_x" } }],
+    ["no scope", 403, `${prefix}/lookup/by-tid/1`, { as: "unscoped" }],
+    [
+      "no such purpose",
+      403,
+      eligibility,
+      { as: "full", body: { identifier: { tId: 1 }, purpose: refusedPurpose } },
+    ],
+    ["wrong method", 405, eligibility, { method: "PUT" }],
+    ["large body", 413, `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
+    ["spent minute", 429, `${prefix}/lookup/by-tid/1`, { as: "spent" }],
+  ];
+
+  test.each(cases)("%s: %i", async (_name, status, path, call = {}) => {
+    const response = await world.call(path, call);
+    expect(response.status).toBe(status);
+    const method = call.method ?? (call.body === undefined ? "GET" : "POST");
+    const body = await expectDocumented(response, path, method);
+    if (status >= 400) expect(body).toMatchObject({ statusCode: status });
+  });
+
+  test("the evidence log: 200, 304, 400, 404, 405, 429", async () => {
+    const other = await openTestService({ publicPerMinute: 14 });
+    const log = `${prefix}/log`;
+    const asked = async (path: string, status: number, call: Call = {}) => {
+      const response = await other.call(path, call);
+      expect([path, response.status]).toEqual([path, status]);
+      return expectDocumented(response, path, call.method ?? "GET");
+    };
+    const answer = await other.call(eligibility, { as: "full", body: check({ tId: 1 }) });
+    const { signature } = (await answer.json()) as { signature: string };
+    await logKeeperOf(other.operator, other.operator.stores.log).checkpoint();
+    const leaf = Buffer.from(leafHash(signature)).toString("hex");
+    const known = { headers: { "If-None-Match": "*" } };
+    for (const path of [`${log}/checkpoint`, `${log}/key`, `${log}/inclusion/${leaf}`]) {
+      await asked(path, 200);
+      await asked(path, 304, known);
+    }
+    await asked(`${log}/consistency?from=1&to=1`, 200);
+    await asked(`${log}/consistency?from=1&to=1`, 304, known);
+    expect(await asked(`${log}/inclusion/${leaf}?size=1`, 200)).toMatchObject({ leafIndex: 0, treeSize: 1 });
+    await asked(`${log}/inclusion/${leaf}?size=2`, 404);
+    await asked(`${log}/inclusion/${"0".repeat(64)}`, 404);
+    await asked(`${log}/inclusion/0`, 400);
+    await asked(`${log}/consistency?from=1`, 400);
+    await asked(`${log}/consistency?from=1&to=2`, 404);
+    await asked(`${log}/key`, 405, { method: "DELETE" });
+    await asked(`${log}/key`, 429);
+    await other.close();
+  });
+
+  test("nothing at an address: 404", async () => {
+    const response = await world.call(`${prefix}/lookup`);
+    expect(response.status).toBe(404);
+    expect(validationErrors("Error", await response.json())).toEqual([]);
+  });
+
+  test("a replay, and another body under its key: 200, 422", async () => {
+    const headers = { "Idempotency-Key": "routes-replay" };
+    const ask = (tId: number) => world.call(eligibility, { as: "full", headers, body: check({ tId }) });
+    const first = await expectDocumented(await ask(1), eligibility, "POST");
+    const replay = await ask(1);
+    expect(replay.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await expectDocumented(replay, eligibility, "POST")).toEqual(first);
+    const reused = await ask(2);
+    expect(reused.status).toBe(422);
+    await expectDocumented(reused, eligibility, "POST");
+  });
+
+  test("a source address above its limit: 429", async () => {
+    const limited = await openTestService({ publicPerMinute: 1 });
+    await limited.call(publicPath("1"));
+    const response = await limited.call(publicPath("1"));
+    expect(response.status).toBe(429);
+    await expectDocumented(response, publicPath("1"), "GET");
+    await limited.close();
+  });
+
+  test("a database that is gone: 503 everywhere", async () => {
+    const broken = await openTestService();
+    await broken.operator.driver.close();
+    const paths: [string, Call][] = [
+      [`${prefix}/health`, {}],
+      [publicPath("1"), {}],
+      [`${prefix}/log/checkpoint`, {}],
+      [`${prefix}/log/key`, {}],
+      [`${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
+      [`${prefix}/log/consistency?from=1&to=1`, {}],
+      [`${prefix}/lookup/by-tid/1`, { as: "full" }],
+      [eligibility, { as: "full", body: check({ tId: 1 }) }],
+    ];
+    for (const [path, call] of paths) {
+      const response = await broken.call(path, call);
+      expect([path, response.status]).toEqual([path, 503]);
+      await expectDocumented(response, path, call.body === undefined ? "GET" : "POST");
+    }
+    await broken.close();
+  });
+});
+
+describe("request bodies", () => {
+  const bodies: [schema: string, path: string][] = [
+    ["EligibilityCheckRequest", `${prefix}/eligibility-check`],
+    ["BatchCheckRequest", `${prefix}/batch`],
+    ["NinLookupRequest", `${prefix}/lookup/by-nin`],
+  ];
+  const statusOf = async (path: string, body: unknown) =>
+    (await world.call(path, { as: "full", body })).status;
+
+  test.each(bodies)("%s requires the members that the route requires", async (name, path) => {
+    const { properties, required, examples } = resolve(`#/components/schemas/${name}`) as {
+      properties: Record<string, unknown>;
+      required: string[];
+      examples: [Record<string, unknown>];
+    };
+    expect(await statusOf(path, examples[0])).toBe(200);
+    for (const member of Object.keys(properties)) {
+      const without = Object.fromEntries(Object.entries(examples[0]).filter(([key]) => key !== member));
+      expect([member, await statusOf(path, without)]).toEqual([
+        member,
+        required.includes(member) ? 400 : 200,
+      ]);
+    }
+  });
+
+  const eligibility: unknown[] = [
+    check({ tId: 0 }),
+    check({ tId: -1 }),
+    check({ tId: 1.5 }),
+    check({ tId: "1" }),
+    check({ tId: 2 ** 53 }),
+    check({ tId: Number.MAX_SAFE_INTEGER }),
+    check({ nin: "12345678901" }),
+    check({ nin: "123456789012" }),
+    check({ nin: 12345678901 }),
+    check({ regNo: "a/b/c/d" }),
+    check({ regNo: "a/b/c" }),
+    check({ regNo: "a/b/c/d/e" }),
+    check({ regNo: "a//c/d" }),
+    check({ regNo: null, tId: 1 }),
+    check({ regNo: "a/b/c/d", tId: 1 }),
+    check({ other: 1 }),
+    check({}),
+    check([]),
+    check(null),
+    { ...check({ tId: 1 }), purpose: "general_public_verification" },
+    { ...check({ tId: 1 }), context: {} },
+    { ...check({ tId: 1 }), context: [] },
+    { ...check({ tId: 1 }), context: null },
+    { ...check({ tId: 1 }), context: { examBatch: "x", more: 1 } },
+    { ...check({ tId: 1 }), context: { correlationId: 5 } },
+    { ...check({ tId: 1 }), more: true },
+    [],
+    null,
+    "text",
+    5,
+  ];
+
+  test.each(eligibility.map((body) => [JSON.stringify(body), body]))(
+    "%s is judged alike",
+    async (_text, body) => {
+      const status = await statusOf(`${prefix}/eligibility-check`, JSON.stringify(body));
+      expect(status).toBe(isValid("EligibilityCheckRequest", body) ? 200 : 400);
+    },
+  );
+
+  test.each([0, 1, 100, 101])("a batch of %i is judged alike", async (length) => {
+    const body = { items: Array.from({ length }, () => check({ tId: 1 })) };
+    expect(await statusOf(`${prefix}/batch`, body)).toBe(isValid("BatchCheckRequest", body) ? 200 : 400);
+  });
+
+  test.each([0, 1, 255, 256])("an Idempotency-Key of %i characters is judged alike", async (length) => {
+    const key = "k".repeat(length);
+    const response = await world.call(`${prefix}/eligibility-check`, {
+      as: "full",
+      headers: { "Idempotency-Key": key },
+      body: check({ tId: 1 }),
+    });
+    expect(response.status).toBe(isValid("IdempotencyKey", key) ? 200 : 400);
+  });
+
+  test("`searchTerm` is judged alike", async () => {
+    for (const term of ["", " ", "\u00a0", "x", " 1 "]) {
+      const response = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
+      expect([term, response.status]).toEqual([term, isValid("SearchTerm", term) ? 200 : 400]);
+    }
+  });
+});

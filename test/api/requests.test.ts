@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { Hono } from "hono";
+import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
+import { type AppEnv, honoCall } from "../../src/http/hono-call.ts";
+import { check, readBody } from "../../src/http/request-body.ts";
+
+/** What the reader makes of the bytes of a request, through the real router. */
+async function read(body: BodyInit | null, headers: Record<string, string> = {}): Promise<unknown> {
+  const app = new Hono<AppEnv>();
+  app.post("/", async (c) => c.json(await readBody(honoCall(c), ninLookupSchema)));
+  app.onError((error, c) => c.json({ code: (error as { code?: string }).code, message: error.message }, 400));
+  return (await app.request("/", { method: "POST", body, headers })).json();
+}
+
+const notJson = { code: "REQUEST_INVALID", message: "the body must be JSON in UTF-8" };
+
+describe("a body", () => {
+  test("is JSON whatever its Content-Type says", async () => {
+    for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", ""]) {
+      expect(await read('{"nin":"12345678901"}', { "Content-Type": type })).toMatchObject({
+        value: { nin: "12345678901" },
+      });
+    }
+  });
+
+  test("is given back as it was sent, unknown members and all", async () => {
+    expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
+      value: { nin: "12345678901" },
+      raw: { nin: "12345678901", x: [1] },
+    });
+  });
+
+  test.each<[string, BodyInit | null]>([
+    ["nothing", null],
+    ["white space", " \n"],
+    ["half of it", '{"nin":'],
+    ["two values", "{} {}"],
+    ["a form", "nin=12345678901"],
+    ["a comment", "{} // hello"],
+    ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
+    ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
+    ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
+  ])("of %s is refused", async (_what, body) => {
+    expect(await read(body)).toEqual(notJson);
+  });
+
+  test.each([
+    '{"nin":"12345678901","nin":"12345678902"}',
+    '{"nin":"12345678901","n\\u0069n":"12345678902"}',
+    '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
+  ])("with a member twice is refused, and the value is not repeated: %s", async (body) => {
+    expect(await read(body)).toEqual({ code: "REQUEST_INVALID", message: "the body has a member twice" });
+  });
+
+  test("that is nested too deeply is refused", async () => {
+    const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    expect(await read(nested(31))).toMatchObject({ value: { nin: "12345678901" } });
+    for (const depth of [32, 100_000])
+      expect(await read(nested(depth))).toMatchObject({ message: expect.stringContaining("too deeply") });
+  });
+
+  test("may hold half a character and a number beyond all bounds, as it always might", async () => {
+    const body = '{"nin":"12345678901","x":["\\ud800",1e400]}';
+    expect(await read(body)).toMatchObject({ value: { nin: "12345678901" } });
+  });
+
+  test("may begin with a byte order mark", async () => {
+    expect(await read('\ufeff{"nin":"12345678901"}')).toMatchObject({ value: { nin: "12345678901" } });
+  });
+});
+
+function messageOf(schema: Parameters<typeof check>[0], value: unknown): string {
+  try {
+    check(schema, value);
+  } catch (error) {
+    expect(error).toMatchObject({ code: "REQUEST_INVALID" });
+    return (error as Error).message;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("what is wrong is named by its member, and its value is not repeated", () => {
+  const item = (identifier: unknown) => ({ identifier, purpose: "EMPLOYER_BACKGROUND_CHECK" });
+  const good = item({ tId: 1 });
+  const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
+
+  test.each<[string, unknown, string]>([
+    ["the whole", null, "the body must be an object"],
+    ["the whole", [], "the body must be an object"],
+    ["the whole", "text", "the body must be an object"],
+    ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
+    ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
+    ["no member", item({}), exactlyOne],
+    ["another member", item({ id: 1 }), exactlyOne],
+    ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
+    ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
+    ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
+    ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
+    ["a member with a line", item({ t_id: 7 }), `${exactlyOne}; did you mean tId?`],
+    ["a member in capitals", item({ NIN: "12345678901" }), `${exactlyOne}; did you mean nin?`],
+    ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
+    ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
+    ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
+    ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
+    ["a NIN in other digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
+    ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
+    ["half a teacher id", item({ tId: 7.5 }), "identifier.tId must be a whole number"],
+    ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
+    ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
+    [
+      "three segments",
+      item({ regNo: "LA/2019/PRI" }),
+      "identifier.regNo must have four segments separated by /",
+    ],
+    ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
+    ["a context that is text", { ...good, context: "x" }, "context must be an object"],
+    ["a context that is a list", { ...good, context: [] }, "context must be an object"],
+    ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
+  ])("%s: %j", (_what, value, message) => {
+    expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
+  });
+
+  test("an unknown purpose names what there is", () => {
+    const message = messageOf(eligibilityCheckSchema, { ...good, purpose: "SECRET_VALUE" });
+    expect(message).toStartWith("purpose must be one of BODYA_INVIGILATOR_ELIGIBILITY, ");
+    expect(message).not.toContain("SECRET_VALUE");
+  });
+
+  test.each<[unknown, string]>([
+    [{}, "items is required"],
+    [{ items: {} }, "items must be an array"],
+    [{ items: [] }, "items must have 1 to 100 elements"],
+    [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements"],
+    [{ items: [good, null] }, "items[1] must be an object"],
+    [{ items: [good, good, good, item({ nin: "x" })] }, "items[3].identifier.nin must be 11 digits"],
+    [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required"],
+  ])("a batch, case %#", (value, message) => {
+    expect(messageOf(batchCheckSchema, value)).toBe(message);
+  });
+
+  test("a batch of a hundred is taken", () => {
+    expect(check(batchCheckSchema, { items: new Array(100).fill(good) }).items).toHaveLength(100);
+  });
+
+  test("the value that is wrong is in no message", () => {
+    const message = messageOf(ninLookupSchema, { nin: "1234567890X" });
+    expect(message).toBe("nin must be 11 digits");
+  });
+});

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
+
+test("shows the figures, and whether a service holds the database now", () =>
+  withTempDir(async (dataDir) => {
+    const { operator, close } = await openService(
+      readConfig({ data: dataDir, issuer: "https://verify.example" }, {}),
+    );
+    await operator.stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
+    await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1")]);
+
+    const during = await runTvs(["status", "--json"], { dataDir });
+    expect(during).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(during.stdout)).toMatchObject({
+      serviceRunning: true,
+      environment: "live",
+      issuer: "https://verify.example",
+      timeZone: "Africa/Lagos",
+      teachers: { total: 1, byLicenseStatus: { VALID: 1 }, approximate: false },
+      partners: { total: 1, disabled: 0 },
+      attestations: { total: 0, today: 0, lastHour: 0, newestAt: null },
+      events: 2,
+      log: { epoch: 1, origin: "verify.example/log", leaves: 0, waiting: 0, checkpoint: null, anchors: [] },
+      database: { kind: "embedded" },
+    });
+
+    await close();
+    const after = await runTvs(["status"], { dataDir });
+    expect(after.stdout).toMatch(/^service +not running$/m);
+    expect(after.stdout).toMatch(/^evidence log +0 leaves, 0 waiting, epoch 1$/m);
+    expect(after.stdout).toMatch(/^newest anchor +none yet$/m);
+    expect(after.stdout).toMatch(/^licenses +1 VALID, 0 EXPIRED, 0 REVOKED, 0 NOT_FOUND$/m);
+  }));

@@ -1,0 +1,324 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import { pruneAttestations } from "../../../src/domain/retention.ts";
+import type { SignedEnvelope } from "../../../src/partner/contract.ts";
+import { answered } from "../../harness/evidence-log.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
+
+const dataDir = sharedFolder();
+let envelopes: SignedEnvelope[];
+let batchBody: string;
+let foreign: SignedEnvelope;
+
+/** Envelopes as the service really signs and records them, and one of a service of its own. */
+beforeAll(async () => {
+  ({ envelopes, batchBody } = await attest(dataDir));
+  const other = join(dataDir, "other");
+  foreign = (await attest(other)).envelopes[0] as SignedEnvelope;
+});
+
+async function attest(folder: string) {
+  const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
+  const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
+  await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
+  await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
+  const purpose = "EMPLOYER_BACKGROUND_CHECK";
+  const ask = async (identifier: { regNo: string } | { nin: string }) => {
+    const question = { identifier, purpose, context: { correlationId: "case 9" } } as const;
+    const operation = "eligibility-check";
+    return JSON.parse(await answered(service, { partner, operation, questions: [question] }));
+  };
+  const made = [await ask({ regNo: "A/B/C/1" }), await ask({ nin: "12345678901" })];
+  const questions = [
+    { identifier: { tId: 7 }, purpose },
+    { identifier: { tId: 8 }, purpose },
+  ] as const;
+  const batchBody = await answered(service, { partner, operation: "batch", questions });
+  await close();
+  return { envelopes: made as SignedEnvelope[], batchBody };
+}
+
+function sample(index = 0): SignedEnvelope {
+  return structuredClone(envelopes[index] as SignedEnvelope);
+}
+
+async function check(input: string | Uint8Array) {
+  const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: input });
+  return { code, results: JSON.parse(stdout) };
+}
+
+describe("tvs attestations list and show", () => {
+  test("lists newest first, by partner, time and limit", async () => {
+    const list = async (...args: string[]) =>
+      JSON.parse((await runTvs(["attestations", "list", "--json", ...args], { dataDir })).stdout);
+    const all = await list();
+    expect(all).toHaveLength(4);
+    expect(all[3]).toMatchObject({
+      verificationId: sample().verificationId,
+      verifiedAt: sample().verifiedAt,
+      partnerId: "agency",
+      endpoint: "eligibility-check",
+      reference: "regNo:A/B/C/1",
+      status: "VALID",
+      eligible: true,
+    });
+    expect(all[0].reference).toBe("tId:8");
+    expect(await list("--limit", "1")).toEqual([all[0]]);
+    expect(await list("--partner", "agency", "--since", "2020-01-01")).toEqual(all);
+    expect(await list("--since", "2999-01-01")).toEqual([]);
+  });
+
+  test("lists those about one teacher, whatever they were asked by, and of a partner or a time if that is said", async () => {
+    const list = async (...args: string[]): Promise<{ reference: string }[]> =>
+      JSON.parse(
+        (await runTvs(["attestations", "list", "--json", "--teacher", ...args], { dataDir })).stdout,
+      );
+    const about = await list("a/b/c/1");
+    expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
+    expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
+    expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
+    expect(await list("7", "--since", "2999-01-01")).toEqual([]);
+    const nobody = await runTvs(["attestations", "list", "--teacher", "X/Y/Z/1"], { dataDir });
+    expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "" });
+    expect((await runTvs(["attestations", "list", "--teacher", "X/Y/Z"], { dataDir })).code).toBe(2);
+  });
+
+  test("lists what a key asked, and shows the key; revoking it says how much that was, and how to list it", async () => {
+    const folder = join(dataDir, "leaked");
+    await attest(folder);
+    const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
+    const list = async (flags: string) => JSON.parse((await run(`attestations list --json ${flags}`)).stdout);
+    const asked = await list("--key k1");
+    expect(asked).toHaveLength(4);
+    expect(asked[3]).toMatchObject({ credential: "k1", partnerId: "agency", reference: "regNo:A/B/C/1" });
+    expect(await list("--key k1 --teacher 7")).toHaveLength(2);
+    expect((await run("attestations list --key k1")).stdout).toMatch(/ KEY .*\n.* agency +k1 /);
+    const revoked = await run("partners key revoke k1");
+    const line = "tvs attestations list --key k1 --limit 100000";
+    expect(revoked.stdout).toBe(
+      `k1 of agency is revoked\nit was given 4 answers since ${asked[3].verifiedAt.replace("Z", ".000Z")}: ${line}\n`,
+    );
+    expect(await list("--key k1 --limit 100000")).toEqual(asked);
+    const again = JSON.parse((await run("partners key revoke k1 --json")).stdout);
+    expect(again.answers).toMatchObject({ count: 4, isAll: true });
+    const { keyId } = JSON.parse((await run("partners key issue agency --json")).stdout);
+    expect(await list(`--key ${keyId}`)).toEqual([]);
+    expect((await run(`partners key revoke ${keyId}`)).stdout).toContain(
+      "no answer that is kept was given to it\n",
+    );
+  });
+
+  test("what a certificate asked is found by its fingerprint, and after its removal by its partner too", async () => {
+    const fingerprint = "ab".repeat(32);
+    const list = (flags: string) => runTvs(`attestations list ${flags}`.split(" "), { dataDir });
+    const unknown = await list(`--key ${fingerprint}`);
+    expect(unknown).toMatchObject({ code: 1, stdout: "" });
+    expect(unknown.stderr).toContain("--partner finds what a certificate asked that was removed");
+    expect(await list(`--key ${fingerprint.toUpperCase()} --partner agency`)).toMatchObject({ code: 0 });
+    expect(await list("--key k1 --partner nobody")).toMatchObject({ code: 1 });
+    expect(await list("--key nothing --partner agency")).toMatchObject({ code: 1 });
+  });
+
+  test("refuses an unknown partner and wrong flags", async () => {
+    expect((await runTvs(["attestations", "list", "--partner", "nobody"], { dataDir })).code).toBe(1);
+    for (const flags of [
+      ["--limit", "0"],
+      ["--since", "yesterday"],
+      ["--partners", "x"],
+    ]) {
+      expect((await runTvs(["attestations", "list", ...flags], { dataDir })).code).toBe(2);
+    }
+  });
+
+  test("shows all that is kept, and no NIN or index of one", async () => {
+    const { verificationId, signature, result } = sample(1);
+    const { code, stdout } = await runTvs(["attestations", "show", verificationId, "--json"], { dataDir });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      verificationId,
+      reference: "nin",
+      jws: signature,
+      claims: { sub: verificationId, aud: "agency", result },
+      header: { alg: "RS256" },
+      context: { correlationId: "case 9" },
+      credential: "k1",
+      requestId: "request-1",
+    });
+    expect(stdout).not.toContain("12345678901");
+    expect((await runTvs(["attestations", "show", verificationId], { dataDir })).stdout).toContain(
+      "TEACHER_NOT_FOUND",
+    );
+    expect((await runTvs(["attestations", "show", "0190"], { dataDir })).code).toBe(1);
+  });
+});
+
+describe("tvs attestations check", () => {
+  test("an envelope, a bare signature, a batch, an array and lines are attested and unaltered", async () => {
+    const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
+    const inputs: [string, number][] = [
+      [JSON.stringify(sample(), null, 2), 1],
+      [sample().signature, 1],
+      [batchBody, 2],
+      [JSON.stringify(envelopes), 2],
+      [`${lines}\n${sample().signature}\n`, 3],
+    ];
+    for (const [input, count] of inputs) {
+      const { code, results } = await check(input);
+      expect({ code, count: results.length }).toEqual({ code: 0, count });
+      for (const one of results)
+        expect(one).toMatchObject({ attested: true, verdict: "attested", reason: null });
+    }
+  });
+
+  test("reads a file too, and tells people in words", async () => {
+    const file = join(dataDir, "envelope.json");
+    await writeFile(file, JSON.stringify(sample()));
+    const { code, stdout } = await runTvs(["attestations", "check", file], { dataDir });
+    expect(code).toBe(0);
+    expect(stdout).toContain("1 of 1 attested and unaltered");
+  });
+
+  test.each([
+    [
+      "result",
+      (one: SignedEnvelope) => Object.assign(one.result, { eligible: false }),
+      "OUTER_RESULT_DIFFERS",
+    ],
+    [
+      "audience",
+      (one: SignedEnvelope) => Object.assign(one, { audience: "other" }),
+      "OUTER_AUDIENCE_DIFFERS",
+    ],
+    ["issuer", (one: SignedEnvelope) => Object.assign(one, { issuer: "http://x" }), "OUTER_ISSUER_DIFFERS"],
+    ["kid", (one: SignedEnvelope) => Object.assign(one, { signatureKid: "x" }), "OUTER_KID_DIFFERS"],
+    [
+      "id",
+      (one: SignedEnvelope) => Object.assign(one, { verificationId: "x" }),
+      "OUTER_VERIFICATION_ID_DIFFERS",
+    ],
+    [
+      "time",
+      (one: SignedEnvelope) => Object.assign(one, { verifiedAt: "2020-01-01T00:00:00Z" }),
+      "OUTER_VERIFIED_AT_DIFFERS",
+    ],
+    [
+      "missing member",
+      (one: SignedEnvelope) => Object.assign(one, { issuer: undefined }),
+      "ENVELOPE_MALFORMED",
+    ],
+    [
+      "signature",
+      (one: SignedEnvelope) => Object.assign(one, { signature: otherSignature(one) }),
+      "SIGNATURE_DIFFERS",
+    ],
+    [
+      "broken signature",
+      (one: SignedEnvelope) => Object.assign(one, { signature: "x" }),
+      "SIGNATURE_DIFFERS",
+    ],
+  ])("an envelope with another %s is known but altered", async (_, alter, reason) => {
+    const envelope = sample();
+    alter(envelope);
+    const { code, results } = await check(JSON.stringify(envelope));
+    expect(code).toBe(1);
+    expect(results).toMatchObject([
+      {
+        attested: false,
+        verdict: "altered",
+        reason,
+        verificationId: sample().verificationId,
+        record: { status: "VALID" },
+      },
+    ]);
+  });
+
+  /** The same header and claims under other signature bytes. */
+  function otherSignature({ signature }: SignedEnvelope): string {
+    const [header, payload, bytes = ""] = signature.split(".");
+    return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
+  }
+
+  test("what another service signed is not known, and one such makes the exit code 1", async () => {
+    const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
+    expect(code).toBe(1);
+    expect(results).toMatchObject([
+      { attested: true, line: 1 },
+      { attested: false, verdict: "unknown", reason: "NOT_KNOWN", record: null, line: 2 },
+    ]);
+  });
+
+  test("a part that is no envelope does not hide the others", async () => {
+    const verdictsOf = async (text: string) => {
+      const { code, results } = await check(`${sample().signature}\n${text}`);
+      return [code, ...results.map((one: { verdict: string }) => one.verdict)];
+    };
+    expect(await verdictsOf('not an envelope\n{"a":1}\n')).toEqual([2, "attested", "undecided", "undecided"]);
+    expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
+  });
+
+  test("an error answer is no envelope that was never attested", async () => {
+    const words = ["attestations", "check", "-"];
+    const stdin = '{"statusCode":401,"message":"a valid API key is needed"}';
+    const { code, stdout, stderr } = await runTvs(words, { dataDir, stdin });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toBe(
+      "tvs: standard input: This is an error answer (401: there was no valid credential), not an envelope.\n",
+    );
+  });
+
+  test("nothing to judge leaves it undecided, in one line", async () => {
+    for (const input of ["", "[]", "\n\n"]) {
+      const { code, stdout, stderr } = await runTvs(["attestations", "check", "-"], {
+        dataDir,
+        stdin: input,
+      });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(/^tvs: standard input: .*\n$/);
+    }
+    expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
+  });
+});
+
+describe("a log whose older end was deleted", () => {
+  let prunedDir: string;
+  let old: SignedEnvelope;
+
+  beforeAll(async () => {
+    prunedDir = join(dataDir, "pruned");
+    old = (await attest(prunedDir)).envelopes[0] as SignedEnvelope;
+    // Two years later another call is answered, and a retention of a year takes effect.
+    const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
+    const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
+    const { operator, close } = await openService(config, { clock: later });
+    while (await operator.stores.maintenance.build());
+    await pruneAttestations({ ...operator.stores, secrets: operator.secrets }, { clock: later });
+    await close();
+  });
+
+  const run = (...args: string[]) => runTvs(["attestations", ...args], { dataDir: prunedDir });
+  const said = /attestations from before \d{4}-\d\d-\d\dT[\d:.]+Z have been deleted \(they are kept for 1y\)/;
+
+  test("is never said not to have held what was deleted from it", async () => {
+    const shown = await run("show", old.verificationId);
+    expect(shown.code).toBe(1);
+    expect(shown.stderr).toMatch(said);
+    expect(shown.stderr).not.toContain("no attestation has this verification id");
+    const file = join(prunedDir, "envelope.json");
+    await writeFile(file, JSON.stringify(old));
+    const checked = await run("check", file, "--json");
+    expect(checked.code).toBe(2);
+    expect(JSON.parse(checked.stdout)).toMatchObject([{ verdict: "undecided", reason: "NO_LONGER_KEPT" }]);
+    expect(checked.stderr).toMatch(said);
+  });
+
+  test("says so in a list that may be shorter for it, and not in one that cannot be", async () => {
+    expect((await run("list")).stderr).toMatch(said);
+    expect((await run("list", "--since", "2999-01-01")).stderr).toBe("");
+    expect((await run("list", "--limit", "1")).stderr).toBe("");
+  });
+});

@@ -1,0 +1,233 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createPrivateKey } from "node:crypto";
+import { readFileSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { logKeeperOf, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
+import { withOperator } from "../../../cli/open.ts";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
+import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
+import { createLogReader } from "../../../src/domain/evidence/evidence.ts";
+import { leafHash } from "../../../src/domain/evidence/tree.ts";
+import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import { readVerifierKey } from "../../../src/partner/signed-note.ts";
+import { openDueEpochFile } from "../../../src/store/evidence/due.ts";
+import { aSignedAttestation, unchain } from "../../domain/evidence/audited-register.ts";
+import { attest } from "../../harness/evidence.ts";
+import { attestSome, withLog } from "../../harness/evidence-log.ts";
+import { sharedFolder, withTempDir } from "../../harness/folder.ts";
+import { readKey } from "../../harness/keys.ts";
+import { runTvs } from "../../harness/program.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { anAttestation } from "../../harness/samples.ts";
+
+const dataDir = sharedFolder();
+const elsewhere = sharedFolder();
+const config = readConfig({ data: dataDir, issuer: "https://verify.example.org" }, {});
+const signer = { kid: "A", privateKey: createPrivateKey(readKey("active")) };
+const attested = [1, 2, 3].map((n) => aSignedAttestation(n, signer));
+const { verificationId = "", jws = "" } = attested[1] ?? {};
+
+const tvs = (...args: string[]) => runTvs(args, { dataDir });
+const json = async (...args: string[]) => JSON.parse((await tvs(...args, "--json")).stdout);
+
+beforeAll(async () => {
+  const { operator, close } = await openService(config);
+  await attest(operator.driver, attested);
+  await close();
+});
+
+describe("tvs log", () => {
+  test("prints the key, and a checkpoint that it signed and that covers every attestation", async () => {
+    const { stdout: keys } = await tvs("log", "key");
+    const key = await readVerifierKey(keys.trim());
+    const { stdout: note } = await tvs("log", "checkpoint");
+    const opened = await openCheckpoint(note, key === null ? [] : [key]);
+    expect(opened).toMatchObject({ origin: "verify.example.org/log", size: 3 });
+    const described = await json("log", "checkpoint");
+    expect(described).toMatchObject({ origin: "verify.example.org/log", epoch: 1, size: 3, note });
+    expect(note.split("\n")[2]).toBe(described.root);
+    expect(await json("log", "key")).toMatchObject([
+      { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
+    ]);
+  });
+
+  test("goes on in a new epoch with what an earlier release has deleted by age", async () => {
+    const data = join(dataDir, "earlier");
+    const earlier = readConfig({ data, issuer: "https://verify.example.org" }, {});
+    await withOperator(
+      earlier,
+      async (operator) => {
+        await ensureLog(openingOf(operator));
+        await attest(operator.driver, attested);
+        await logKeeperOf(operator).checkpoint();
+        await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
+        const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
+        const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
+        await operator.driver.batch(statements.map((sql) => ({ sql, args: [] })));
+      },
+      { whenMade: () => {} },
+    );
+    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
+    expect(await run("epoch", "--reason", "a new address", "--yes")).toMatchObject({ code: 0 });
+    expect(await run("audit")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("as they were logged"),
+    });
+  });
+
+  test("goes on in a new epoch when the newest attestations are lost, and counts them as lost", async () => {
+    const data = join(dataDir, "loss");
+    const lossy = readConfig({ data, issuer: "https://verify.example.org" }, {});
+    const whenMade = { whenMade: () => {} };
+    const remove = (id: number) => ({ sql: "DELETE FROM attestations WHERE id = ?", args: [id] });
+    await withOperator(
+      lossy,
+      async (operator) => {
+        await openLog(operator);
+        await attest(operator.driver, attested);
+        await logKeeperOf(operator).checkpoint();
+        await operator.driver.batch([remove(3)]);
+      },
+      whenMade,
+    );
+    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
+    expect((await run("checkpoint")).stderr).toContain("its newest 1 attestations are not there any more");
+    expect(await run("epoch", "--reason", "a row was lost", "--yes")).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("they count as lost"),
+    });
+    await withOperator(lossy, async (operator) => {
+      await attest(
+        operator.driver,
+        [4, 5].map((n) => aSignedAttestation(n, signer)),
+      );
+      await logKeeperOf(operator).checkpoint();
+      const [lost] = attested.slice(-1);
+      const proven = await createLogReader(operator.stores.log).inclusion(leafHash(lost?.jws ?? ""));
+      expect(proven).toMatchObject({ index: 2, size: 3 });
+    });
+    const audited = async () => JSON.parse((await run("audit", "--json")).stdout);
+    expect(await audited()).toMatchObject({
+      found: 0,
+      epochs: [
+        { compared: 2, lost: 1 },
+        { compared: 2, lost: 0 },
+      ],
+    });
+    await withOperator(lossy, ({ driver }) => driver.batch([remove(2)]));
+    expect(await audited()).toMatchObject({ found: 1, findings: [{ what: "ATTESTATION", epoch: 1, id: 2 }] });
+  });
+
+  test("says before the first serve that there is no log", async () => {
+    const data = join(dataDir, "new");
+    await withOperator(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
+    const run = (command: string) => runTvs(["log", command], { dataDir: data });
+    expect(await run("key")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no evidence log yet"),
+    });
+    expect(await run("audit")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no evidence log yet"),
+    });
+  });
+});
+
+describe("tvs attestations prove", () => {
+  test("prints a proof of an attestation, and of its leaf alone", async () => {
+    const { stdout: proof } = await tvs("attestations", "prove", verificationId);
+    const described = await json("attestations", "prove", verificationId);
+    expect(described).toMatchObject({ leafIndex: 1, treeSize: 3, proof, origin: "verify.example.org/log" });
+    const [first, index, ...rest] = proof.split("\n");
+    expect([first, index]).toEqual(["c2sp.org/tlog-proof@v1", "index 1"]);
+    const end = rest.indexOf("");
+    expect(rest.slice(end + 1).join("\n")).toBe(described.checkpoint);
+    const hashes = rest.slice(0, end).map((line) => new Uint8Array(Buffer.from(line, "base64")));
+    const leaf = await attestationLeafHash(jws);
+    const root = await rootOfInclusion({ leafHash: leaf, index: 1, size: 3, hashes });
+    expect(Buffer.from(root ?? []).toString("base64")).toBe(described.checkpoint.split("\n")[2]);
+    expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
+  });
+
+  test("writes it to a file, once", async () => {
+    const file = join(elsewhere, "one.tlog-proof");
+    expect(await tvs("attestations", "prove", verificationId, "--out", file)).toMatchObject({
+      code: 0,
+      stdout: "",
+    });
+    expect(readFileSync(file, "utf8")).toStartWith("c2sp.org/tlog-proof@v1\nindex 1\n");
+    expect((await tvs("attestations", "prove", verificationId, "--out", file)).code).toBe(2);
+  });
+
+  test("says what it does not know, and what it was not given", async () => {
+    const unknown = anAttestation(9).verificationId;
+    expect((await tvs("attestations", "prove", unknown)).code).toBe(1);
+    expect((await tvs("attestations", "prove", "--leaf", "0".repeat(64))).code).toBe(1);
+    expect((await tvs("attestations", "prove", "--leaf", "0")).code).toBe(2);
+    expect((await tvs("attestations", "prove")).code).toBe(2);
+  });
+});
+
+describe("a log that is due to go on in a new epoch", () => {
+  test("excuses what retention may delete when its opening was killed in the midst of it", () =>
+    withTempDir(async (folder) => {
+      await attestSome(folder, 2);
+      await withLog(folder, async (operator) => {
+        const { stores, driver, config } = operator;
+        const dueFile = openDueEpochFile(dueEpochFile(config));
+        await dueFile.write({ token: "one", epoch: 2, reason: "a backup was restored" });
+        await stores.settings.write({ [epochDueName]: "one" });
+        // A backup of a release that authenticated nothing has no mark.
+        await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
+        const open: typeof stores.log.open = async (...opening) => {
+          await stores.log.open(...opening);
+          throw new Error("killed");
+        };
+        const killed = { ...operator, stores: { ...stores, log: { ...stores.log, open } } };
+        expect(String(await rejection(openLog(killed)))).toContain("killed");
+        await openLog(operator);
+        expect((await stores.log.epochs()).length).toBe(2);
+        const mark = await retentionMarkOf(operator);
+        expect(await mark()).not.toBeNull();
+      });
+    }));
+});
+
+describe("tvs log audit", () => {
+  test("says by its exit code and one JSON value whether the log is whole", async () => {
+    expect((await tvs("log", "audit")).stdout).toEndWith("\nall attestations are as they were logged\n");
+    expect(await json("log", "audit")).toMatchObject({
+      verdict: "whole",
+      found: 0,
+      findings: [],
+      epochs: [{ epoch: 1, size: 3, compared: 3 }],
+    });
+    await withOperator(config, ({ driver }) => {
+      const sql = "UPDATE attestations SET status = 'EXPIRED' WHERE id = 2";
+      return driver.batch([{ sql, args: [] }]);
+    });
+    const { code, stdout } = await tvs("log", "audit");
+    expect(code).toBe(1);
+    expect(stdout).toContain("the first: attestation 2 contradicts its signed result in status");
+    expect((await json("log", "audit")).findings).toMatchObject([
+      { what: "ATTESTATION", epoch: 1, index: 1, id: 2, verificationId },
+    ]);
+    await withOperator(config, ({ driver }) => {
+      const sql = "UPDATE attestations SET status = 'VALID' WHERE id = 2";
+      return driver.batch([{ sql, args: [] }]);
+    });
+  });
+
+  test("cannot decide without the checkpoint beside the master key", async () => {
+    // There is one, whichever test comes first.
+    await tvs("log", "checkpoint");
+    const [head, away] = [join(dataDir, "log.checkpoint"), join(elsewhere, "log.checkpoint")];
+    renameSync(head, away);
+    const { code, stdout, stderr } = await tvs("log", "audit", "--json");
+    renameSync(away, head);
+    expect([code, JSON.parse(stdout).verdict]).toEqual([2, "undecided"]);
+    expect(stderr).toContain("put back to an earlier state");
+  });
+});

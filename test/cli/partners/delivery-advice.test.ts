@@ -1,0 +1,104 @@
+import { describe, expect, test } from "bun:test";
+import { explainAttempt, nextStep, whyDisabled, whyHeld } from "../../../cli/partners/delivery-advice.ts";
+import { deliveryErrors } from "../../../src/delivery/outcome.ts";
+import type { Delivery } from "../../../src/domain/deliveries.ts";
+
+const now = Date.parse("2026-03-01T12:00:00Z");
+const running = { endpoint: { disabledReason: null }, serviceRunning: true, now };
+
+function aDelivery(changes: Partial<Delivery> = {}): Delivery {
+  return {
+    deliveryId: "d1",
+    eventId: "e1",
+    eventType: "license.revoked",
+    partnerId: "agency",
+    state: "pending",
+    attempts: 1,
+    createdAt: now - 60_000,
+    dueAt: now + 5_000,
+    leased: false,
+    heldBy: null,
+    finishedAt: null,
+    lastStatus: null,
+    lastError: "TIMEOUT",
+    ...changes,
+  };
+}
+
+function aDeadOne(changes: Partial<Delivery> = {}): Delivery {
+  return aDelivery({ state: "dead", dueAt: null, finishedAt: now, attempts: 11, ...changes });
+}
+
+describe("an attempt in words", () => {
+  test.each(Object.entries(deliveryErrors))("%s", (error, sentence) => {
+    expect(explainAttempt({ error, status: null })).toBe(sentence);
+  });
+
+  test("a status is named, an acknowledgement is told", () => {
+    expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(
+      "The endpoint answered with 503, which is not 2xx.",
+    );
+    expect(explainAttempt({ error: null, status: 204 })).toBe("The endpoint acknowledged it.");
+    expect(explainAttempt({ error: "FROM_A_LATER_VERSION", status: null })).toBe("The attempt failed.");
+  });
+});
+
+describe("what to do for a dead delivery", () => {
+  test.each(Object.keys(deliveryErrors))("after %s: what mends it, then the command", (lastError) => {
+    const words = nextStep(aDeadOne({ lastError }), running);
+    expect(words).toMatch(/^.{20,}; then tvs webhooks retry d1$/);
+    expect(words).not.toContain("PARTNER");
+  });
+
+  test("a status has a remedy of its own", () => {
+    const words = (lastStatus: number) =>
+      nextStep(aDeadOne({ lastError: "BAD_STATUS", lastStatus }), running);
+    expect(words(404)).toContain("tvs partners webhook set agency URL");
+    expect(words(401)).toContain("the whole secret");
+    expect(words(503)).toContain("receiver's log");
+  });
+
+  test("without an endpoint, or with a disabled one, that comes first or as well", () => {
+    const none = nextStep(aDeadOne(), { ...running, endpoint: null });
+    expect(none).toContain("tvs partners webhook set agency URL, then tvs webhooks retry d1");
+    const gone = nextStep(aDeadOne(), { ...running, endpoint: { disabledReason: "gone" } });
+    expect(gone).toContain("tvs webhooks retry d1");
+    expect(gone).toContain("tvs partners webhook enable agency");
+  });
+
+  test("one that died with its endpoint, before any attempt, is just retried", () => {
+    expect(nextStep(aDeadOne({ lastError: null, attempts: 0 }), running)).toBe("tvs webhooks retry d1");
+  });
+});
+
+describe("what comes next for a pending delivery", () => {
+  const cases: [name: string, changes: Partial<Delivery>, words: RegExp][] = [
+    ["it waits", {}, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
+    ["it is due", { dueAt: now }, /^it is due/],
+    ["it is leased", { leased: true }, /^an attempt is in progress$/],
+    ["the lease has ended", { leased: true, dueAt: now - 1 }, /^it is due/],
+    ["its partner is disabled", { heldBy: "partner" }, /tvs partners enable agency/],
+    ["its database was restored", { heldBy: "restore" }, /tvs webhooks release/],
+  ];
+  test.each(cases)("%s", (_name, changes, words) => {
+    expect(nextStep(aDelivery(changes), running)).toMatch(words);
+  });
+
+  test.each(["operator", "gone", "failing"] as const)("its endpoint is disabled: %s", (disabledReason) => {
+    const endpoint = { disabledReason };
+    const words = nextStep(aDelivery({ heldBy: "endpoint" }), { ...running, endpoint });
+    expect(words).toBe(`it is held: ${whyDisabled(disabledReason, "agency")}`);
+    expect(words).toContain("tvs partners webhook enable agency");
+  });
+
+  test("it has no endpoint", () => {
+    expect(whyHeld(aDelivery({ heldBy: "endpoint" }), { endpoint: null })).toContain(
+      "tvs partners webhook set",
+    );
+  });
+
+  test("nothing is sent while no service runs, and nothing is left to do once it was acknowledged", () => {
+    expect(nextStep(aDelivery(), { ...running, serviceRunning: false })).toContain("start tvs serve");
+    expect(nextStep(aDelivery({ state: "delivered" }), running)).toMatch(/^nothing/);
+  });
+});

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startReceiver } from "../../delivery/receiver.ts";
+import { runTvs } from "../../harness/program.ts";
+import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
+
+let world: WebhookTerminal;
+const secretPattern = /^whsec_[0-9A-Za-z]{43}$/;
+const allTypes = 7;
+/** An address of the public internet. Nothing is ever sent to it: no service runs over these deliveries. */
+const publicUrl = "https://8.8.8.8/events?token=hush";
+
+beforeAll(async () => {
+  world = await makeWebhookTerminal();
+  await world.addPartner("bare");
+});
+afterAll(() => world.remove());
+
+describe("tvs partners webhook set", () => {
+  test("makes an endpoint and prints its secret; later the secret stays, and so does what is not given", async () => {
+    await world.addPartner("agency");
+    const made = await world.json(`partners webhook set agency ${publicUrl}`);
+    expect(Object.keys(made)).toEqual(["partnerId", "url", "secret"]);
+    expect(made).toMatchObject({ partnerId: "agency", url: publicUrl });
+    expect(made.secret).toMatch(secretPattern);
+    const before = await world.json("partners webhook show agency");
+    expect(before).toMatchObject({ state: "enabled", teachers: "all", pending: 0, dead: 0, lastError: null });
+    expect(before.events).toHaveLength(allTypes);
+
+    const flags = "--events license.revoked,license.expired --teachers verified";
+    await world.json(`partners webhook set agency ${publicUrl} ${flags}`);
+    const again = await world.json("partners webhook set agency https://9.9.9.9/hooks");
+    expect(again).toEqual({ partnerId: "agency", url: "https://9.9.9.9/hooks", secret: made.secret });
+    const after = await world.json("partners webhook show agency");
+    expect(after).toMatchObject({ url: "https://9.9.9.9/hooks", teachers: "verified" });
+    expect([...after.events].sort()).toEqual(["license.expired", "license.revoked"]);
+  });
+
+  test("a secret is not in what other commands print", async () => {
+    await world.addPartner("quiet");
+    const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
+    for (const line of [
+      "partners webhook show quiet",
+      "partners webhook disable quiet",
+      "partners webhook enable quiet",
+      "partners show quiet",
+      "webhooks list",
+      "status",
+    ]) {
+      for (const form of ["", " --json"]) {
+        const { code, stdout, stderr } = await world.run(line + form);
+        expect(code).toBe(0);
+        expect(stdout + stderr).not.toContain(secret);
+      }
+    }
+  });
+
+  test.each([
+    ["http://8.8.8.8/", "https://"],
+    ["https://127.0.0.1/", "loopback"],
+    ["https://10.0.0.8/", "not public"],
+    ["https://0x7f.1/", "loopback"],
+    ["https://[::1]/", "not public"],
+    ["https://169.254.169.254/latest", "not public"],
+    ["https://localhost/", "loopback"],
+    ["https://user:pass@8.8.8.8/", "user information"],
+    ["https://8.8.8.8/#here", "fragment"],
+    ["nonsense", "https://"],
+  ])("refuses %s with the reason, and stores nothing", async (url, reason) => {
+    const finished = await world.run(`partners webhook set bare ${url}`);
+    expect(finished).toMatchObject({ code: 1, stdout: "" });
+    expect(finished.stderr).toMatch(/^tvs: webhook .+\n$/);
+    expect(finished.stderr).toContain(reason);
+    expect((await world.run("partners webhook show bare")).code).toBe(1);
+  });
+
+  test("with --allow-private-webhooks takes http and private addresses, and says that serve must too", async () => {
+    await world.addPartner("private");
+    const line = "partners webhook set private http://127.0.0.1:9/x --allow-private-webhooks";
+    const finished = await world.run(line);
+    expect(finished.code).toBe(0);
+    expect(finished.stderr).toContain("tvs serve");
+  });
+
+  test("what serve was allowed is remembered for the commands", async () => {
+    const allowed = await makeWebhookTerminal();
+    try {
+      await allowed.addPartner("agency");
+      expect((await allowed.run("partners webhook set agency http://127.0.0.1:9/x")).code).toBe(1);
+      await withSender(allowed.dataDir, async () => {});
+      const finished = await allowed.run("partners webhook set agency http://127.0.0.1:9/x");
+      expect(finished.code).toBe(0);
+      expect(finished.stderr).not.toContain("tvs serve");
+    } finally {
+      await allowed.remove();
+    }
+  });
+});
+
+describe("tvs partners webhook rotate-secret", () => {
+  test("gives a new secret, and says how long the old one signs too", async () => {
+    await world.addPartner("rotating");
+    const { secret } = await world.json(`partners webhook set rotating ${publicUrl}`);
+    const begun = Date.now();
+    const rotated = await world.json("partners webhook rotate-secret rotating --overlap 2h");
+    expect(rotated.secret).toMatch(secretPattern);
+    expect(rotated.secret).not.toBe(secret);
+    const untilMs = Date.parse(rotated.previousSecretUntil) - 2 * 3_600_000;
+    expect(untilMs).toBeGreaterThanOrEqual(begun);
+    expect(untilMs).toBeLessThanOrEqual(Date.now());
+    const day = await world.json("partners webhook rotate-secret rotating");
+    expect(Date.parse(day.previousSecretUntil)).toBeGreaterThanOrEqual(begun + 24 * 3_600_000);
+    expect((await world.json("partners webhook set rotating https://9.9.9.9/")).secret).toBe(day.secret);
+    const atOnce = await world.json("partners webhook rotate-secret rotating --overlap 0s");
+    expect(atOnce.previousSecretUntil).toBeNull();
+    expect((await world.json("partners webhook rotate-secret rotating --overlap 7d")).secret).toMatch(
+      secretPattern,
+    );
+    expect(await world.run("partners webhook rotate-secret rotating --overlap 8d")).toMatchObject({
+      code: 2,
+    });
+  });
+});
+
+describe("tvs partners webhook disable, enable, remove", () => {
+  test("disabling holds deliveries and keeps its first time; enabling lets them go", async () => {
+    await world.addPartner("switched");
+    await world.json(`partners webhook set switched ${publicUrl}`);
+    const { deliveryId } = await world.json("partners webhook test switched");
+    const { disabledAt, disabledReason, state } = await world.json("partners webhook disable switched");
+    expect({ disabledReason, state }).toEqual({ disabledReason: "operator", state: "disabled" });
+    expect((await world.json("partners webhook disable switched")).disabledAt).toBe(disabledAt);
+    expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBe("endpoint");
+    const shown = await world.run("partners webhook show switched");
+    expect(shown.stderr).toContain("tvs partners webhook enable switched");
+    expect(await world.run("partners webhook test switched")).toMatchObject({ code: 1, stdout: "" });
+    expect(await world.json("status")).toMatchObject({ webhooks: { disabledEndpoints: ["switched"] } });
+    const enabled = await world.json("partners webhook enable switched");
+    expect(enabled).toMatchObject({ state: "enabled", disabledAt: null, disabledReason: null });
+    expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
+  });
+
+  test("removing one makes its deliveries dead", async () => {
+    await world.addPartner("removed");
+    await world.json(`partners webhook set removed ${publicUrl}`);
+    const { deliveryId } = await world.json("partners webhook test removed");
+    const gone = await world.json("partners webhook remove removed");
+    expect(gone).toEqual({ partnerId: "removed", removed: true, dead: 1 });
+    expect((await world.json(`webhooks show ${deliveryId}`)).state).toBe("dead");
+    expect((await world.run("partners webhook remove removed")).code).toBe(1);
+  });
+});
+
+describe("tvs partners webhook test", () => {
+  test("sends a signed license.verified that names nobody, with two signatures during a rotation", async () => {
+    const received = Promise.withResolvers<string>();
+    const receiver = await startReceiver((socket, request) => {
+      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      received.resolve(request);
+    });
+    // A world of its own: a sender must not find deliveries to the public addresses of the other tests.
+    const own = await makeWebhookTerminal();
+    try {
+      await own.addPartner("tested");
+      const url = `http://127.0.0.1:${receiver.port}/hooks`;
+      const set = `partners webhook set tested ${url} --events teacher.deactivated --allow-private-webhooks`;
+      const old = (await own.json(set)).secret;
+      const { secret } = await own.json("partners webhook rotate-secret tested");
+      const sent = await own.json("partners webhook test tested");
+      expect(sent).toMatchObject({ partnerId: "tested", eventType: "license.verified" });
+
+      const request = await withSender(own.dataDir, () => received.promise);
+      const [head = "", body = ""] = request.split("\r\n\r\n");
+      expect(head).toStartWith("POST /hooks HTTP/1.1\r\n");
+      expect(JSON.parse(body)).toEqual({
+        eventId: sent.eventId,
+        eventType: "license.verified",
+        occurredAt: expect.stringMatching(/Z$/),
+        data: {
+          tId: null,
+          regNo: null,
+          licenseStatus: "VALID",
+          certificateStatus: "VERIFIED",
+          previousStatus: "NOT_FOUND",
+        },
+      });
+      const signature = /^x-agency-signature: (.+)$/im.exec(head)?.[1]?.trim() ?? "";
+      for (const one of [secret, old]) {
+        const words = ["verify-webhook", "-", "--secret", one, "--signature", signature];
+        expect((await runTvs(words, { stdin: body })).code).toBe(0);
+      }
+      expect(await own.json(`webhooks show ${sent.deliveryId}`)).toMatchObject({ state: "delivered" });
+    } finally {
+      receiver.close();
+      await own.remove();
+    }
+  });
+
+  test("its help says exactly what it sends", async () => {
+    const { stdout } = await world.run("partners webhook test --help");
+    expect(stdout.replace(/\s+/g, " ")).toContain(
+      "a signed license.verified that names nobody (tId and regNo are null)",
+    );
+  });
+});
+
+describe("what is wrong is told in one line", () => {
+  test.each([
+    ["set nobody https://8.8.8.8/", 1, "nobody"],
+    ["set agency https://8.8.8.8/ --events license.vanished", 2, "--events"],
+    ["set agency https://8.8.8.8/ --teachers some", 2, "--teachers"],
+    ["set agency", 2, "URL"],
+    ["rotate-secret agency --overlap 5", 2, "--overlap"],
+    ["show nobody", 1, "nobody"],
+    ["test nobody", 1, "nobody"],
+    ["enable nobody", 1, "nobody"],
+    ["disable bare", 1, "tvs partners webhook set"],
+    ["rotate-secret bare", 1, "tvs partners webhook set"],
+    ["show bare", 1, "tvs partners webhook set"],
+  ])("tvs partners webhook %s: exit code %i", async (words, code, named) => {
+    const finished = await world.run(`partners webhook ${words}`);
+    expect(finished).toMatchObject({ code, stdout: "" });
+    expect(finished.stderr).toMatch(/^tvs: .+\n$/);
+    expect(finished.stderr).toContain(named);
+  });
+});
+
+test("tvs status counts what waits, what is held and what is dead", async () => {
+  const counted = await makeWebhookTerminal();
+  try {
+    await Promise.all(["a", "b"].map((id) => counted.addPartner(id)));
+    for (const id of ["a", "b"]) await counted.json(`partners webhook set ${id} ${publicUrl}`);
+    const at = Date.parse("2020-03-01T12:00:00Z");
+    await counted.addFailed("a", { error: "TIMEOUT", status: null, at });
+    await counted.addFailed("a", { error: "TIMEOUT", status: null, at, retryAt: at + 5_000 });
+    await counted.json("partners webhook test b");
+    await counted.json("partners webhook disable b");
+    const { webhooks } = await counted.json("status");
+    expect(webhooks).toEqual({
+      endpoints: 2,
+      disabledEndpoints: ["b"],
+      pending: 2,
+      held: 1,
+      dead: 1,
+      oldestDueAt: "2020-03-01T12:00:05.000Z",
+    });
+    const { stdout } = await counted.run("status");
+    expect(stdout).toMatch(/^endpoints +2, 1 of them disabled: b$/m);
+    expect(stdout).toMatch(/^deliveries +2 pending, 1 of them held, 1 dead$/m);
+    expect(stdout).toMatch(/^oldest due +2020-03-01T12:00:05\.000Z$/m);
+  } finally {
+    await counted.remove();
+  }
+});

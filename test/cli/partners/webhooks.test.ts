@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startReceiver } from "../../delivery/receiver.ts";
+import { runTvs } from "../../harness/program.ts";
+import { withTestOperator } from "../../harness/service.ts";
+import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
+
+let world: WebhookTerminal;
+const diedAt = Date.parse("2020-03-01T12:00:00Z");
+const ok = "HTTP/1.1 204 No Content\r\n\r\n";
+
+beforeAll(async () => {
+  world = await makeWebhookTerminal();
+  // Whichever test comes first finds a register.
+  await world.addPartner("somebody");
+});
+afterAll(() => world.remove());
+
+/** A partner whose endpoint is at a port of this machine. */
+async function subscribe(partnerId: string, port = 9): Promise<string> {
+  await world.addPartner(partnerId);
+  const url = `http://127.0.0.1:${port}/events`;
+  return (await world.json(`partners webhook set ${partnerId} ${url} --allow-private-webhooks`)).secret;
+}
+
+test("a dead delivery is found, explained and retried with three commands", async () => {
+  const received = Promise.withResolvers<string>();
+  const receiver = await startReceiver((socket, request) => {
+    socket.end(ok);
+    received.resolve(request);
+  });
+  try {
+    const secret = await subscribe("story", receiver.port);
+    const id = await world.addFailed("story", { error: "BAD_STATUS", status: 503, at: diedAt });
+
+    const found = await world.run("webhooks list --state dead --partner story");
+    expect(found.code).toBe(0);
+    expect(found.stdout).toContain(id);
+    expect(found.stderr).toContain("tvs webhooks show DELIVERY");
+
+    const explained = await world.run(`webhooks show ${id}`);
+    expect(explained).toMatchObject({ code: 0, stderr: "" });
+    expect(explained.stdout).toMatch(/^state +dead$/m);
+    expect(explained.stdout).toContain("The endpoint answered with 503, which is not 2xx.");
+    expect(explained.stdout.trimEnd()).toEndWith(`then tvs webhooks retry ${id}`);
+
+    const retried = await world.run(`webhooks retry ${id}`);
+    expect(retried).toMatchObject({ code: 0, stdout: "1 delivery is due now\n" });
+    expect(retried.stderr).toContain("no service is running");
+
+    const request = await withSender(world.dataDir, () => received.promise);
+    const [head = "", body = ""] = request.split("\r\n\r\n");
+    const header = (name: string) => new RegExp(`^${name}: (.+)$`, "im").exec(head)?.[1]?.trim() ?? "";
+    expect(header("x-agency-delivery-id")).toBe(id);
+    const signature = header("x-agency-signature");
+    const words = ["verify-webhook", "-", "--secret", secret, "--signature", signature, "--json"];
+    const judged = await runTvs(words, { stdin: body });
+    expect(JSON.parse(judged.stdout)).toMatchObject({ valid: true, event: { data: { tId: null } } });
+    const shown = await world.json(`webhooks show ${id}`);
+    expect(shown).toMatchObject({ state: "delivered", attempts: 2, lastStatus: 204, lastError: null, body });
+    expect(shown.attemptList).toMatchObject([
+      { number: 1, at: "2020-03-01T12:00:00.000Z", error: "BAD_STATUS", status: 503, durationMs: 12 },
+      { number: 2, error: null, status: 204, explanation: "The endpoint acknowledged it." },
+    ]);
+    const again = await world.run(`webhooks retry ${id}`);
+    expect(again).toMatchObject({ code: 1, stdout: "" });
+    expect(again.stderr).toMatch(/^tvs: .*already been acknowledged.*\n$/);
+  } finally {
+    receiver.close();
+  }
+});
+
+describe("tvs webhooks list", () => {
+  test("newest first, by state and partner, and no more than the limit", async () => {
+    await subscribe("listed");
+    const retryAt = Date.parse("2099-01-01T00:00:00Z");
+    const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
+    const dead = await world.addFailed("listed", { error: "TLS_FAILED", status: null, at: diedAt });
+    const ids = async (flags: string) =>
+      (await world.json(`webhooks list --partner listed${flags}`)).map(
+        (one: { deliveryId: string }) => one.deliveryId,
+      );
+    expect(await ids("")).toEqual([dead, waiting]);
+    expect(await ids(" --limit 1")).toEqual([dead]);
+    expect(await ids(" --state pending")).toEqual([waiting]);
+    expect(await ids(" --state dead")).toEqual([dead]);
+    expect(await ids(" --state delivered")).toEqual([]);
+    const [first, second] = await world.json("webhooks list --partner listed");
+    expect(await ids(` --since ${second.createdAt}`)).toEqual([dead, waiting]);
+    expect(await ids(` --state dead --since ${first.createdAt}`)).toEqual([dead]);
+    expect(await ids(" --since 2999-01-01")).toEqual([]);
+    expect((await world.run("webhooks list --since yesterday")).code).toBe(2);
+    expect(second).toEqual({
+      deliveryId: waiting,
+      state: "pending",
+      partnerId: "listed",
+      eventType: "license.verified",
+      eventId: expect.any(String),
+      attempts: 1,
+      lastStatus: null,
+      lastError: "TIMEOUT",
+      createdAt: expect.any(String),
+      dueAt: "2099-01-01T00:00:00.000Z",
+      heldBy: null,
+      finishedAt: null,
+    });
+    const people = await world.run("webhooks list --partner listed");
+    expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
+  });
+
+  test("says what holds a delivery instead of a time that does not count", async () => {
+    await subscribe("resting");
+    const { deliveryId } = await world.json("partners webhook test resting");
+    await world.json("partners webhook disable resting");
+    expect((await world.run("webhooks list --partner resting")).stdout).toMatch(/ held by endpoint$/m);
+    expect((await world.json(`webhooks show ${deliveryId}`)).nextStep).toContain(
+      "tvs partners webhook enable resting",
+    );
+    await world.json("partners disable resting");
+    expect((await world.json(`webhooks show ${deliveryId}`)).nextStep).toContain(
+      "tvs partners enable resting",
+    );
+  });
+});
+
+describe("tvs webhooks retry", () => {
+  test("--dead takes all dead ones, of one partner, from a time on; and prints how many", async () => {
+    await Promise.all([subscribe("first"), subscribe("second")]);
+    const dead = (partnerId: string, at: number) =>
+      world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
+    await dead("first", diedAt - 1_000);
+    const late = await dead("first", diedAt);
+    const other = await dead("second", diedAt);
+    const since = "--since 2020-03-01T12:00:00Z";
+    expect(await world.json(`webhooks retry --dead --partner first ${since}`)).toEqual({ retried: 1 });
+    expect((await world.json(`webhooks show ${late}`)).state).toBe("pending");
+    expect((await world.json(`webhooks show ${other}`)).state).toBe("dead");
+    const rest = await world.run("webhooks retry --dead");
+    expect(rest.code).toBe(0);
+    expect(Number.parseInt(rest.stdout, 10)).toBeGreaterThanOrEqual(2);
+    expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
+  });
+
+  test("says what holds it, and what an endpoint that is gone leaves dead", async () => {
+    await subscribe("leaving");
+    const id = await world.addFailed("leaving", { error: "TIMEOUT", status: null, at: diedAt });
+    await world.json("partners webhook disable leaving");
+    const held = await world.run(`webhooks retry ${id}`);
+    expect(held).toMatchObject({ code: 0, stdout: "1 delivery is due now\n" });
+    expect(held.stderr).toContain("tvs partners webhook enable leaving");
+    expect(await world.json("partners webhook remove leaving")).toMatchObject({ dead: 1 });
+    const all = await world.run("webhooks retry --dead --partner leaving");
+    expect(all).toMatchObject({ code: 0, stdout: "0 deliveries are due now\n" });
+    expect(all.stderr).toContain("tvs partners webhook set leaving URL");
+    const one = await world.run(`webhooks retry ${id}`);
+    expect(one.code).toBe(1);
+    expect(one.stderr).toContain("tvs partners webhook set");
+  });
+});
+
+test("tvs webhooks release ends the hold of a restore, and enabling one endpoint does not", async () => {
+  const held = await makeWebhookTerminal();
+  try {
+    await held.addPartner("agency");
+    await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
+    const { deliveryId } = await held.json("partners webhook test agency");
+    await withTestOperator(held.dataDir, ({ stores: { settings } }) =>
+      settings.write({ hold_webhooks: "true" }),
+    );
+    // Nothing says that it is sent while it is not.
+    const enabled = await held.run("partners webhook enable agency");
+    expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
+    expect(enabled.stderr).toContain(
+      "what waits for agency (1): it is held because the database was restored",
+    );
+    expect((await held.run("partners enable agency")).stderr).toContain("tvs webhooks release");
+    expect((await held.run("webhooks retry --dead")).stderr).toContain("tvs webhooks release");
+    const shown = await held.json(`webhooks show ${deliveryId}`);
+    expect(shown).toMatchObject({ heldBy: "restore" });
+    expect(shown.nextStep).toContain("tvs webhooks release");
+    expect(await held.json("webhooks release")).toEqual({ released: true });
+    expect((await held.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
+    expect((await held.run("webhooks release")).stdout).toBe("webhooks were not held\n");
+    expect(await held.run("partners webhook enable agency")).toMatchObject({
+      stdout: "the endpoint of agency is enabled; what was held is due now\n",
+      stderr: "",
+    });
+    await held.json("partners disable agency");
+    const resting = await held.run("partners webhook enable agency");
+    expect(resting.stdout).toBe("the endpoint of agency is enabled\n");
+    expect(resting.stderr).toContain("tvs partners enable agency");
+  } finally {
+    await held.remove();
+  }
+});
+
+describe("what is wrong is told in one line", () => {
+  test.concurrent.each([
+    ["list --state gone", 2, "--state"],
+    ["list --limit 0", 2, "--limit"],
+    ["list --limit many", 2, "--limit"],
+    ["list --partner nobody", 1, "nobody"],
+    ["show", 2, "DELIVERY"],
+    ["show 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
+    ["retry", 2, "--dead"],
+    ["retry some --dead", 2, "--dead"],
+    ["retry some --partner p", 2, "--dead"],
+    ["retry some --since 2026-01-01", 2, "--dead"],
+    ["retry --dead --since yesterday", 2, "--since"],
+    ["retry --dead --partner nobody", 1, "nobody"],
+    ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
+  ])("tvs webhooks %s: exit code %i", async (words, code, named) => {
+    const finished = await world.run(`webhooks ${words}`);
+    expect(finished).toMatchObject({ code, stdout: "" });
+    expect(finished.stderr).toMatch(/^tvs: .+\n$/);
+    expect(finished.stderr).toContain(named);
+  });
+});

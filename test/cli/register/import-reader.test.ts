@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readInThread } from "../../../cli/register/import-reader.ts";
+import { createBlindIndex } from "../../../src/domain/blind-index.ts";
+import { type FilePiece, readPieces } from "../../../src/domain/import/read.ts";
+import type { CheckedRow } from "../../../src/domain/import/rows.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { csv, row, rows } from "../../harness/imports.ts";
+import { rejection } from "../../harness/rejection.ts";
+
+const entry = new URL("../../../cli/main.ts", import.meta.url);
+const blindIndexKey = new Uint8Array(32).fill(9);
+
+const contacts = { nin: "12345678901", email: "Ada@Example.org", phone: "0803 123 4567" };
+const json = (members: object) => JSON.stringify({ regNo: "TR/1/2/3", name: "A", ...members });
+const profile = {
+  qualifications: [{ title: "B.Ed. “Hons”", institution: null, year: 2001 }],
+  employment: [],
+};
+
+/** Extracts in which nearly everything is wrong that can be, and some in which nothing is. */
+const files: [string, string | Buffer][] = [
+  ["plain.csv", csv(rows(3000).map((one, n) => ({ ...one, ...contacts, nin: String(20_000_000_000 + n) })))],
+  [
+    "quoted.csv",
+    csv([row(1, { name: 'Say "yes", twice', state: "two\r\nlines" }), row(2, contacts), row(1)]),
+  ],
+  [
+    "rejected.csv",
+    csv([row(1, { nin: "2.3E+10" }), row(2, { t_id: "x", active: "2" }), row(3, { email: "no", x: "?" })]),
+  ],
+  ["ragged.csv", `${csv([row(1)])}too,few\n,,,,,\n${csv([row(2)])}`],
+  ["empty.csv", ""],
+  ["header.csv", csv([row(1)]).split("\n")[0] ?? ""],
+  ["no-header.csv", "a,b,c\n1,2,3\n"],
+  ["quote.csv", `${csv(rows(5))}"TR/1/2/3"x,A,legacy,CLAIMED,,\n`],
+  ["latin1.csv", Buffer.concat([Buffer.from(csv(rows(2000))), Buffer.from([0x52, 0xe9, 10])])],
+  ["nul.csv", `${csv(rows(2))}TR/1/2/3\0,A\n`],
+  ["bom.csv", `\ufeff${csv([row(1, { name: "Ọlá Adébáyọ̀ \u{1F600}" })])}`],
+  ["mixed.ndjson", [json({ tId: 7, active: true, profile }), json({ nin: 12345678901, odd: 1 })].join("\n")],
+  ["cleared.ndjson", json({ ...contacts, email: null, profile: null, source: "legacy" })],
+  ["twice.ndjson", '{"regNo":"TR/1/2/3","name":"A","name":"B","source":"legacy"}\n'],
+  ["broken.ndjson", `${json({})}\n{"regNo":\n`],
+];
+
+type Read = {
+  rows: CheckedRow[];
+  unknown: FilePiece["unknown"][number][];
+  fields: string[];
+  bytes: number;
+  format: string | undefined;
+  sha256: string | null;
+  error: unknown;
+};
+
+async function readAll(pieces: AsyncIterable<FilePiece>): Promise<Read> {
+  const all: Read = {
+    rows: [],
+    unknown: [],
+    fields: [],
+    bytes: 0,
+    format: undefined,
+    sha256: null,
+    error: null,
+  };
+  try {
+    for await (const piece of pieces) {
+      all.rows.push(...piece.rows);
+      all.unknown.push(...piece.unknown);
+      all.fields.push(...piece.fields);
+      all.bytes += piece.bytes;
+      all.format = piece.format;
+      all.sha256 = piece.sha256;
+    }
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    all.error = { code, message };
+  }
+  return all;
+}
+
+describe("an extract that is read in a thread", () => {
+  test.each(files)("is read as it is in this one: %s", (name, content) =>
+    withTempDir(async (folder) => {
+      const file = join(folder, name);
+      await writeFile(file, content);
+      const here = readPieces(
+        { name, bytes: createReadStream(file, { highWaterMark: 256 * 1024 }) },
+        createBlindIndex(blindIndexKey),
+      );
+      const expected = await readAll(here);
+      const found = await readAll(readInThread(entry, { file, name, blindIndexKey }));
+      expect(found).toEqual(expected);
+      expect(found.error === null).toBe(found.sha256 !== null);
+    }),
+  );
+
+  test("waits for whoever takes the rows, and ends when nobody does any more", () =>
+    withTempDir(async (folder) => {
+      const file = join(folder, "large.csv");
+      await writeFile(file, csv(rows(60_000)));
+      let taken = 0;
+      for await (const piece of readInThread(entry, { file, name: "large.csv", blindIndexKey })) {
+        taken += piece.rows.length;
+        if (taken > 3000) break;
+      }
+      expect(taken).toBeLessThan(10_000);
+    }));
+
+  test("that is not there is told of as such", () =>
+    withTempDir(async (folder) => {
+      const file = join(folder, "none.csv");
+      const pieces = readInThread(entry, { file, name: "none.csv", blindIndexKey });
+      expect(await rejection(pieces.next())).toMatchObject({
+        code: "INPUT_UNREADABLE",
+        message: "none.csv: there is no such file",
+      });
+    }));
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { checkSettings } from "../../../cli/doctor/service.ts";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import type { TeacherCounts } from "../../../src/domain/status.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs, startService } from "../../harness/program.ts";
+import { withTestOperator } from "../../harness/service.ts";
+
+type Check = { name: string; result: string; found: string };
+
+const open = ["serve", "--port", "0", "--host", "0.0.0.0"];
+
+/** Starts a service, asks it for its issuer, and stops it. */
+async function issuerOf(dataDir: string, ...args: string[]) {
+  const service = await startService({ dataDir, args });
+  try {
+    const health = await fetch(`${service.url}/v1/inter-agency/health`);
+    return {
+      url: service.url,
+      issuer: ((await health.json()) as { issuer: string }).issuer,
+      log: service.stderr(),
+    };
+  } finally {
+    await service.stop();
+  }
+}
+
+const remember = (dataDir: string, values: Record<string, string>) =>
+  withTestOperator(dataDir, ({ stores: { settings } }) => settings.write(values));
+
+async function doctor(dataDir: string): Promise<(name: string) => Check | undefined> {
+  const { stdout } = await runTvs(["doctor", "--json"], { dataDir });
+  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  return (name) => checks.find((check) => check.name === name);
+}
+
+describe.concurrent("a live service that others reach", () => {
+  test("refuses to start without an issuer, and leaves nothing behind", () =>
+    withTempDir(async (folder) => {
+      const dataDir = join(folder, "data");
+      const { code, stdout, stderr } = await runTvs(open, { dataDir });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
+      expect(existsSync(dataDir)).toBe(false);
+    }));
+
+  test.each(["http://0.0.0.0:8090", "http://[::]:8090", "http://127.0.0.1:8080", "http://localhost:8080"])(
+    "refuses when an earlier program remembered %s, which nobody chose",
+    (issuer) =>
+      withTempDir(async (dataDir) => {
+        await remember(dataDir, { issuer });
+        expect((await runTvs(open, { dataDir })).code).toBe(2);
+      }),
+  );
+
+  test("refuses after a start on loopback, whose address nobody chose", () =>
+    withTempDir(async (dataDir) => {
+      await issuerOf(dataDir);
+      expect((await runTvs(open, { dataDir })).code).toBe(2);
+    }));
+
+  test("starts with an issuer that was told once, and keeps it", () =>
+    withTempDir(async (dataDir) => {
+      const told = await issuerOf(dataDir, "--host", "0.0.0.0", "--issuer", "https://verify.example.gov/");
+      expect(told.issuer).toBe("https://verify.example.gov");
+      const again = await issuerOf(dataDir, "--host", "0.0.0.0");
+      expect(again.issuer).toBe("https://verify.example.gov");
+      expect(again.log).not.toContain("nobody");
+    }));
+
+  test("a sandbox needs none", () =>
+    withTempDir(async (dataDir) => {
+      const { issuer } = await issuerOf(dataDir, "--host", "0.0.0.0", "--sandbox");
+      expect(issuer).toStartWith("http://0.0.0.0:");
+    }));
+
+  test.each([
+    "http://0.0.0.0:8090",
+    "https://[::]",
+    "https://a@b.example",
+    "https://:p@b.example",
+    "https:///b",
+    "https://b.example?",
+  ])("is not told %s", (issuer) =>
+    expect(() => readConfig({ issuer }, {})).toThrow("--issuer (TVS_ISSUER) must be"),
+  );
+});
+
+describe.concurrent("a live service on loopback", () => {
+  test("takes the address at which it listens now, warns, and its commands agree with it", () =>
+    withTempDir(async (dataDir) => {
+      const first = await issuerOf(dataDir);
+      expect(first.issuer).toBe(first.url);
+      expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
+      const second = await issuerOf(dataDir);
+      expect(second.issuer).toBe(second.url);
+      expect(second.url).not.toBe(first.url);
+      const status = await runTvs(["status", "--json"], { dataDir });
+      expect(JSON.parse(status.stdout).issuer).toBe(second.url);
+    }));
+
+  test("warns while webhooks may go to private addresses since an earlier start", () =>
+    withTempDir(async (dataDir) => {
+      const { close } = await openService(
+        readConfig({ data: dataDir, issuer: "https://a.example", "allow-private-webhooks": true }, {}),
+      );
+      await close();
+      expect((await issuerOf(dataDir)).log).toContain("webhooks may go to private addresses");
+    }));
+});
+
+const teachers: TeacherCounts = {
+  ...{ total: 61, active: 60, licensed: 57, approximate: false },
+  byLicenseStatus: { VALID: 50, EXPIRED: 6, NOT_FOUND: 4, REVOKED: 1 },
+};
+
+describe.concurrent("doctor", () => {
+  test.each([
+    ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
+    ["https://localhost", "is a URL of this machine only"],
+    ["http://verify.example.gov", "is http"],
+  ])("warns of the issuer %s", (issuer, found) => {
+    const stored = new Map([
+      ["issuer", issuer],
+      ["issuer_told", "true"],
+    ]);
+    expect(checkSettings({ stored, teachers, appliedAt: null }, readConfig({}, {}))).toContainEqual(
+      expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
+    );
+  });
+
+  test("says how many active teachers have a licence, and when the last extract was applied", () => {
+    const stored = new Map<string, string>();
+    const registerOf = (counts: Partial<TeacherCounts>, appliedAt: number | null) =>
+      checkSettings({ stored, teachers: { ...teachers, ...counts }, appliedAt }, readConfig({}, {}))[0];
+    expect(registerOf({}, Date.parse("2026-03-10T11:00:00Z"))).toMatchObject({
+      result: "ok",
+      found:
+        "57 of 60 active teachers have a licence; the last extract was applied at 2026-03-10T11:00:00.000Z",
+    });
+    const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
+    expect(registerOf({ licensed: 0, byLicenseStatus: none }, null)).toMatchObject({
+      result: "warn",
+      found: "0 of 60 active teachers have a licence; no extract was applied",
+      advice: expect.stringContaining("the licences' columns"),
+    });
+    expect(registerOf({ active: 0, licensed: 0, byLicenseStatus: none }, null)?.result).toBe("ok");
+  });
+
+  test("warns of an empty register, of held webhooks and of private addresses, and of nothing when all is well", () =>
+    withTempDir(async (dataDir) => {
+      await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "true" });
+      const before = await doctor(dataDir);
+      for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+        expect(before(name)).toMatchObject({ name, result: "warn" });
+      await runTvs(
+        ["teachers", "import", join(import.meta.dir, "../../../data/sample-registry.csv"), "--baseline"],
+        {
+          dataDir,
+        },
+      );
+      await runTvs(["webhooks", "release"], { dataDir });
+      await remember(dataDir, { issuer: "https://verify.example.gov", allow_private_webhooks: "false" });
+      const after = await doctor(dataDir);
+      for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+        expect(after(name)).toMatchObject({ name, result: "ok" });
+    }));
+});

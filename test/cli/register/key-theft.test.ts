@@ -1,0 +1,162 @@
+/** The manual's page `key-theft`: each of its command lines is run, and prints what stands below it. */
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { createPrivateKey, sign } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { logKeeperOf } from "../../../cli/evidence/open-evidence.ts";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { createApp } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config.ts";
+import { mintApiKey } from "../../../src/domain/credentials.ts";
+import { checkpointKeyOf } from "../../../src/domain/evidence/epochs.ts";
+import { scopes } from "../../../src/domain/partners.ts";
+import { deriveSecrets, type Secrets } from "../../../src/domain/secrets.ts";
+import { purposes } from "../../../src/partner/contract.ts";
+import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { createLogStore } from "../../../src/store/evidence/evidence.ts";
+import { createKeyStore } from "../../../src/store/keys.ts";
+import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
+import { aClock } from "../../harness/clock.ts";
+import { patienceMs } from "../../harness/program.ts";
+import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
+
+setDefaultTimeout(4 * patienceMs);
+
+const issuer = "https://verify.example.org";
+
+let shell: Shell;
+/** What differs from run to run, with what stands for it on the page. */
+const printedAs = new Map<string, string>();
+
+/** A month of a register, on which an examination board asks twice on the first of March, by a clock that is set. */
+async function makeRegister(): Promise<void> {
+  const clock = aClock("2026-02-01T09:00:00Z");
+  const config = readConfig({ data: join(shell.home, "data") }, {});
+  const { operator, service, close } = await openService(config, { clock, defaultIssuer: issuer });
+  const { stores, secrets, keyKind } = operator;
+  await stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001"), aTeacherWrite("TR/2020/KN/000002")]);
+  const { text, record } = mintApiKey("exam-board", { kind: keyKind, secrets, now: clock.now() });
+  await stores.partners.add({ ...aPartner("exam-board"), scopes, purposes }, record);
+  await service.live.refresh();
+  const { hono } = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
+
+  async function ask(regNo: string, file: string): Promise<string> {
+    const request = new Request(`${issuer}/v1/inter-agency/eligibility-check`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),
+    });
+    const answer = await hono.fetch(request, {
+      remoteAddress: "127.0.0.1",
+      tls: false,
+      clientCertificate: null,
+    });
+    const envelope = await answer.text();
+    expect({ status: answer.status, envelope: answer.ok ? "" : envelope }).toEqual({
+      status: 200,
+      envelope: "",
+    });
+    await writeFile(join(shell.home, file), envelope);
+    return JSON.parse(envelope).verificationId;
+  }
+  const signLog = () => logKeeperOf(operator, stores.log).checkpoint();
+
+  // So close before that no other checkpoint falls between these times by itself.
+  clock.set("2026-03-01T09:29:55Z");
+  await ask("TR/2020/KN/000002", "another.json");
+  await signLog();
+  clock.set("2026-03-01T09:30:00Z");
+  const genuine = await ask("TR/2019/LA/000001", "envelope.json");
+  clock.set("2026-03-01T09:30:20Z");
+  await signLog();
+  clock.set("2026-03-01T12:00:00Z");
+  const late = await ask("TR/2019/LA/000001", "late.json");
+  await signLog();
+  const { kid } = service.live.current().keys.active;
+  await close();
+  for (const [name, value] of Object.entries({ VERIFICATION_ID: genuine, LATE_ID: late, KID: kid }))
+    await shell.set(name, value);
+  printedAs.set(genuine, "019ca8a5-1b40-7c3e-9b51-0d3f5a7e6c21");
+  printedAs.set(late, "019ca92e-7300-7a10-8f4d-62b1c0e9d5a7");
+  printedAs.set(kid, "q5rX0Zb1mW8yTn3vKcA2uLdE7hJfGs9oPiQxRtYwUk4");
+}
+
+/** The thief's envelope: for somebody whom the register does not know, an hour before anybody had asked anything. */
+async function forge(): Promise<string> {
+  const envelope = JSON.parse(await shell.fileText("envelope.json"));
+  const claims = JSON.parse(Buffer.from(envelope.signature.split(".")[1], "base64url").toString());
+  const iat = Math.floor(Date.parse("2026-03-01T08:15:00Z") / 1_000);
+  const sub = "019ca860-6e20-7d42-a2c6-7b9e14f08d33";
+  const { teacher, certificate } = claims.result;
+  const result = {
+    ...claims.result,
+    teacher: { ...teacher, name: "Tunde Bello" },
+    certificate: { ...certificate, regNo: "TR/2018/LA/000777" },
+  };
+  const kid = envelope.signatureKid;
+  const sealed = await steal(async ({ driver, secrets }) => {
+    const key = (await createKeyStore(driver).list()).find((one) => one.kid === kid);
+    return secrets.open(key?.sealed ?? new Uint8Array(), kid);
+  });
+  const key = createPrivateKey({ key: Buffer.from(sealed), format: "der", type: "pkcs8" });
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const input = `${part({ alg: "RS256", kid, typ: "JWT" })}.${part({ ...claims, sub, iat, result })}`;
+  const signature = `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
+  const forged = { ...envelope, verificationId: sub, verifiedAt: "2026-03-01T08:15:00Z", result, signature };
+  await writeFile(join(shell.home, "forged.json"), JSON.stringify(forged));
+  return signature;
+}
+
+/** What a thief of the log's key can add: a log of its own, of one entry, at whatever time. */
+async function forgeProof(jws: string): Promise<void> {
+  const root = await attestationLeafHash(jws);
+  const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
+  const note = await steal(async ({ driver, secrets }) => {
+    const [epoch] = await createLogStore(driver).epochs();
+    if (epoch === undefined) throw new Error("there is no log");
+    return signCheckpoint({ origin: epoch.origin, size: 1, root }, seconds, checkpointKeyOf(epoch, secrets));
+  });
+  await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
+}
+
+/** What who has a copy of the data folder reads: keys that are sealed, and beside them what opens them. */
+async function steal<T>(act: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
+  const folder = join(shell.home, "data");
+  const secrets = deriveSecrets(await readFile(join(folder, "master.key"), "utf8"));
+  const driver = await openEmbedded({ file: join(folder, "tvs.db") });
+  return act({ secrets, driver }).finally(() => driver.close());
+}
+
+beforeAll(async () => {
+  shell = await openShell(() => ({}));
+  await makeRegister();
+  await forgeProof(await forge());
+});
+
+afterAll(() => shell?.close());
+
+/** The page's blocks: command lines, and what the last of them prints where that stands below. */
+function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
+  const blocks = page.matchAll(/^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm);
+  return [...blocks].map(([, lines = "", printed = null]) => ({
+    lines: lines.split("\n").filter((line) => line !== ""),
+    printed,
+  }));
+}
+
+test("the page key-theft prints what the program prints, line by line", async () => {
+  const page = await readFile(repository("data/help/key-theft.md"), "utf8");
+  for (const { lines, printed } of blocksOf(page)) {
+    for (const line of lines) {
+      const { code, stdout, stderr } = await shell.run(line);
+      const said = [...printedAs].reduce((text, [from, to]) => text.replaceAll(from, to), stdout);
+      if (line === lines.at(-1) && printed !== null) expect({ line, said }).toEqual({ line, said: printed });
+      else expect({ line, code, stderr: code === 0 ? "" : stderr }).toEqual({ line, code: 0, stderr: "" });
+    }
+  }
+});

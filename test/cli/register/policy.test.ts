@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { defaultPolicy } from "../../../src/domain/policy.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { withTestOperator } from "../../harness/service.ts";
+
+test("show prints the policy in force; with --json the document, which check accepts", () =>
+  withTempDir(async (dataDir) => {
+    const policy = {
+      version: "2027-01",
+      purposes: { GENERAL_PUBLIC_VERIFICATION: rule({ categories: ["A"] }) },
+    };
+    await withTestOperator(dataDir, ({ stores: { settings } }) =>
+      settings.write({ policy: JSON.stringify(policy) }),
+    );
+    const shown = await runTvs(["policy", "show", "--json"], { dataDir });
+    expect(JSON.parse(shown.stdout)).toEqual(policy);
+    const text = (await runTvs(["policy", "show"], { dataDir })).stdout;
+    expect(text).toMatch(/^GENERAL_PUBLIC_VERIFICATION +VERIFIED +legacy +A +0$/m);
+    expect(text).toMatch(/^EMPLOYER_BACKGROUND_CHECK +nobody: not in the policy/m);
+
+    const file = join(dataDir, "policy.json");
+    await writeFile(file, shown.stdout);
+    const checked = await runTvs(["policy", "check", file, "--json"], { dataDir });
+    expect(checked.code).toBe(0);
+    expect(JSON.parse(checked.stdout)).toMatchObject({ valid: true, version: "2027-01" });
+    expect(JSON.parse(checked.stdout).denied).toHaveLength(9);
+  }));
+
+function rule(changes: object) {
+  return { certificate: ["VERIFIED"], sources: ["legacy"], categories: [], minDaysRemaining: 0, ...changes };
+}
+
+test("check needs no database and makes none; the verdict is the exit code", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const file = join(folder, "policy.json");
+    const check = async (document: unknown) => {
+      await writeFile(file, typeof document === "string" ? document : JSON.stringify(document));
+      return runTvs(["policy", "check", file], { dataDir });
+    };
+    const withRule = (changes: object) => ({
+      version: "1",
+      purposes: { GENERAL_PUBLIC_VERIFICATION: rule(changes) },
+    });
+    expect(await check(defaultPolicy)).toMatchObject({ code: 0, stderr: "" });
+
+    const refusals: [unknown, string][] = [
+      [withRule({ certificate: ["GOOD"] }), "purposes.GENERAL_PUBLIC_VERIFICATION.certificate.0"],
+      [withRule({ minDaysRemaining: -1 }), "purposes.GENERAL_PUBLIC_VERIFICATION.minDaysRemaining"],
+      [withRule({ minDays: 1 }), "purposes.GENERAL_PUBLIC_VERIFICATION.minDays"],
+      [{ version: "1", purposes: { UNHEARD_OF: rule({}) } }, "purposes.UNHEARD_OF"],
+      [{ purposes: {} }, "version"],
+      ["not json", "JSON"],
+    ];
+    for (const [document, member] of refusals) {
+      const { code, stdout, stderr } = await check(document);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+      expect(stderr).toContain(member);
+    }
+    expect((await runTvs(["policy", "check", join(folder, "absent.json")], { dataDir })).code).toBe(2);
+    expect(await readdir(folder)).toEqual(["policy.json"]);
+  }));

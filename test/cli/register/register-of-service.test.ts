@@ -1,0 +1,115 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { serviceSettings } from "../../../cli/register/register.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { makeRegister } from "../../harness/service.ts";
+
+/** A settings folder as /etc/tvs, with one service in it. */
+function withSettings(text: string, act: (folder: string, file: string) => void): Promise<void> {
+  return withTempDir(async (folder) => {
+    const file = join(folder, "tvs.env");
+    writeFileSync(file, text, { mode: 0o600 });
+    act(folder, file);
+  });
+}
+
+const text =
+  '# of the service\nTVS_DATA="/var/lib/tvs"\nTVS_PORT=9000\n#TVS_SANDBOX=1\nTVS_MASTER_KEY=sealed\n';
+
+describe("the installed service's settings", () => {
+  test("say where the register is to a command that was not told, and nothing else", () =>
+    withSettings(text, (folder, file) => {
+      const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
+      expect(serviceSettings({}, { HOME: "/" }, { folder })).toEqual({
+        file,
+        environment: { HOME: "/", ...place },
+      });
+      const all = serviceSettings({}, {}, { folder, all: true });
+      expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
+    }));
+
+  test("are not hidden by an empty variable, which tells nothing", () =>
+    withSettings(text, (folder) => {
+      const { environment } = serviceSettings({}, { TVS_DATA: "", TVS_MASTER_KEY: "" }, { folder });
+      expect(environment).toEqual({ TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" });
+    }));
+
+  test.each([
+    [{ data: "./here" }, {}],
+    [{ database: "file:x.db" }, {}],
+    [{ sandbox: true }, {}],
+    [{}, { TVS_DATA: "/elsewhere" }],
+    [{}, { TVS_DATABASE: "http://127.0.0.1:1" }],
+    [{}, { TVS_SANDBOX: "true" }],
+  ])("are not looked at by a command that was told: %j %j", (flags, environment) =>
+    withSettings("unreadable", (folder, file) => {
+      chmodSync(file, 0o666);
+      expect(serviceSettings(flags, environment, { folder })).toEqual({ file: undefined, environment });
+    }),
+  );
+
+  test("are not trusted where others can write them", () =>
+    withSettings(text, (folder, file) => {
+      for (const mode of [0o620, 0o602]) {
+        chmodSync(file, mode);
+        expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
+      }
+    }));
+
+  test.skipIf(process.geteuid?.() !== 0)("are not trusted where another user owns them", () =>
+    withSettings(text, (folder, file) => {
+      chmodSync(file, 0o640);
+      chownSync(file, 4_242, 0);
+      expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
+    }),
+  );
+
+  test("of several services leave open which is meant, and that is refused", () =>
+    withSettings(text, (folder, file) => {
+      writeFileSync(join(folder, "lab.env"), text);
+      expect(() => serviceSettings({}, {}, { folder })).toThrow("several services (lab.env, tvs.env)");
+      const named = serviceSettings({}, { TVS_SERVICE_SETTINGS: file }, { folder });
+      expect(named.environment.TVS_DATA).toBe("/var/lib/tvs");
+    }));
+
+  test("and a register in the current folder leave open which is meant, and that is refused", () =>
+    withTempDir(async (folder) => {
+      const here = process.cwd();
+      mkdirSync(join(folder, "data"));
+      writeFileSync(join(folder, "data/tvs.db"), "x");
+      writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
+      process.chdir(folder);
+      try {
+        expect(() => serviceSettings({}, {}, { folder })).toThrow(
+          "there is a register in ./data, and another one of",
+        );
+      } finally {
+        process.chdir(here);
+      }
+    }));
+
+  test("that are missing change nothing; a file that is named and missing is refused", () =>
+    withTempDir(async (folder) => {
+      expect(serviceSettings({}, {}, { folder: join(folder, "none") }).file).toBeUndefined();
+      const TVS_SERVICE_SETTINGS = join(folder, "none.env");
+      expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
+    }));
+
+  test("lead commands to the register, without --data", () =>
+    withTempDir(async (folder) => {
+      const dataDir = join(folder, "lib");
+      await makeRegister(dataDir);
+      const TVS_SERVICE_SETTINGS = join(folder, "tvs.env");
+      writeFileSync(TVS_SERVICE_SETTINGS, `TVS_DATA=${dataDir}\n`, { mode: 0o640 });
+      const env = { TVS_SERVICE_SETTINGS };
+      expect(await runTvs(["partners", "list", "--json"], { env })).toMatchObject({
+        code: 0,
+        stdout: "[]\n",
+        stderr: "",
+      });
+      const { stdout } = await runTvs(["doctor", "--json"], { env });
+      expect(stdout).toContain(`${dataDir}, mode 0700`);
+    }));
+});

@@ -1,0 +1,207 @@
+import { beforeAll, expect, test } from "bun:test";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sharedFolder } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
+import { withTestOperator } from "../../harness/service.ts";
+
+const nin = "31415926535";
+let dataDir: string;
+const outDir = sharedFolder();
+
+beforeAll(async () => {
+  dataDir = join(outDir, "data");
+  await withTestOperator(dataDir, async ({ stores: { teachers }, blindIndex }) => {
+    await teachers.apply([
+      aTeacherWrite("A/B/C/1", { tId: 11, name: "=Ada, the First" }),
+      aTeacherWrite("A/B/C/2", { tId: 12, ninIndex: blindIndex.nin(nin), certificateStatus: "CLAIMED" }),
+      aTeacherWrite("A/B/C/3", { tId: 13, licenseExpiryDate: "2021-01-01" }),
+    ]);
+  });
+});
+
+const purpose = ["--purpose", "SCHOOL_EMPLOYMENT_VERIFICATION"];
+
+async function roster(csv: string | Uint8Array, ...flags: string[]) {
+  return runTvs(["roster", "-", ...purpose, ...flags], { dataDir, stdin: csv });
+}
+
+async function rows(csv: string | Uint8Array) {
+  const { code, stdout } = await roster(csv, "--json");
+  return { code, ...JSON.parse(stdout) };
+}
+
+test("finds by number, teacher id and NIN, and the first column with a value counts", async () => {
+  const csv = `name,NIN,t_id,reg_no\nx,,,a/b/c/1\nx,,11,\nx,${nin},,\nx,31415926536,11,A/B/C/1\nx,,13,\nx,,99,\n`;
+  const answer = await rows(csv);
+  expect(answer).toMatchObject({
+    code: 1,
+    file: "-",
+    purpose: purpose[1],
+    rows: 6,
+    eligible: 3,
+    percentage: 50,
+  });
+  const ada = {
+    regNo: "A/B/C/1",
+    tId: 11,
+    found: true,
+    status: "VALID",
+    eligible: true,
+    name: "=Ada, the First",
+  };
+  expect(answer.results).toMatchObject([
+    { line: 2, ...ada, reasons: [], error: null },
+    { line: 3, ...ada },
+    { line: 4, regNo: "A/B/C/2", tId: 12, eligible: false, reasons: ["CERTIFICATE_CLAIMED"] },
+    { line: 5, ...ada },
+    { line: 6, status: "EXPIRED", eligible: false, reasons: ["LICENSE_EXPIRED"] },
+    {
+      line: 7,
+      regNo: null,
+      tId: 99,
+      found: false,
+      status: "NOT_FOUND",
+      reasons: ["TEACHER_NOT_FOUND"],
+      name: null,
+    },
+  ]);
+});
+
+test("a row whose numbers belong to different teachers is nobody's", async () => {
+  const csv = `reg_no,t_id,nin\nA/B/C/1,13,\nA/B/C/1,,${nin}\nX/Y/Z/1,11,\nA/B/C/2,12,${nin}\n`;
+  const { results, eligible } = await rows(csv);
+  const refused = { eligible: false, found: false, name: null, regNo: null, error: "IDENTIFIERS_DISAGREE" };
+  expect(eligible).toBe(0);
+  expect(results).toMatchObject([refused, refused, refused, { regNo: "A/B/C/2", error: null }]);
+});
+
+test("marks a listed name that differs from the registered one, and judges by the number all the same", async () => {
+  const csv = `reg_no,Name\nA/B/C/3,"OBI, Ada"\nA-B-C-3,Chidi Okeke\nA/B/C/3,\nX/Y/Z/1,Ada Obi\n`;
+  const { results } = await rows(csv);
+  expect(results.map((row: { nameMatches: boolean | null }) => row.nameMatches)).toEqual([
+    true,
+    false,
+    null,
+    null,
+  ]);
+  const { stdout } = await roster(csv);
+  expect(stdout).toMatch(/^LINE +REG NO +T ID +NAME +LISTED NAME +STATUS +ELIGIBLE +WHY$/m);
+  expect(stdout).toMatch(/^3 +A\/B\/C\/3 +13 +Ada Obi +DIFFERS +EXPIRED +no/m);
+  expect(stdout).toContain("(0 %); 1 listed under another name than the registered one");
+  const out = join(outDir, "names.csv");
+  await roster(csv, "--out", out);
+  const columns = (await readFile(out, "utf8")).split("\n").map((line) => line.split(",").at(-1));
+  expect(columns).toEqual(["name_matches", "true", "false", "", "", ""]);
+});
+
+test("attests nothing", async () => {
+  await roster("t_id\n11\n");
+  const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
+  expect(JSON.parse(stdout)).toEqual([]);
+});
+
+test("all eligible is exit 0, with a table and a line that sums up", async () => {
+  const { code, stdout } = await roster("\uFEFFreg_no\r\nA/B/C/1\r\n\r\nA/B/C/1\r\n");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^2 +A\/B\/C\/1 +11 +=Ada, the First +VALID +yes +-$/m);
+  expect(stdout).toContain("2 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (100 %)");
+});
+
+test("a row that names nobody has an error word; no output ever holds a NIN", async () => {
+  const csv = [
+    "reg_no,t_id,nin",
+    ",,2.3E+10",
+    ",,1234567890",
+    ",1.1E+05,",
+    ",eleven,",
+    "A/B/C,,",
+    ",,",
+    `A/B/C/1,,,${nin}`,
+    `,${nin},`,
+    `A/B/${nin}/1,,`,
+    `,,${nin}`,
+    '"A/\n\nB/C/1",,',
+    "A/B",
+  ].join("\n");
+  const out = join(outDir, "no-nin.csv");
+  const { code, stdout, stderr } = await roster(csv, "--json", "--out", out);
+  expect(code).toBe(1);
+  const { results } = JSON.parse(stdout);
+  expect(results.map(({ line, error }: { line: number; error: string }) => [line, error])).toEqual([
+    [2, "SPREADSHEET_DAMAGE"],
+    [3, "NIN_INVALID"],
+    [4, "SPREADSHEET_DAMAGE"],
+    [5, "T_ID_INVALID"],
+    [6, "REG_NO_INVALID"],
+    [7, "IDENTIFIER_MISSING"],
+    [8, "COLUMN_COUNT"],
+    [9, null],
+    [10, null],
+    [11, null],
+    [12, null],
+    [15, "REG_NO_INVALID"],
+  ]);
+  for (const text of [stdout, stderr, await readFile(out, "utf8"), (await roster(csv)).stdout]) {
+    expect(text).not.toContain(nin);
+    expect(text).not.toContain("1234567890");
+  }
+});
+
+test("says of a value what an import says of it", async () => {
+  const csv = ["reg_no,t_id,nin", "A/B,,", ",0,", ',"1,234,567",', ",,12345678901.0", ",,1"].join("\n");
+  const { results } = await rows(csv);
+  const codes = ["REG_NO_INVALID", "T_ID_INVALID", "SPREADSHEET_DAMAGE", "SPREADSHEET_DAMAGE", "NIN_INVALID"];
+  expect(results.map(({ error }: { error: string }) => error)).toEqual(codes);
+});
+
+test("--out writes the rows for its owner alone, with no formula in them, and only the sum on the screen", async () => {
+  const out = join(outDir, "result.csv");
+  const { code, stdout } = await roster("reg_no\nA/B/C/1\nA/B/C/3\n", "--out", out);
+  expect(code).toBe(1);
+  expect(stdout).toBe("1 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (50 %)\n");
+  expect((await stat(out)).mode & 0o777).toBe(0o600);
+  expect((await readFile(out, "utf8")).split("\n")).toEqual([
+    "line,reg_no,t_id,name,found,status,eligible,reasons,error",
+    `2,A/B/C/1,11,"'=Ada, the First",true,VALID,true,,`,
+    "3,A/B/C/3,13,Ada Obi,true,EXPIRED,false,LICENSE_EXPIRED,",
+    "",
+  ]);
+});
+
+test("a list that cannot be read leaves it undecided, in one line that repeats nothing of it", async () => {
+  for (const csv of [
+    "",
+    "name,phone\nx,y\n",
+    "reg_no\n",
+    "reg_no,REG_NO\na,b\n",
+    `nin\n"${nin}"x\n`,
+    `nin\n"${nin}\n`,
+  ]) {
+    const { code, stdout, stderr } = await roster(csv);
+    expect({ csv, code, stdout }).toEqual({ csv, code: 2, stdout: "" });
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(stderr).not.toContain(nin);
+  }
+  const absent = await runTvs(["roster", join(dataDir, "absent.csv"), ...purpose], { dataDir });
+  expect(absent.code).toBe(2);
+});
+
+test("an unknown purpose and overwriting the list itself are usage errors", async () => {
+  const file = join(dataDir, "list.csv");
+  await writeFile(file, "reg_no\nA/B/C/1\n");
+  expect((await runTvs(["roster", file, "--purpose", "TEACHING"], { dataDir })).code).toBe(2);
+  expect((await runTvs(["roster", file], { dataDir })).code).toBe(2);
+  expect((await runTvs(["roster", file, ...purpose, "--out", file], { dataDir })).code).toBe(2);
+  expect(await readFile(file, "utf8")).toBe("reg_no\nA/B/C/1\n");
+});
+
+test("thousands of rows come out in their order", async () => {
+  const csv = `t_id\n${Array.from({ length: 5000 }, (_, i) => (i % 2 === 0 ? 11 : 1000 + i)).join("\n")}\n`;
+  const { results, percentage } = await rows(csv);
+  expect(results.map((row: { line: number }) => row.line)).toEqual(
+    Array.from({ length: 5000 }, (_, i) => i + 2),
+  );
+  expect(percentage).toBe(50);
+});

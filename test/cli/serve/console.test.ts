@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { makeFolder } from "../../harness/folder.ts";
+import { patienceMs, runJson, runTvs, type Service, startService } from "../../harness/program.ts";
+import { makeRegister } from "../../harness/service.ts";
+
+setDefaultTimeout(patienceMs);
+
+const linkPattern =
+  /^console (http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+) \(opens once, within five minutes\)$/m;
+const open = (link: string, headers: Record<string, string> = {}) =>
+  fetch(link, { redirect: "manual", headers });
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+let service: Service;
+beforeAll(async () => {
+  folder = await makeFolder();
+  await makeRegister(folder.path);
+});
+afterAll(() => folder.remove());
+
+const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder.path, ...flags]);
+
+describe("tvs console", () => {
+  test("says what to do while no service runs, and while one runs without a console", async () => {
+    const none = await tvsConsole();
+    expect([none.code, none.stdout]).toEqual([1, ""]);
+    expect(none.stderr).toBe(
+      "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
+    );
+    service = await startService({ dataDir: folder.path });
+    try {
+      const closed = await tvsConsole("--json");
+      expect(closed.code).toBe(1);
+      expect(closed.json<{ error: { code: string } }>().error.code).toBe("REFUSED");
+      expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9464`");
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
+    service = await startService({ dataDir: folder.path, args: ["--admin-port", "0"] });
+    const unused = (await runJson<{ url: string }>(["console", "--data", folder.path])).url;
+    try {
+      const printed = linkPattern.exec(service.stdout())?.[1] ?? "";
+      expect((await open(printed)).status).toBe(303);
+      expect((await open(printed)).status).toBe(410);
+      const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder.path]);
+      expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
+      const entered = await open(made.url);
+      const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
+      const page = await (await fetch(new URL("/", made.url), { headers: { Cookie } })).text();
+      expect(page).toContain("Nothing needs attention.");
+      await fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
+      await fetch(`${service.url}/v1/inter-agency/eligibility-check`, { method: "POST", body: "{}" });
+      await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);
+      const metrics = await (await fetch(new URL("/metrics", made.url))).text();
+      for (const labels of [
+        'route="/teacher/verify-license",method="GET",status="200"',
+        'route="/v1/inter-agency/eligibility-check",method="POST",status="401"',
+        'route="/v1/inter-agency/.well-known/jwks.json",method="GET",status="200"',
+      ]) {
+        expect(metrics).toContain(`tvs_http_requests_total{${labels}} 1\n`);
+      }
+      await everyCommandIsOne(page);
+    } finally {
+      expect(await service.stop()).toBe(0);
+    }
+    const { port } = new URL(unused);
+    service = await startService({ dataDir: folder.path, args: ["--admin-port", port] });
+    try {
+      const stale = await open(unused);
+      expect(stale.status).toBe(410);
+      expect(await stale.text()).toContain("This link is not valid");
+      const { code, stdout, stderr } = await tvsConsole();
+      expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
+      expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test("a busy admin port ends the start with one line", async () => {
+    const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    try {
+      const words = ["serve", "--data", folder.path, "--port", "0", "--admin-port", String(taken.port)];
+      const { code, stderr } = await runTvs(words);
+      expect(code).toBe(1);
+      expect(stderr).toContain(`tvs: 127.0.0.1:${taken.port} is in use`);
+    } finally {
+      await taken.stop(true);
+    }
+  });
+});
+
+/** What the console offers for pasting must be no usage error; what stands for a value is left to the operator. */
+async function everyCommandIsOne(page: string): Promise<void> {
+  const shown = [...page.matchAll(/<code class="command">tvs ([^<]+)<\/code>/g)].map(
+    ([, words = ""]) => words,
+  );
+  expect(shown.length).toBeGreaterThan(3);
+  for (const words of shown.filter((one) => !one.includes("FILE"))) {
+    expect(words).toEndWith(`--data ${folder.path}`);
+    const { code, stderr } = await runTvs(words.split(" "));
+    expect([words, code === 2, stderr.includes("internal error")]).toEqual([words, false, false]);
+  }
+}

@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import { webhookDependencies } from "../../../cli/open.ts";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { createApp } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config.ts";
+import { systemClock } from "../../../src/domain/clock.ts";
+import { mintApiKey } from "../../../src/domain/credentials.ts";
+import { scopes } from "../../../src/domain/partners.ts";
+import { testWebhook } from "../../../src/domain/webhooks.ts";
+import { purposes } from "../../../src/partner/contract.ts";
+import { startReceiver } from "../../delivery/receiver.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { aPartner } from "../../harness/samples.ts";
+import { withTestOperator } from "../../harness/service.ts";
+import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
+
+test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {
+  const world = await makeWebhookTerminal();
+  const received = Promise.withResolvers<string>();
+  const receiver = await startReceiver((socket, request) => {
+    received.resolve(request);
+    socket.end("HTTP/1.1 204 No Content\r\n\r\n");
+  });
+  try {
+    await world.addPartner("agency");
+    // The service says once that private addresses are allowed; the database remembers it.
+    await withSender(world.dataDir, async () => {});
+    await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
+    const { deliveryId } = await withTestOperator(world.dataDir, async (operator) => {
+      const sent = await testWebhook(webhookDependencies(operator), "agency");
+      const now = Date.now();
+      const lease = { token: "of the dead", now, until: now + 3_600_000 };
+      const claims = await operator.stores.outbox.lease(
+        [{ partnerId: "agency", limit: 8, except: [] }],
+        lease,
+      );
+      expect(claims).toHaveLength(1);
+      return sent;
+    });
+    expect(await withSender(world.dataDir, () => received.promise)).toContain(deliveryId);
+    expect(await world.json(`webhooks show ${deliveryId}`)).toMatchObject({
+      state: "delivered",
+      attempts: 1,
+    });
+  } finally {
+    receiver.close();
+    await world.remove();
+  }
+});
+
+test("health is 503 from the first evidence that the disk refuses until there is room again, without a call", () =>
+  withTempDir(async (folder) => {
+    let offsetMs = 0;
+    const clock = { now: () => systemClock.now() + offsetMs };
+    const { operator, service, isDiskRefusing, close } = await openService(readConfig({ data: folder }, {}), {
+      clock,
+    });
+    try {
+      const { keyKind: kind, secrets } = operator;
+      const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
+      const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
+      await operator.stores.partners.add(partner, record);
+      await service.live.refresh();
+      const { hono } = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
+      const ask = async (path: string) => {
+        const request = new Request(`http://service.test/v1/inter-agency${path}`, {
+          headers: { Authorization: `Bearer ${text}` },
+        });
+        const caller = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
+        return (await hono.fetch(request, caller)).status;
+      };
+      const health = () => {
+        // A probe's outcome counts for a second.
+        offsetMs += 2_000;
+        return ask("/health");
+      };
+      const limit = async (pages: string) => {
+        await operator.driver.query(`PRAGMA max_page_count = ${pages}`);
+      };
+      const [size] = await operator.driver.query("PRAGMA page_count");
+      await limit(String(size?.page_count));
+      expect(await health()).toBe(200);
+      let answered = 0;
+      while ((await ask("/lookup/by-tid/1")) === 200) answered++;
+      expect(answered).toBeLessThan(100);
+      // A change that needs no new page still goes through, so a probe that tries only that is deceived.
+      await operator.driver.batch([{ sql: "UPDATE revision SET value = value", args: [] }]);
+      expect(await health()).toBe(503);
+      expect(await health()).toBe(503);
+      expect(isDiskRefusing()).toBe(true);
+      await limit("1000000");
+      expect(await health()).toBe(200);
+      expect(await ask("/lookup/by-tid/1")).toBe(200);
+      const [left] = await operator.driver.query(`SELECT count(*) AS n FROM idempotency`);
+      expect(Number(left?.n)).toBe(0);
+      expect(isDiskRefusing()).toBe(false);
+      expect(await health()).toBe(200);
+    } finally {
+      await close();
+    }
+  }));

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PNG } from "pngjs";
+import { settingsOf } from "../../../cli/serve/settings-in-force.ts";
+import { readConfig } from "../../../src/config.ts";
+import { storedSettings } from "../../../src/domain/live.ts";
+import { defaultSite } from "../../../src/domain/site.ts";
+import { withTempDir } from "../../harness/folder.ts";
+
+const logo = PNG.sync.write(new PNG({ width: 3, height: 2 }));
+
+test("a site is read with the logo beside its file, remembered, and taken back by none", () =>
+  withTempDir(async (folder) => {
+    await mkdir(join(folder, "site"));
+    const file = join(folder, "site", "site.json");
+    await writeFile(file, JSON.stringify({ name: "A Council", logo: "logo.png" }));
+    await writeFile(join(folder, "site", "logo.png"), logo);
+    const told = await settingsOf(new Map(), readConfig({ data: folder, site: file }, {}));
+    expect(told.site.name).toBe("A Council");
+    expect(told.site.logo).toEqual({ type: "image/png", data: logo.toString("base64") });
+
+    const remembered = new Map(Object.entries(storedSettings(told)));
+    const untold = readConfig({ data: folder }, {});
+    expect((await settingsOf(remembered, untold)).site).toEqual(told.site);
+    const takenBack = readConfig({ data: folder }, { TVS_SITE: "none" });
+    expect((await settingsOf(remembered, takenBack)).site).toEqual(defaultSite);
+  }));
+
+test("a site whose logo is not there says which file is missing", () =>
+  withTempDir(async (folder) => {
+    const file = join(folder, "site.json");
+    await writeFile(file, JSON.stringify({ name: "A Council", logo: "logo.png" }));
+    const config = readConfig({ data: folder, site: file }, {});
+    await expect(settingsOf(new Map(), config)).rejects.toMatchObject({
+      code: "INPUT_UNREADABLE",
+      message: `the logo logo.png beside ${file} cannot be read`,
+    });
+  }));

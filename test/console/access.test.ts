@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Hono } from "hono";
+import { type AdminEnv, guarded } from "../../src/console/access.ts";
+import { openTestConsole, pathOf, type TestConsole } from "../harness/console.ts";
+import { rejection } from "../harness/rejection.ts";
+
+let world: TestConsole;
+beforeAll(async () => {
+  world = await openTestConsole();
+});
+afterAll(() => world.close());
+
+describe("a one-time link", () => {
+  test("opens the console and leaves a clean address and a strict cookie behind", async () => {
+    const entered = await world.call(pathOf(await world.newLink()));
+    expect(entered.status).toBe(303);
+    expect(entered.headers.location).toBe("/");
+    const [cookie = ""] = entered.headers["set-cookie"] ?? [];
+    expect(cookie).toMatch(/^tvs_console_\d+=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
+    const page = await world.call("/", { headers: { Cookie: cookie.replace(/;.*$/, "") } });
+    expect(page.status).toBe(200);
+    expect(page.text).toContain("https://teachers.example");
+    expect(page.text).not.toContain("token=");
+  });
+
+  test("used twice says so in plain words, with the command for another, and lets nobody in", async () => {
+    const link = await world.newLink();
+    await world.signIn(link);
+    const again = await world.call(pathOf(link));
+    expect(again.status).toBe(410);
+    expect(again.headers["set-cookie"]).toBeUndefined();
+    expect(again.headers["content-type"]).toStartWith("text/html");
+    expect(again.text).toContain("This link was used already");
+    expect(again.text).toContain(`tvs console --data ${world.folder}`);
+    expect(again.text).not.toContain("go to the console");
+  });
+
+  test("used twice in the browser that it signed in shows the way to the console", async () => {
+    const link = await world.newLink();
+    const cookie = await world.signIn(link);
+    const again = await world.call(pathOf(link), { headers: { Cookie: cookie } });
+    expect(again.status).toBe(410);
+    expect(again.text).toContain("go to the console");
+  });
+
+  test("is too old after five minutes, and invalid when it was changed or is missing", async () => {
+    const link = await world.newLink();
+    const changed = await world.call(`${pathOf(link).slice(0, -1)}~`);
+    expect([changed.status, changed.text.includes("This link is not valid")]).toEqual([410, true]);
+    expect((await world.call("/open")).text).toContain("This link is not valid");
+    world.forward(5 * 60_000);
+    const late = await world.call(pathOf(link));
+    expect([late.status, late.text.includes("This link is too old")]).toEqual([410, true]);
+    expect(late.headers["set-cookie"]).toBeUndefined();
+  });
+
+  test("is printed when the service starts", async () => {
+    expect(world.admin.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+$/);
+  });
+
+  test("begins a session of twelve hours", async () => {
+    const headers = { Cookie: await world.signIn() };
+    world.forward(12 * 3_600_000 - 1);
+    expect((await world.call("/", { headers })).status).toBe(200);
+    world.forward(1);
+    expect((await world.call("/", { headers })).status).toBe(401);
+  });
+});
+
+describe("without a session", () => {
+  test("the console says in plain words how to get in, and shows nothing", async () => {
+    const page = await world.call("/");
+    expect(page.status).toBe(401);
+    expect(page.text).toContain("tvs console --data");
+    expect(page.text).not.toContain("teachers.example");
+    const live = await world.call("/live.json");
+    expect(live.status).toBe(401);
+    expect(JSON.parse(live.text)).toEqual({
+      statusCode: 401,
+      message: `this session has ended; tvs console --data ${world.folder} prints a new link`,
+    });
+    const forged = { Cookie: `tvs_console_${world.port}=${"A".repeat(43)}` };
+    expect((await world.call("/live.json", { headers: forged })).status).toBe(401);
+  });
+
+  test("the metrics are read by whoever is on this machine", async () => {
+    const { status, headers } = await world.call("/metrics");
+    expect(status).toBe(200);
+    expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(headers["access-control-allow-origin"]).toBeUndefined();
+  });
+});
+
+describe("the guard", () => {
+  const statusOf = async (headers: Record<string, string>) =>
+    (await world.call("/metrics", { headers })).status;
+
+  test("answers under the names of this machine alone, whatever the port", async () => {
+    for (const Host of ["127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:9090"]) {
+      expect([Host, await statusOf({ Host })]).toEqual([Host, 200]);
+    }
+    for (const Host of ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9090", "0.0.0.0"]) {
+      expect([Host, await statusOf({ Host })]).toEqual([Host, 403]);
+    }
+  });
+
+  test("refuses what a proxy carries here from elsewhere", async () => {
+    for (const name of ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"]) {
+      expect([name, await statusOf({ [name]: "203.0.113.9" })]).toEqual([name, 403]);
+    }
+  });
+
+  test("refuses peers that are not this machine, even if the port were open to them", async () => {
+    const app = new Hono<AdminEnv>().use(guarded()).get("/", (c) => c.text("in"));
+    const statusFrom = async (remoteAddress: string) =>
+      (
+        await app.fetch(new Request("http://127.0.0.1/", { headers: { Host: "127.0.0.1" } }), {
+          remoteAddress,
+          tls: false,
+          clientCertificate: null,
+        })
+      ).status;
+    expect(await Promise.all(["127.0.0.1", "::1", "::ffff:127.0.0.1"].map(statusFrom))).toEqual([
+      200, 200, 200,
+    ]);
+    const foreign = ["10.0.0.5", "192.168.1.7", "::ffff:10.0.0.5", "2001:db8::1", "127.evil", ""];
+    expect(await Promise.all(foreign.map(statusFrom))).toEqual(foreign.map(() => 403));
+  });
+
+  test("answers only who reads", async () => {
+    for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+      const answer = await world.call("/", { method });
+      expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
+      expect(JSON.parse(answer.text)).toEqual({
+        statusCode: 405,
+        message: "the console only reads: GET and HEAD",
+      });
+    }
+    const head = await world.call("/metrics", { method: "HEAD" });
+    expect([head.status, head.text]).toEqual([200, ""]);
+  });
+
+  test("lets a page load nothing but its own files, and nobody frame it", async () => {
+    const paths = ["/", "/open", "/metrics", "/live.json", "/console.js", "/nowhere"];
+    for (const path of paths) {
+      const { headers } = await world.call(path);
+      const policy = String(headers["content-security-policy"]);
+      expect(policy).toStartWith("default-src 'none'; script-src 'self'; style-src 'self';");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain("unsafe");
+      expect(headers["referrer-policy"]).toBe("no-referrer");
+    }
+    expect((await world.call("/nowhere")).status).toBe(404);
+  });
+
+  test("says to a browser in a page what it refuses, with the way back", async () => {
+    const headers = { Accept: "text/html" };
+    for (const [path, method, status] of [
+      ["/nowhere", "GET", 404],
+      ["/", "PUT", 405],
+    ] as const) {
+      const answer = await world.call(path, { headers, method });
+      expect(answer.status).toBe(status);
+      expect(answer.text).toContain('<a href="/">Go to the console</a>');
+    }
+    const elsewhere = await world.call("/", { headers: { ...headers, Via: "1.1 proxy" } });
+    expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);
+  });
+
+  test("listens on 127.0.0.1 and on no other address of this machine", async () => {
+    const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
+    expect(error.code).toBe("ECONNREFUSED");
+  });
+});

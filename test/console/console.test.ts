@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { logKeeperOf } from "../../cli/evidence/open-evidence.ts";
+import { createApp } from "../../src/app.ts";
+import type { ConsoleState } from "../../src/console/console-state.ts";
+import { nodesSection } from "../../src/console/state-sections.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
+import { createImportStore } from "../../src/store/imports.ts";
+import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { untilAnswer } from "../harness/eventually.ts";
+import { attest, useQuota } from "../harness/evidence.ts";
+import { aNode, anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
+
+let world: TestConsole;
+beforeAll(async () => {
+  world = await openTestConsole();
+  const key = { keyId: "key-1", mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
+  await world.operator.stores.partners.add(
+    { ...aPartner("exam-body-a"), perMinute: 600, perDay: 1_000 },
+    { ...key, partnerId: "exam-body-a" },
+  );
+});
+afterAll(() => world.close());
+
+const pageWith = async (text: string) => {
+  const headers = { Cookie: await world.signIn() };
+  const read = () => world.call("/", { headers }).then((one) => one.text);
+  // Its readings serve for a second and a half.
+  return untilAnswer(read, (page) => page.includes(text));
+};
+
+describe("the console", () => {
+  test("shows quotas, keys and imports, and the commands to paste", async () => {
+    const { operator } = world;
+    const at = operator.clock.now();
+    await useQuota(operator.driver, {
+      partnerId: "exam-body-a",
+      kind: "day",
+      startsAt: Math.floor(at / 86_400_000) * 86_400_000,
+      used: 950,
+    });
+    const page = await pageWith("950 of 1,000");
+
+    expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");
+    expect(page).toContain(`tvs partners set exam-body-a --per-day 2000 --data ${world.folder}`);
+    const { active, pending } = world.service.live.current().keys;
+    expect(page).toContain(active.kid);
+    expect(page).toContain(pending.kid);
+    expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
+    const { issuer } = world.service.live.current().settings;
+    expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
+    expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
+  });
+
+  test("shows the nodes: this one, which keeps house, and one that is gone", async () => {
+    const page = await pageWith("keeps house");
+    expect(page).toMatch(/class="badge good">live<\/span> <span class="badge quiet">keeps house</);
+    expect(page).toContain(`tvs nodes list --data ${world.folder}`);
+    // Over a file there is no second node.
+    const seenAt = Date.parse("2026-03-01T09:30:00Z");
+    const gone = aNode({ host: "<two>", version: "0.9.0", state: "gone", seenAt });
+    const state = { node: () => ({ nodes: [gone] }), snapshot: world.service.live.current() };
+    const row = String(nodesSection({ ...state, commandLine: () => "" } as unknown as ConsoleState));
+    expect(row).toMatch(
+      /<th scope="row">&lt;two&gt;<.*class="badge bad">gone<.*>0\.9\.0<.*>2026-03-01 10:30</,
+    );
+  });
+
+  test("shows the log: what waits in it, when it was signed, and where it was handed out", async () => {
+    const { driver, clock } = world.operator;
+    expect(await pageWith("Evidence log")).toContain("No checkpoint was handed out yet");
+    const issuedAt = Math.floor(clock.now() / 1_000);
+    await attest(driver, [anAttestation(1, { kid: world.service.live.current().keys.active.kid, issuedAt })]);
+    await logKeeperOf(world.operator, world.operator.stores.log).checkpoint();
+    const sql =
+      "INSERT INTO log_anchors (epoch, size, kind, place, anchored_at) VALUES (1, 0, 'folder', '/srv/<anchors>', ?)";
+    await driver.batch([{ sql, args: [clock.now() - 3 * 86_400_000] }]);
+    const page = await pageWith("/srv/&lt;anchors&gt;");
+    expect(page).toContain(
+      "The last anchor at /srv/&lt;anchors&gt; is 3 days old, and the log has grown since.",
+    );
+    const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
+    expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d \d\d:\d\d, 0 s ago/);
+    expect(page).toContain(`tvs log audit --data ${world.folder}`);
+  });
+
+  test("shows a file's name without its folder, as text whatever is in it", async () => {
+    const imports = createImportStore(world.operator.driver, world.folder);
+    const file = "/home/amina/<b>list<b>&.csv";
+    await imports.begin({ file, sha256: "", options: "", at: world.operator.clock.now() });
+    const page = await pageWith("&amp;.csv");
+    expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
+    expect(page).not.toContain("amina");
+    expect(page).toContain("is not finished. If it was stopped, the same command goes on with it.");
+  });
+
+  test("shows an endpoint by its host alone, and what it failed with", async () => {
+    const { operator } = world;
+    await operator.stores.webhooks.set({
+      partnerId: "exam-body-a",
+      url: "https://hooks.example/secret-path?key=swordfish",
+      events: null,
+      teachers: null,
+      secret: new Uint8Array(8),
+      at: 1,
+    });
+    await operator.driver.batch([
+      {
+        sql: "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'BAD_STATUS 503'",
+        args: [operator.clock.now() - 3 * 3_600_000],
+      },
+    ]);
+    const page = await pageWith("hooks.example");
+    expect(page).not.toContain("secret-path");
+    expect(page).not.toContain("swordfish");
+    expect(page).toContain("failing for 3 h");
+    expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
+  });
+
+  test("says that a rotation is due after ninety days", async () => {
+    const before = await pageWith("Signing keys");
+    expect(before).not.toContain("due for rotation");
+    const { now } = world.operator.clock;
+    const due = (world.service.live.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
+    world.forward(due - now());
+    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation since");
+  });
+
+  test("never shows who was asked for, nor do the metrics", async () => {
+    await world.operator.stores.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
+    const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
+    for (const term of asked) {
+      await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
+      await world.ask(`/${encodeURIComponent(term)}`);
+      await world.ask(`/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(term)}`);
+    }
+    const headers = { Cookie: await world.signIn() };
+    const shown = [
+      await world.call("/", { headers }),
+      await world.call("/live.json", { headers }),
+      await world.call("/metrics"),
+    ];
+    for (const { status, text } of shown) {
+      expect(status).toBe(200);
+      for (const term of asked) {
+        expect(text).not.toContain(term);
+        expect(text).not.toContain(encodeURIComponent(term));
+      }
+    }
+  });
+
+  test("shows what each partner was refused, by key, of late and since the start", async () => {
+    const { text: key, record } = mintApiKey("refused-often", {
+      kind: "live",
+      secrets: world.operator.secrets,
+      now: world.operator.clock.now(),
+    });
+    await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
+    await world.service.live.refresh();
+    const call = (path: string, credential: string) =>
+      world.ask(`/v1/inter-agency/${path}`, {
+        method: "POST",
+        body: "{}",
+        headers: { Authorization: `Bearer ${credential}` },
+      });
+    const section = async () => {
+      const headers = { Cookie: await world.signIn() };
+      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      return sections.refusals.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+    };
+    await call("eligibility-check", key);
+    await call("eligibility-check", key);
+    await call("batch", key);
+    await call("batch", "nobody's");
+    const shown = await section();
+    expect(shown).toContain(`refused-often 400: 1, 403: 2 400: 1, 403: 2 ${record.keyId} `);
+    expect(shown).toMatch(/no valid credential 401: [1-9]\d* 401: [1-9]\d* – /);
+    expect(shown).toContain("--access-log");
+    world.forward(15 * 60_000);
+    await call("batch", key);
+    expect(await section()).toContain(`refused-often 400: 1 400: 2, 403: 2 ${record.keyId} `);
+    const metrics = (await world.call("/metrics")).text;
+    expect(metrics).toContain('tvs_calls_refused_total{partner="refused-often",status="403"} 2');
+    expect(metrics).toMatch(/^tvs_calls_refused_total\{status="401"\} [1-9]/m);
+    expect(metrics).not.toContain(record.keyId);
+  });
+
+  test("counts the lookups that the limit of their address refused, on the page and by the API", async () => {
+    const section = async () => {
+      const headers = { Cookie: await world.signIn() };
+      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      return sections.refusals;
+    };
+    expect(await section()).toContain("No public lookup was refused by the limit");
+    const { hono } = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
+    const from = { remoteAddress: "198.51.100.7", tls: false, clientCertificate: null };
+    const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
+    const statuses: number[] = [];
+    for (const [path, init] of [
+      ["/teacher/verify-license?searchTerm=1", {}],
+      ["/teacher/verify-license?searchTerm=1", {}],
+      ["/", post],
+    ] as const)
+      statuses.push((await hono.fetch(new Request(`http://service.test${path}`, init), from)).status);
+    expect(statuses).toEqual([200, 429, 429]);
+    expect(await section()).toContain("2 public lookups were refused by the limit of their IP address");
+    const metrics = (await world.call("/metrics")).text;
+    for (const labels of ['route="/teacher/verify-license",method="GET"', 'route="/",method="POST"'])
+      expect(metrics).toContain(`tvs_http_requests_total{${labels},status="429"} 1`);
+  });
+
+  test("is brought up to date by points that are new, and by its sections", async () => {
+    await world.ask("/teacher/verify-license?searchTerm=1");
+    const headers = { Cookie: await world.signIn() };
+    type Live = { at: number; points: Record<string, (number | null)[]>; sections: Record<string, string> };
+    const read = async (since: number) =>
+      JSON.parse((await world.call(`/live.json?since=${since}`, { headers })).text) as Live;
+    const all = await untilAnswer(
+      () => read(0),
+      ({ points }) => (points.at?.length ?? 0) > 0,
+    );
+    expect(Object.keys(all.sections).sort()).toEqual([
+      "answers",
+      "attention",
+      "figures",
+      "imports",
+      "keys",
+      "log",
+      "nodes",
+      "quotas",
+      "refusals",
+      "statuses",
+      "webhooks",
+    ]);
+    expect(all.sections.statuses).toContain("/teacher/verify-license");
+    for (const values of Object.values(all.points)) expect(values).toHaveLength(all.points.at?.length ?? -1);
+    expect((await read(Number.MAX_SAFE_INTEGER)).points.at).toEqual([]);
+    expect((await read(Number.NaN)).points.at?.length).toBeGreaterThan(0);
+  });
+
+  test("serves its script, its charts and their style from the program itself", async () => {
+    for (const [path, sign] of [
+      ["/console.js", "live.json"],
+      ["/uplot.js", "uPlot"],
+      ["/console.css", "--ground"],
+      ["/uplot.css", ".uplot"],
+    ] as const) {
+      const { status, text } = await world.call(path);
+      expect([path, status, text.includes(sign)]).toEqual([path, 200, true]);
+    }
+  });
+});
+
+describe("the console of a database that does not answer", () => {
+  test("says so, and keeps what it knew", async () => {
+    const broken = await openTestConsole();
+    try {
+      const headers = { Cookie: await broken.signIn() };
+      await broken.call("/", { headers });
+      await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
+      const read = () => broken.call("/", { headers }).then(({ text }) => text);
+      const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
+      expect(page).toContain("tvs doctor --data");
+      expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
+    } finally {
+      await broken.close();
+    }
+  });
+});

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { importDependencies } from "../../cli/open.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
+import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { aPartner } from "../harness/samples.ts";
+
+/** Sixty teachers, one of them revoked, and two rows that are rejected. */
+const extract = [
+  "reg_no,t_id,name,nin,phone,source,certificate_status,license_issue_date,license_expiry_date,license_revoked_on",
+  ...Array.from({ length: 60 }, (_, n) => {
+    const number = String(n + 1).padStart(6, "0");
+    const revoked = n === 2 ? "2025-05-05" : "";
+    return `TR/LA/2019/${number},${1001 + n},${n === 7 ? "=Ọlá Adéṣínà" : `Teacher ${number}`},999000${String(n).padStart(5, "0")},,new_system,VERIFIED,2019-03-01,2030-12-31,${revoked}`;
+  }),
+  "TR/LA/2019,5000,Short,,,new_system,VERIFIED,,,",
+  "TR/LA/2019/900001,5001,Wrong,123,,new_system,VERIFIED,,,",
+].join("\n");
+
+async function load(text: string): Promise<void> {
+  async function* bytes() {
+    yield new TextEncoder().encode(text);
+  }
+  const file = { name: "/home/someone/extract.csv", bytes: bytes() };
+  await importRegister(file, importDependencies(world.operator), { baseline: true, allowChange: true });
+}
+
+let world: TestConsole;
+let cookie: string;
+beforeAll(async () => {
+  world = await openTestConsole();
+  await load(extract);
+  const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
+  await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
+  cookie = await world.signIn();
+});
+afterAll(() => world.close());
+
+const get = (path: string) => world.call(path, { headers: { cookie } });
+/** What a form sends. */
+async function find(term: string, after = "") {
+  const body = new URLSearchParams({ term, after });
+  const answer = await fetch(`http://127.0.0.1:${world.port}/teachers`, {
+    method: "POST",
+    headers: { cookie },
+    body,
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+const regNos = (text: string) => [...text.matchAll(/>(TR\/LA\/2019\/\d{6})</g)].map(([, regNo]) => regNo);
+
+describe("the console's pages on the register", () => {
+  const paths = [
+    "/teachers",
+    "/teachers.csv",
+    "/teacher?ref=1001",
+    "/attestations",
+    "/deliveries",
+    "/calls",
+    "/imports",
+    "/changes",
+  ];
+
+  test.each(paths)("ask for a session: %s", async (path) => {
+    expect((await world.call(path)).status).toBe(401);
+    expect((await get(path)).status).toBe(200);
+  });
+
+  test("list who changed what, by whom and of what", async () => {
+    const all = await get("/changes");
+    expect(all.text).toContain("partner:agency");
+    const [, actor = ""] = />((?:cli:\S+?|service))</.exec(all.text) ?? [];
+    expect((await get(`/changes?by=${actor.replace("cli:", "")}&of=partner:agency`)).text).toContain(
+      ">added<",
+    );
+    expect((await get("/changes?by=nobody")).text).toContain("Nothing was changed that fits.");
+    expect((await get("/changes.csv?of=partner:agency")).text).toContain(`,${actor},partner:agency,added,`);
+  });
+
+  test("list the register a page at a time, to its end", async () => {
+    const first = await get("/teachers");
+    const [, next = ""] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
+    const second = await get(next);
+    expect(regNos(first.text)).toHaveLength(50);
+    expect(regNos(second.text)).toHaveLength(10);
+    expect(second.text).not.toContain('rel="next"');
+  });
+
+  test("filter it, and say what makes no sense", async () => {
+    expect(regNos((await get("/teachers?license=REVOKED")).text)).toEqual(["TR/LA/2019/000003"]);
+    const wrong = await get("/teachers?expires=yesterday");
+    expect(wrong.status).toBe(400);
+    expect(wrong.text).toContain("Licence ends before must be a date, such as 2026-03-01");
+    expect((await get("/teachers.csv?license=GOOD")).status).toBe(400);
+  });
+
+  test("find by what may stand in no address, and by a name without its marks", async () => {
+    for (const term of ["99900000007", "1008", "TR/LA/2019/000008", "adesina", "=Ọlá"]) {
+      const { text } = await find(term);
+      expect(regNos(text)).toEqual(["TR/LA/2019/000008"]);
+    }
+    const many = await find("teacher");
+    expect(regNos(many.text)).toHaveLength(50);
+    const [, after = ""] = /name="after" value="([^"]+)"/.exec(many.text) ?? [];
+    expect(regNos((await find("teacher", after)).text)).toHaveLength(9);
+    expect((await find("?!")).status).toBe(400);
+  });
+
+  test("save what is listed as CSV, in which no cell is a formula", async () => {
+    const { text, headers } = await get("/teachers.csv");
+    expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
+    expect(text.trimEnd().split("\n")).toHaveLength(61);
+    expect(text).toContain(",'=Ọlá Adéṣínà,");
+    expect((await get("/teachers")).text).toContain("Save as CSV</a>, 100,000 rows at most");
+    for (const path of ["/attestations", "/deliveries", "/calls"])
+      expect((await get(path)).text).toContain("Save as CSV</a>, 2,000 rows at most");
+  });
+
+  test("show a record with its history, and nothing of a NIN", async () => {
+    const { text } = await get("/teacher?ref=TR/LA/2019/000003");
+    for (const said of ["Teacher 000003", "REVOKED", "2025-05-05", "by an extract", "NIN yes"])
+      expect(text).toContain(said);
+    expect(text).not.toContain("99900000002");
+    expect((await get("/teacher?ref=77")).status).toBe(404);
+    expect((await get("/teacher?ref=")).status).toBe(400);
+  });
+
+  test("show by code which rows of an import were rejected, and no value of them", async () => {
+    const imports = await get("/imports");
+    expect(imports.text).toContain("extract.csv");
+    expect(imports.text).not.toContain("someone");
+    const [, address = ""] = /href="(\/import\?id=\d+)"/.exec(imports.text) ?? [];
+    const { text } = await get(address);
+    expect(text).toContain("REG_NO_INVALID");
+    expect(text).toContain("62 (reg_no)");
+    expect(text).toContain("NIN_INVALID");
+    expect(text).not.toContain("Wrong");
+    expect((await get("/import?id=999")).status).toBe(404);
+  });
+
+  test("call an import of which every row was rejected by what it did: nothing", async () => {
+    expect((await get("/imports")).text).toContain(", some rejected</span>");
+    await load(extract.replaceAll("TR/LA/2019", "TR/LA"));
+    for (const path of ["/", "/imports"])
+      expect((await get(path)).text).toContain(">nothing changed, all rejected</span>");
+  });
+
+  test("take a form at one address only", async () => {
+    for (const path of ["/", "/attestations", "/teacher"]) {
+      expect((await world.call(path, { method: "POST", headers: { cookie } })).status).toBe(405);
+    }
+  });
+});

@@ -1,0 +1,248 @@
+import { Buffer } from "node:buffer";
+import { createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createStores } from "../../../cli/open.ts";
+import type { Attestation } from "../../../src/domain/attestations.ts";
+import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.ts";
+import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
+import { isChained, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
+import { checkpointKeyOf, ensureLog } from "../../../src/domain/evidence/epochs.ts";
+import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
+import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
+import {
+  beginRetention,
+  leastRetentionMs,
+  pruneAttestations,
+  readMark,
+  retentionSettings,
+} from "../../../src/domain/retention.ts";
+import type { Secrets } from "../../../src/domain/secrets.ts";
+import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
+import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { migrate } from "../../../src/store/driver/migrations.ts";
+import { createAuditStore } from "../../../src/store/evidence/audit.ts";
+import { openLogHead } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { aClock } from "../../harness/clock.ts";
+import { attest } from "../../harness/evidence.ts";
+import { fixtureKey, readKey } from "../../harness/keys.ts";
+import { anAttestation, secrets } from "../../harness/samples.ts";
+
+const issuer = "https://verify.example.org";
+const startAt = "2026-05-01T09:00:00Z";
+/** Whoever asks later knows that nothing of it can be old enough to be deleted. */
+const askedAt = Date.parse("2026-06-01T00:00:00Z");
+const batchOf = 20;
+
+type Signer = { readonly kid: string; readonly privateKey: KeyObject };
+
+/** Attestation `n` with a result that its row agrees with, really signed. */
+export function aSignedAttestation(n: number, { kid, privateKey }: Signer): Attestation {
+  const plain = anAttestation(n, { issuedAt: Math.floor(Date.parse(startAt) / 1000) + n, kid });
+  const { verificationId, partnerId, issuedAt, status, eligible } = plain;
+  const result = { found: true, source: "new_system", status, eligible, reasons: [], number: n };
+  const claims = { iss: issuer, aud: partnerId, sub: verificationId, iat: issuedAt, result };
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const input = `${part({ alg: "RS256", kid, typ: "JWT" })}.${part(claims)}`;
+  return {
+    ...plain,
+    jws: `${input}.${sign("RSA-SHA256", Buffer.from(input), privateKey).toString("base64url")}`,
+  };
+}
+
+/** A register with a log that was rotated twice, over two epochs, in a file of its own. */
+export type AuditedRegister = {
+  /** The newest state, and what is known of it outside. */
+  readonly file: string;
+  readonly head: string;
+  /** The state after 160 attestations, and what was known outside at the end of that epoch. */
+  readonly earlier: string;
+  readonly closing: string;
+  /** Of the first attestations. */
+  readonly signer: Signer;
+};
+
+/** Signs the newest checkpoint anew as releases did whose checkpoints name none before them. */
+export async function unchain(
+  driver: Driver,
+  headFile: string,
+  opening: Pick<Secrets, "open"> = secrets,
+): Promise<void> {
+  const { log } = createStores(driver);
+  const [newest, epoch] = [await log.newest(), (await log.epochs()).at(-1)];
+  if (newest === null || epoch === undefined) throw new Error("nothing was signed");
+  const { origin, size, root } = treeHeadOf(newest.note);
+  const note = await signCheckpoint(
+    { origin, size, root },
+    newest.signedAt / 1000,
+    checkpointKeyOf(epoch, opening),
+  );
+  const sql = "UPDATE log_checkpoints SET note = ? WHERE epoch = ? AND size = ?";
+  await driver.batch([{ sql, args: [note, epoch.epoch, size] }]);
+  writeFileSync(headFile, note);
+}
+
+/**
+ * Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth.
+ * @param isOld whether it is as a release made it that neither chained checkpoints nor authenticated what it deleted
+ */
+export async function makeRegister(folder: string, { isOld = false } = {}): Promise<AuditedRegister> {
+  const file = join(folder, "whole.db");
+  const driver = await openEmbedded({ file: join(folder, "tvs.db") });
+  const earlier = join(folder, "earlier.db");
+  const headFile = join(folder, "log.checkpoint");
+  const clock = aClock(startAt);
+  await migrate(driver, clock.now());
+  const stores = createStores(driver);
+  const signers = await makeSigners(stores.keys, clock.now());
+  const opening = { store: stores.log, secrets, issuer, now: clock.now() };
+  await ensureLog(opening);
+  const onFirst = async () => {
+    if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });
+  };
+  const keeper = createLogKeeper({ store: stores.log, head: openLogHead(headFile), secrets, clock, onFirst });
+  let n = 0;
+  async function attestTo(last: number): Promise<void> {
+    for (; n < last; n += batchOf) {
+      const signer = signers[Math.floor(n / 100) % signers.length] as Signer;
+      const length = Math.min(batchOf, last - n);
+      await attest(
+        driver,
+        Array.from({ length }, (_, at) => aSignedAttestation(n + at + 1, signer)),
+      );
+      clock.add(batchOf * 1000);
+      await keeper.checkpoint();
+      if (isOld) await unchain(driver, headFile);
+    }
+    n = last;
+  }
+  await attestTo(160);
+  await driver.copyTo(earlier);
+  await attestTo(300);
+  const closing = (await stores.log.newest())?.note ?? "";
+  await openNextEpoch({ ...opening, head: openLogHead(headFile) }, "a test");
+  await attestTo(340);
+  const head = openLogHead(headFile).read() ?? "";
+  // One file, with nothing of it in a log beside: it is copied again and again.
+  await driver.copyTo(file);
+  await driver.close();
+  return { file, earlier, head, closing, signer: signers[0] as Signer };
+}
+
+async function makeSigners(keys: ReturnType<typeof createStores>["keys"], now: number): Promise<Signer[]> {
+  const names = ["active", "retired", "pending"] as const;
+  const [active, retired, pending] = await Promise.all(names.map((name) => fixtureKey(name, now)));
+  if (active === undefined || retired === undefined || pending === undefined) throw new Error("no keys");
+  await keys.create({ ...active, state: "active", activatedAt: now }, retired);
+  await keys.replacePending({ pending: retired.kid, next: pending, at: now });
+  return names.map((name, at) => ({
+    kid: [active, retired, pending][at]?.kid ?? "",
+    privateKey: createPrivateKey(readKey(name)),
+  }));
+}
+
+export type Audited = {
+  readonly file: string;
+  readonly head: string | null;
+  readonly now?: number;
+  readonly all?: boolean;
+};
+
+/** Audits a file. */
+export async function auditFile({ file, head, now = askedAt, all = false }: Audited): Promise<AuditResult> {
+  const driver = await openEmbedded({ file });
+  try {
+    const { log, maintenance, keys } = createStores(driver);
+    const known = [head, (await log.newest())?.note ?? null];
+    const isOld = !known.some(isChained);
+    const result = await auditLog({
+      store: createAuditStore(driver),
+      epochs: log.epochs,
+      head,
+      secrets,
+      now,
+      mark: () => readMark({ maintenance, secrets }, { isOld, now }),
+      signatures: createSignatureChecks(await keys.list(), { all }),
+      onProgress() {},
+    });
+    if (result === null) throw new Error("there is no log");
+    return result;
+  } finally {
+    await driver.close();
+  }
+}
+
+/** Lets retention delete the first `count` attestations, as the service does when they have become ninety days old. */
+export async function prune(file: string, count: number): Promise<number> {
+  const driver = await openEmbedded({ file });
+  try {
+    const stores = createStores(driver);
+    await stores.settings.write(retentionSettings("90d", secrets));
+    while (await stores.maintenance.noteVerified());
+    const clock = aClock(new Date(Date.parse(startAt) + (count + 1) * 1000 + leastRetentionMs).toISOString());
+    return await pruneAttestations({ ...stores, secrets }, { clock });
+  } finally {
+    await driver.close();
+  }
+}
+
+/** Lets the service go on over a file. @returns the newest checkpoint then */
+export async function goOn(file: string, head: string): Promise<string> {
+  const driver = await openEmbedded({ file });
+  try {
+    const outside = openLogHead(`${file}.checkpoint`);
+    await outside.write(head);
+    const { log } = createStores(driver);
+    await createLogKeeper({
+      store: log,
+      head: outside,
+      secrets,
+      clock: aClock("2026-05-02T09:00:00Z"),
+    }).checkpoint();
+    return outside.read() ?? "";
+  } finally {
+    await driver.close();
+  }
+}
+
+/** A copy of the register with its rows changed by hand. */
+export async function tamper(
+  from: string,
+  to: string,
+  statements: readonly (string | SqlStatement)[],
+): Promise<void> {
+  copyFileSync(from, to);
+  const driver = await openEmbedded({ file: to });
+  try {
+    await driver.batch(statements.map((one) => (typeof one === "string" ? { sql: one, args: [] } : one)));
+  } finally {
+    await driver.close();
+  }
+}
+
+/** The first finding in short, of what kinds all are, and the rest of the result. */
+export function inShort({ findings: all, ...others }: AuditResult) {
+  const [first] = all;
+  const { what, id, index, verificationId, says } = first ?? {};
+  return { what, id, index, verificationId, says, kinds: all.map((one) => one.what), ...others };
+}
+
+let copies = 0;
+
+/** Audits a copy of a register that was changed by hand, of its newest state unless another one is named. */
+export async function auditTampered(
+  { file, head: newest }: Pick<AuditedRegister, "file" | "head">,
+  statements: readonly (string | SqlStatement)[],
+  { from = file, head = newest, ...options }: Partial<Audited> & { readonly from?: string } = {},
+) {
+  const copy = `${file}-tampered-${++copies}`;
+  await tamper(from, copy, statements);
+  return inShort(await auditFile({ file: copy, head, ...options }));
+}
+
+/** Moves attestations from an id on. */
+export const renumber = (from: number, by: number) => [
+  `UPDATE attestations SET id = -id WHERE id >= ${from}`,
+  `UPDATE attestations SET id = -id + ${by} WHERE id < 0`,
+];

@@ -1,0 +1,207 @@
+import { expect, test } from "bun:test";
+import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
+import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
+import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
+import { createLogKeeper, type LogHead, leavesOfCommit } from "../../../src/domain/evidence/keeper.ts";
+import type { Value } from "../../../src/store/driver/driver.ts";
+import { openLogHead } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { attest } from "../../harness/evidence.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { anAttestation, secrets } from "../../harness/samples.ts";
+import { type TestStores, withStores } from "../../harness/store.ts";
+
+type KeptLog = TestStores & {
+  readonly head: LogHead;
+  readonly headFile: string;
+  keeper(head?: LogHead): ReturnType<typeof createLogKeeper>;
+  attestMore(more: number): Promise<void>;
+  /** What somebody does who may write to the database, but not to the file beside the master key. */
+  tamper(...statements: readonly [string, ...Value[]][]): Promise<void>;
+};
+
+/** A log of 512 entries that were signed for. */
+function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
+  return withStores(async (stores) => {
+    const { log: store, driver, clock, folder } = stores;
+    const headFile = join(folder, "log.checkpoint");
+    const head = openLogHead(headFile);
+    let count = 0;
+    const log: KeptLog = {
+      ...stores,
+      head,
+      headFile,
+      keeper: (its = head) => createLogKeeper({ store, head: its, secrets, clock }),
+      async attestMore(more) {
+        const made = Array.from({ length: more }, (_, at) => anAttestation(count + at));
+        count += more;
+        await attest(driver, made);
+      },
+      async tamper(...statements) {
+        await driver.batch(statements.map(([sql, ...args]) => ({ sql, args })));
+        driver.renew();
+      },
+    };
+    await ensureLog({ store, secrets, issuer: "https://verify.example", now: clock.now() });
+    for (const more of [1, 511]) {
+      await log.attestMore(more);
+      await log.keeper().checkpoint();
+    }
+    await act(log);
+  });
+}
+
+const sizeOf = (head: LogHead) => treeHeadOf(head.read() ?? "").size;
+
+test("keeps the later checkpoint of two keepers, whichever writes last", () =>
+  withLog(async ({ keeper, head, attestMore, log }) => {
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: LogHead = {
+      ...head,
+      async write(note) {
+        reached.resolve();
+        await released.promise;
+        await head.write(note);
+      },
+    };
+    await attestMore(3);
+    const overtaken = keeper(slow).sign();
+    await reached.promise;
+    await attestMore(4);
+    await keeper().checkpoint();
+    expect(sizeOf(head)).toBe(519);
+    released.resolve();
+    await overtaken;
+    expect([sizeOf(head), (await log.newest())?.size]).toEqual([519, 519]);
+  }));
+
+test("takes no epoch for a later one by what the database alone says of it", () =>
+  withLog(async ({ keeper, head, tamper }) => {
+    // The same name and key, for another tree.
+    await tamper(
+      ["UPDATE log_epochs SET epoch = 2, previous = ?, size = 1", head.read() ?? ""],
+      ["DELETE FROM log_checkpoints"],
+      ["DELETE FROM log_tiles"],
+      ["DELETE FROM attestations WHERE id > 100"],
+    );
+    for (const verb of ["requireNotBehind", "sign", "checkpoint"] as const)
+      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+    expect(sizeOf(head)).toBe(512);
+  }));
+
+test("takes no epoch for a later one whose key nobody has sealed", () =>
+  withLog(async ({ keeper, head, tamper, log }) => {
+    const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await log.epochs();
+    await tamper(
+      ["DELETE FROM attestations WHERE id > 100"],
+      [
+        `INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, previous)
+          VALUES (2, 'verify.example/log/2', ?, ?, 101, 1, 1, ?)`,
+        publicKey,
+        sealed,
+        head.read() ?? "",
+      ],
+    );
+    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
+      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
+test("follows no database whose newest attestations were taken out, though its checkpoints are there", () =>
+  withLog(async ({ keeper, tamper }) => {
+    await tamper(["DELETE FROM attestations WHERE id > 500"]);
+    expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
+test("follows no database in which others have got the ids of attestations that were taken out", () =>
+  withLog(async ({ keeper, tamper, attestMore }) => {
+    await tamper(["DELETE FROM attestations WHERE id > 509"]);
+    await attestMore(5);
+    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
+      expect(await rejection(keeper()[verb]())).toMatchObject({
+        code: "LOG_BEHIND",
+        message: expect.stringContaining("its newest entry is another"),
+      });
+  }));
+
+test("names the checkpoint before it in each, and covers all that was committed before", () =>
+  withLog(async ({ keeper, attestMore, log }) => {
+    await attestMore(leavesOfCommit + 3);
+    await keeper().sign();
+    const [first, second, third] = await Promise.all([1, 512, 1027].map((size) => log.ofSize(1, size)));
+    const links = [first, second, third].map((one) => linkOf(treeHeadOf(one?.note ?? "")));
+    expect(links).toEqual([null, first, second].map((one) => linkTo(one?.note ?? null)));
+  }));
+
+test("stores no checkpoint beside another one that names the same before it", () =>
+  withLog(async ({ keeper, head, attestMore, log }) => {
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: LogHead = {
+      ...head,
+      async write(note) {
+        reached.resolve();
+        await released.promise;
+        await head.write(note);
+      },
+    };
+    await attestMore(3);
+    const overtaken = keeper(slow).sign();
+    await reached.promise;
+    // Without a leaf more, so that the tree is as long as the first one takes it to be.
+    await keeper().sign();
+    const stored = (await log.newest())?.note;
+    released.resolve();
+    await overtaken;
+    await keeper().follow();
+    expect([(await log.newest())?.note, head.read()]).toEqual([stored, stored ?? ""]);
+    await attestMore(1);
+    await keeper().sign();
+    expect(linkOf(treeHeadOf(head.read() ?? ""))).toBe(linkTo(stored ?? ""));
+  }));
+
+test("keeps nothing that the database calls a checkpoint and that the log has not signed", () =>
+  withLog(async ({ keeper, head, tamper, log }) => {
+    const [kept, first] = [head.read() ?? "", (await log.ofSize(1, 1))?.note ?? ""];
+    const add = "INSERT OR REPLACE INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 513, 1, ?)";
+    for (const note of [first, kept.replace("\n512\n", "\n513\n"), "no checkpoint"]) {
+      await tamper([add, note]);
+      expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(head.read()).toBe(kept);
+    }
+  }));
+
+test("says so when it takes the checkpoint that it had kept from the database", () =>
+  withLog(async ({ head, headFile, log: store, attestMore, keeper: keeperOf }) => {
+    let count = 0;
+    const keeper = keeperOf(watchedHead({ head, store, onTaken: () => count++ }));
+    await attestMore(1);
+    await keeper.checkpoint();
+    expect(count).toBe(0);
+    rmSync(headFile);
+    await keeper.follow();
+    expect([count, sizeOf(head)]).toEqual([1, 513]);
+    await attestMore(1);
+    rmSync(headFile);
+    await keeper.checkpoint();
+    expect([count, sizeOf(head)]).toEqual([2, 514]);
+  }));
+
+test("leaves nothing behind where the checkpoint cannot be kept", () =>
+  withLog(async ({ head, headFile, folder }) => {
+    const note = head.read() ?? "";
+    const elsewhere = join(folder, "elsewhere");
+    writeFileSync(elsewhere, note);
+    rmSync(headFile);
+    symlinkSync(elsewhere, headFile);
+    const before = readdirSync(folder);
+    expect(await rejection(openLogHead(headFile).write(note))).toMatchObject({ code: "INPUT_UNREADABLE" });
+    expect(() => head.read()).toThrow("cannot be read");
+    expect(readdirSync(folder)).toEqual(before);
+  }));
+
+test("seals no key anew under the name of a later epoch", () =>
+  withLog(async ({ log, clock, tamper }) => {
+    await tamper(["UPDATE log_epochs SET epoch = 2, size = 0, previous = ''"]);
+    const opening = { store: log, secrets, issuer: "https://verify.example", now: clock.now() };
+    expect(await ensureLog(opening)).toMatchObject({ epoch: 2, origin: "verify.example/log" });
+  }));

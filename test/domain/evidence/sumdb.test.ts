@@ -1,0 +1,123 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { verifierKeyOf } from "../../../src/domain/evidence/epochs.ts";
+import { consistencyProof, inclusionProof, rootOf } from "../../../src/domain/evidence/tree.ts";
+import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
+import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
+import { attestSome, newestNote, withLog } from "../../harness/evidence-log.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+
+/** Debian's golang-golang-x-mod-dev, which Go finds without modules and without a network. */
+const goPath = "/usr/share/gocode";
+const hasSumdb = Bun.which("go") !== null && existsSync(join(goPath, "src/golang.org/x/mod/sumdb"));
+
+const leaves = 11;
+const sizes = Array.from({ length: leaves }, (_, at) => at + 1);
+const encode = (hash: Uint8Array) => Buffer.from(hash).toString("base64");
+const decode = (text: string) => new Uint8Array(Buffer.from(text, "base64"));
+
+type Inclusion = { Index: number; Size: number; Hashes: string[] };
+type Consistency = { From: number; To: number; Hashes: string[] };
+type Question = {
+  Vkey: string;
+  Note: string;
+  Jws: string[];
+  Roots: string[];
+  Inclusions: Inclusion[];
+  Consistency: Consistency[];
+};
+type Answer = Omit<Question, "Jws"> & { Text: string; Verified: number; Wrong: string[] };
+
+/** Everything that a log of eleven attestations can prove. */
+function askOfLog(dataDir: string, note: string): Promise<Question> {
+  return withLog(dataDir, async ({ stores: { log } }) => {
+    const [epoch] = await log.epochs();
+    if (epoch === undefined) throw new Error("there is no log");
+    const read = log.tiles(epoch.epoch);
+    const question: Question = {
+      Vkey: await verifierKeyOf(epoch),
+      Note: note,
+      Jws: (await log.attested(epoch.firstId, leaves)).filter((one) => one !== null),
+      Roots: [],
+      Inclusions: [],
+      Consistency: [],
+    };
+    for (const size of sizes) {
+      question.Roots.push(encode(await rootOf(size, read)));
+      for (let index = 0; index < size; index++) {
+        const hashes = (await inclusionProof(index, size, read)).map(encode);
+        question.Inclusions.push({ Index: index, Size: size, Hashes: hashes });
+        const grown = (await consistencyProof(index + 1, size, read)).map(encode);
+        question.Consistency.push({ From: index + 1, To: size, Hashes: grown });
+      }
+    }
+    return question;
+  });
+}
+
+function askGo(question: Question): Answer {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["go", "run", join(import.meta.dir, "sumdb.go")], {
+    stdin: Buffer.from(JSON.stringify(question)),
+    env: { ...process.env, GOPATH: goPath, GO111MODULE: "off", GOFLAGS: "", GOPROXY: "off" },
+    stderr: "pipe",
+  });
+  if (exitCode !== 0) throw new Error(stderr.toString());
+  return JSON.parse(stdout.toString()) as Answer;
+}
+
+describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
+  const dataDir = sharedFolder();
+  let question: Question;
+  let answer: Answer;
+  beforeAll(async () => {
+    await attestSome(dataDir, leaves);
+    question = await askOfLog(dataDir, await newestNote(dataDir));
+    answer = askGo(question);
+  });
+
+  test("it takes our key, and both signatures of our checkpoint", () => {
+    expect(answer.Verified).toBe(2);
+    expect(question.Note.startsWith(`${answer.Text}\n`)).toBe(true);
+    expect(readTreeHead(answer.Text)).toMatchObject({ origin: "verify.example.gov/log", size: leaves });
+  });
+
+  test("it makes the same trees of the same attestations, and takes every proof of ours", () => {
+    expect(answer.Roots).toEqual(question.Roots);
+    expect(answer.Wrong).toEqual([]);
+    expect(question.Inclusions).toHaveLength(66);
+  });
+
+  test("we take every proof that it makes", async () => {
+    const roots = answer.Roots.map(decode);
+    const rootAt = (size: number) => roots[size - 1] as Uint8Array<ArrayBuffer>;
+    for (const { Index: index, Size: size, Hashes } of answer.Inclusions) {
+      const leafHash = await attestationLeafHash(question.Jws[index] ?? "");
+      const root = await rootOfInclusion({ leafHash, index, size, hashes: Hashes.map(decode) });
+      expect({ index, size, root }).toEqual({ index, size, root: rootAt(size) });
+    }
+    for (const { From: from, To: to, Hashes } of answer.Consistency) {
+      // Theirs repeats nothing for trees of the same size either, but says so with null.
+      const proof = {
+        from,
+        to,
+        fromRoot: rootAt(from),
+        toRoot: rootAt(to),
+        hashes: (Hashes ?? []).map(decode),
+      };
+      expect({ from, to, good: await isConsistent(proof) }).toEqual({ from, to, good: true });
+    }
+  });
+
+  test("we read a note that it signed, by the key that it made", async () => {
+    const key = await readVerifierKey(answer.Vkey);
+    const note = readNote(answer.Note);
+    if (key === null || !("signatures" in note)) throw new Error("neither may be refused");
+    expect(note.text).toBe(answer.Text);
+    const [signature] = note.signatures;
+    expect(signature).toMatchObject({ name: "sumdb.example/log", keyId: key.keyId });
+    const signed = signature?.signature ?? new Uint8Array();
+    expect(await verifyEd25519(key.publicKey, new TextEncoder().encode(note.text), signed)).toBe(true);
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+import {
+  type GoingLiveStep,
+  goingLive,
+  type PartnerActivity,
+} from "../../../src/domain/sandbox/going-live.ts";
+
+const nothing: PartnerActivity = {
+  partnerId: "demo",
+  calls: [],
+  attestations: [],
+  deliveries: [],
+  forgeryTrial: null,
+};
+const route = "/v1/inter-agency/.well-known";
+const aCall = {
+  partnerId: "demo",
+  route: "/v1/inter-agency/eligibility-check",
+  status: 200,
+  replayed: false,
+};
+
+function ticked(activity: Partial<PartnerActivity>): string[] {
+  const judged = goingLive({ ...nothing, ...activity });
+  return Object.entries(judged).flatMap(([step, done]) => (done ? [step] : []));
+}
+
+describe("the way to going live", () => {
+  test("begins with nothing ticked off", () => {
+    expect(ticked({})).toEqual([]);
+  });
+
+  test.each<[GoingLiveStep[], Partial<PartnerActivity>]>([
+    [["asked"], { attestations: [{ endpoint: "eligibility-check", eligible: true }] }],
+    [["notEligible"], { attestations: [{ endpoint: "lookup-by-tid", eligible: false }] }],
+    [["batch"], { attestations: [{ endpoint: "batch", eligible: true }] }],
+    [["retried"], { calls: [{ ...aCall, replayed: true }] }],
+    [["keySet"], { calls: [{ ...aCall, partnerId: null, route: `${route}/jwks.json` }] }],
+    [["keySet"], { calls: [{ ...aCall, partnerId: null, route: `${route}/jwks.json`, status: 304 }] }],
+    [["keyHistory"], { calls: [{ ...aCall, partnerId: null, route: `${route}/key-history` }] }],
+    [["acknowledged"], { deliveries: [{ state: "delivered" }] }],
+    [["refusedForgery"], { forgeryTrial: { refusedAll: true } }],
+  ])("ticks off %p by what was seen", (steps, activity) => {
+    expect(ticked(activity)).toEqual(steps);
+  });
+
+  test.each<[string, Partial<PartnerActivity>]>([
+    ["another partner's retry", { calls: [{ ...aCall, partnerId: "other", replayed: true }] }],
+    ["a key set that did not come", { calls: [{ ...aCall, route: `${route}/jwks.json`, status: 503 }] }],
+    ["a delivery that is still pending", { deliveries: [{ state: "pending" }, { state: "dead" }] }],
+    ["a forged delivery that was not refused", { forgeryTrial: { refusedAll: false } }],
+  ])("does not take %s for it", (_what, activity) => {
+    expect(ticked(activity)).toEqual([]);
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import {
+  endingSoon,
+  sandboxExtract,
+  sandboxTeachers,
+  stateTeachers,
+  triggered,
+} from "../../../src/domain/sandbox/teachers.ts";
+import { today, withImports } from "../../harness/imports.ts";
+
+test("the made-up teachers are an extract without a flaw, each with a profile", () =>
+  withImports(async ({ add, find, blindIndex, teachers }) => {
+    const added = await add(sandboxExtract(sandboxTeachers, today), {
+      name: "sandbox.ndjson",
+      baseline: true,
+    });
+    expect(added).toMatchObject({ inserted: sandboxTeachers.length, rejected: 0, warnings: 0, events: 0 });
+    for (const { regNo, name, tId } of sandboxTeachers) {
+      const teacher = await find(regNo);
+      expect(teacher).toMatchObject({ name, tId });
+      expect(teacher?.profile?.qualifications).toHaveLength(2);
+      expect(teacher?.profile?.employment).toHaveLength(2);
+    }
+    expect((await find(endingSoon.regNo))?.licenseExpiryDate).toBe("2026-03-30");
+    // The phone of two persons finds neither, as a lookup by it must.
+    const [one, other] = sandboxTeachers.filter(({ phone }) => phone === "+2348030000999");
+    expect([one?.tId, other?.tId]).toEqual([1015, 1016]);
+    const value = blindIndex.phone(one?.phone ?? "");
+    expect(await teachers.find({ by: "phone", value })).toBeNull();
+  }));
+
+test("their numbers always mean the same", () => {
+  expect(stateTeachers).toHaveLength(11);
+  expect(stateTeachers[0]).toMatchObject({ regNo: "TR/2019/LA/000001", tId: 1001, nin: "99900000001" });
+  expect(triggered.regNo).toBe("TR/2019/LA/000012");
+  expect(endingSoon.regNo).toBe("TR/2019/LA/000013");
+  expect(new Set(sandboxTeachers.map(({ regNo }) => regNo)).size).toBe(sandboxTeachers.length);
+  const names = sandboxTeachers.map(({ name }) => name.length);
+  expect(Math.max(...names)).toBe(200);
+});
+
+test("a profile has null in every place where it may stand", () => {
+  const courses = sandboxTeachers.flatMap(({ profile }) => profile.qualifications);
+  const posts = sandboxTeachers.flatMap(({ profile }) => profile.employment);
+  for (const member of ["institution", "year"] as const)
+    expect(courses.some((course) => course[member] === null)).toBe(true);
+  for (const member of ["role", "from", "to"] as const)
+    expect(posts.some((post) => post[member] === null)).toBe(true);
+});

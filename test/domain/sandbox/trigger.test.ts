@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
+import { triggerEvent } from "../../../src/domain/sandbox/trigger.ts";
+import { licenseStatusOn } from "../../../src/domain/teachers/teachers.ts";
+import { type EventType, eventTypes } from "../../../src/partner/contract.ts";
+import { lagos } from "../../harness/clock.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { type TestStores, withStores } from "../../harness/store.ts";
+
+const actor = "test";
+
+/** One teacher for each state from which an event can come. */
+const inEachState = sandboxTeachers.filter(({ tId }) =>
+  [1001, 1002, 1003, 1004, 1005, 1006, 1009].includes(tId ?? 0),
+);
+
+async function putAll({ put }: TestStores): Promise<void> {
+  for (const { shows: _shows, nin: _nin, email: _email, phone: _phone, ...teacher } of inEachState)
+    await put(teacher.regNo, teacher);
+}
+
+describe("a trigger", () => {
+  test("causes every event on a teacher in every state, each time as the last event", () =>
+    withStores(async (world) => {
+      await putAll(world);
+      for (const [index, { regNo }] of inEachState.entries()) {
+        // Each teacher begins with another event, so that each event meets each state.
+        const order = [...eventTypes.slice(index), ...eventTypes.slice(0, index)];
+        for (const eventType of order) await causes(world, { regNo, eventType });
+      }
+    }));
+
+  test("gives the events of one teacher times of their own, in order", () =>
+    withStores(async (world) => {
+      await world.put("A/B/C/1");
+      const key = { by: "regNo", value: "A/B/C/1" } as const;
+      for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
+        await triggerEvent({ ...world, calendar: lagos, actor }, { eventType, key });
+      const all = await world.events("A/B/C/1");
+      const triggered = all.slice(-4);
+      expect(triggered.map(({ eventType }) => eventType)).toEqual([
+        "license.revoked",
+        "license.reinstated",
+        "license.revoked",
+        "license.reinstated",
+      ]);
+      const times = triggered.map(({ occurredAt }) => occurredAt);
+      expect(times).toEqual([...new Set(times)].sort());
+    }));
+
+  test("announces first what the calendar has changed", () =>
+    withStores(async (world) => {
+      await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
+      world.clock.set("2026-05-10T09:00:00Z");
+      const key = { by: "regNo", value: "A/B/C/1" } as const;
+      const done = await triggerEvent(
+        { ...world, calendar: lagos, actor },
+        { eventType: "license.reinstated", key },
+      );
+      expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
+    }));
+
+  test("is refused for a teacher who is not there", () =>
+    withStores(async (world) => {
+      const key = { by: "tId", value: 5 } as const;
+      const asked = triggerEvent({ ...world, calendar: lagos, actor }, { eventType: "license.expired", key });
+      expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });
+    }));
+});
+
+async function causes(
+  world: TestStores,
+  { regNo, eventType }: { regNo: string; eventType: EventType },
+): Promise<void> {
+  const before = (await world.events(regNo)).length;
+  const key = { by: "regNo", value: regNo } as const;
+  const done = await triggerEvent({ ...world, calendar: lagos, actor }, { eventType, key });
+  const events = (await world.events(regNo)).slice(before);
+  const caused = [...done.before.map((one) => one.eventType), eventType];
+  expect([regNo, events.map((one) => one.eventType)]).toEqual([regNo, caused]);
+  // The record says what the event says.
+  const teacher = await world.find(regNo);
+  const { data } = events.at(-1) ?? {};
+  const license = licenseStatusOn(teacher, "2026-05-01");
+  expect(data).toMatchObject({ regNo, licenseStatus: license, certificateStatus: teacher.certificateStatus });
+}

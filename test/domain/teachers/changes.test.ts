@@ -1,0 +1,262 @@
+import { describe, expect, test } from "bun:test";
+import {
+  changeTeacher,
+  checkReason,
+  type TeacherAction,
+  teacherHistory,
+  teacherKeyOf,
+} from "../../../src/domain/teachers/changes.ts";
+import type { TeacherStore } from "../../../src/domain/teachers/store.ts";
+import { lagos } from "../../harness/clock.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { type TestStores, withStoresAt } from "../../harness/store.ts";
+
+const regNo = "TR/LA/2020/000001";
+const key = { by: "regNo", value: regNo } as const;
+const start = "2026-05-01T09:00:00Z";
+
+function act(
+  world: Pick<TestStores, "teachers" | "clock">,
+  action: TeacherAction,
+  reason: string | null = null,
+) {
+  return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
+}
+
+/** The last event, as [type, licence, certificate, previous]. */
+async function told({ events }: TestStores): Promise<unknown[] | undefined> {
+  const last = (await events(regNo)).at(-1);
+  return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
+}
+
+describe("a revocation", () => {
+  test("is dated in the service's time zone, keeps its reason and is told", () =>
+    withStoresAt("2026-05-01T23:30:00Z", async (world) => {
+      const { id } = await world.put(regNo);
+      const change = await act(world, "revoke", "decision 14");
+      expect(change).toMatchObject({
+        teacher: {
+          licenseRevokedOn: "2026-05-02",
+          licenseRevokedReason: "decision 14",
+          announcedStatus: "REVOKED",
+          version: 2,
+        },
+        before: { license: "VALID" },
+        after: { license: "REVOKED" },
+      });
+      expect(await world.find(regNo)).toEqual(change.teacher);
+      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
+      expect((await world.teachers.history(id)).at(-1)).toEqual({
+        at: world.clock.now(),
+        action: "revoke",
+        actor: "cli:ada",
+        reason: "decision 14",
+        before: { license: "VALID", certificate: "VERIFIED", active: true },
+        after: { license: "REVOKED", certificate: "VERIFIED", active: true },
+      });
+    }));
+
+  test("of an expired licence is told as well", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo, { licenseExpiryDate: "2025-12-31" });
+      await act(world, "revoke", "x");
+      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
+    }));
+
+  test("of a licence whose expiry nobody announced yet announces the expiry first", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
+      world.clock.set("2026-06-03T09:00:00Z");
+      await act(world, "revoke", "x");
+      expect(
+        (await world.events(regNo)).slice(-2).map(({ eventType, occurredAt }) => [eventType, occurredAt]),
+      ).toEqual([
+        ["license.expired", "2026-05-31T23:00:00.000Z"],
+        ["license.revoked", "2026-06-03T09:00:00.000Z"],
+      ]);
+      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
+    }));
+
+  test("of a deactivated teacher is recorded without an event, and a reactivation does not bring the licence back", () =>
+    withStoresAt(start, async (world) => {
+      const { id } = await world.put(regNo, { active: false });
+      const before = (await world.events(regNo)).length;
+      await act(world, "revoke", "decision 14");
+      expect((await world.teachers.history(id)).at(-1)).toMatchObject({
+        action: "revoke",
+        reason: "decision 14",
+      });
+      await act(world, "reactivate");
+      expect((await world.events(regNo)).length).toBe(before);
+      expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
+    }));
+
+  test("is refused when it is there already, and when there is no licence", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo, { licenseRevokedOn: "2026-01-01" });
+      expect(await rejection(act(world, "revoke", "x"))).toMatchObject({ code: "REFUSED" });
+    }).then(() =>
+      withStoresAt(start, async (world) => {
+        await world.put(regNo, { licenseIssueDate: null, licenseExpiryDate: null });
+        expect(await rejection(act(world, "revoke", "x"))).toMatchObject({ code: "REFUSED" });
+        expect(await world.teachers.history(1)).toHaveLength(1);
+      }),
+    ));
+});
+
+describe("a reinstatement", () => {
+  test("makes a running licence VALID again", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseRevokedReason: "x" });
+      await act(world, "reinstate");
+      expect(await told(world)).toEqual(["license.reinstated", "VALID", "REVOKED"]);
+      expect(await world.find(regNo)).toMatchObject({ licenseRevokedOn: null, licenseRevokedReason: null });
+    }));
+
+  test("of a licence that ended meanwhile is told as its expiry", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseExpiryDate: "2026-02-01" });
+      await act(world, "reinstate");
+      expect(await told(world)).toEqual(["license.expired", "EXPIRED", "REVOKED"]);
+    }));
+
+  test("is refused when nothing is revoked", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      expect(await rejection(act(world, "reinstate"))).toMatchObject({ code: "REFUSED" });
+    }));
+});
+
+describe("deactivation and reactivation", () => {
+  test("are told alone, on the licence's axis, there and back", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      const before = (await world.events(regNo)).length;
+      await act(world, "deactivate", "left the service");
+      expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "VALID"]);
+      await act(world, "reactivate");
+      expect(await told(world)).toEqual(["license.reinstated", "VALID", "NOT_FOUND"]);
+      expect((await world.events(regNo)).length).toBe(before + 2);
+    }));
+
+  test("are refused when there is nothing to change", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      expect(await rejection(act(world, "reactivate"))).toMatchObject({ code: "REFUSED" });
+      await act(world, "deactivate", "x");
+      expect(await rejection(act(world, "deactivate", "x"))).toMatchObject({ code: "REFUSED" });
+    }));
+});
+
+describe("changes at the same time", () => {
+  test("are decided again on what is there: of two revocations one is refused, and one event is stored", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      const { teachers } = await world.another();
+      const both = await Promise.allSettled([
+        act(world, "revoke", "first"),
+        act({ ...world, teachers }, "revoke", "second"),
+      ]);
+      expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      expect(
+        (await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked"),
+      ).toHaveLength(1);
+    }));
+
+  test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      const { teachers } = await world.another();
+      let interfered = false;
+      const slow: TeacherStore = {
+        ...world.teachers,
+        async apply(writes) {
+          if (!interfered) {
+            interfered = true;
+            await act({ ...world, teachers }, "revoke", "meanwhile");
+          }
+          return world.teachers.apply(writes);
+        },
+      };
+      await act({ ...world, teachers: slow }, "deactivate", "left");
+      expect(await world.find(regNo)).toMatchObject({
+        active: false,
+        licenseRevokedReason: "meanwhile",
+        version: 3,
+      });
+      expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
+    }));
+
+  test("end in a refusal when the record never stands still", () =>
+    withStoresAt(start, async (world) => {
+      await world.put(regNo);
+      const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
+      expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
+        code: "STORE_BUSY",
+      });
+    }));
+});
+
+test("an unknown teacher is not known", () =>
+  withStoresAt(start, async (world) => {
+    expect(await rejection(act(world, "deactivate", "x"))).toMatchObject({ code: "NOT_KNOWN" });
+  }));
+
+test("the history joins changes and events in the order of time", () =>
+  withStoresAt(start, async (world) => {
+    const { id } = await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
+    world.clock.set("2026-05-10T09:00:00Z");
+    await act(world, "revoke", "x");
+    world.clock.set("2026-05-11T09:00:00Z");
+    await act(world, "reinstate");
+    const lines = await teacherHistory(world.teachers, id);
+    expect(lines.map((line) => (line.type === "event" ? line.eventType : line.action))).toEqual([
+      "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
+    ]); // biome-ignore format: a story in one line
+  }));
+
+describe("a reference", () => {
+  test("is a teacher id or a registration number in any spelling", () => {
+    expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
+    expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
+  });
+
+  test("that is neither is a usage error which does not repeat it", () => {
+    for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
+      let message = "";
+      try {
+        teacherKeyOf(text);
+      } catch (error) {
+        message = (error as Error).message;
+      }
+      expect(message).toStartWith("REF must be");
+      if (text !== "") expect(message).not.toContain(text);
+    }
+  });
+});
+
+describe("a reason", () => {
+  test("is kept without white space around it", () => {
+    expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
+      "Decision 2026/14: Ọlọ́run, “quoted” ✓",
+    );
+    expect(checkReason("é".repeat(500))).toHaveLength(500);
+  });
+
+  test("must be printable, short, and hold no contact and no NIN", () => {
+    const bad = [
+      "",
+      "   ",
+      "x".repeat(501),
+      "two\nlines",
+      "bell\u0007",
+      "zero\u200bwidth",
+      "NIN 12345678901",
+      "ada@example.com",
+      "+2348031234567",
+      "call 0803 123 4567",
+    ];
+    for (const text of bad)
+      expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, test } from "bun:test";
+import { createCalendar } from "../../../src/domain/clock.ts";
+import {
+  canonicalRegNo,
+  certificateOf,
+  licenseOn,
+  licenseStartsLater,
+  licenseStatusOn,
+} from "../../../src/domain/teachers/teachers.ts";
+import { aStoredTeacher } from "../../harness/samples.ts";
+
+const today = "2026-03-01";
+const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) =>
+  licenseOn(aStoredTeacher(changes), date);
+
+describe("a licence, to the day", () => {
+  const dates = { licenseIssueDate: "2024-03-01", licenseExpiryDate: "2026-03-01" };
+  const shown = { issueDate: "2024-03-01", expiryDate: "2026-03-01" };
+
+  test.each([
+    ["2024-02-29", { status: "NOT_FOUND", daysRemaining: null }],
+    ["2024-03-01", { status: "VALID", daysRemaining: 730 }],
+    ["2026-02-28", { status: "VALID", daysRemaining: 1 }],
+    ["2026-03-01", { status: "VALID", daysRemaining: 0 }],
+    ["2026-03-02", { status: "EXPIRED", daysRemaining: 0 }],
+    ["2036-03-02", { status: "EXPIRED", daysRemaining: 0 }],
+  ] as const)("on %s", (date, expected) => {
+    expect(on(dates, date)).toEqual({ ...shown, ...expected });
+    expect(licenseStatusOn(aStoredTeacher(dates), date)).toBe(expected.status);
+  });
+
+  test("days remaining count leap days", () => {
+    expect(on({ licenseExpiryDate: "2028-03-01" }, "2028-02-28").daysRemaining).toBe(2);
+    expect(on({ licenseExpiryDate: "2027-03-01" }, "2027-02-28").daysRemaining).toBe(1);
+  });
+
+  test("holds although nobody knows since when", () => {
+    const expected = {
+      status: "VALID",
+      issueDate: null,
+      expiryDate: "2026-03-01",
+      daysRemaining: 0,
+    } as const;
+    expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(expected);
+  });
+
+  test("of one day is valid on that day alone", () => {
+    const oneDay = { licenseIssueDate: today, licenseExpiryDate: today };
+    const statuses = ["2026-02-28", today, "2026-03-02"].map((date) => on(oneDay, date).status);
+    expect(statuses).toEqual(["NOT_FOUND", "VALID", "EXPIRED"]);
+  });
+});
+
+describe("a licence that is none", () => {
+  const none = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null } as const;
+
+  test("was never given", () => {
+    expect(on({ licenseIssueDate: null, licenseExpiryDate: null })).toEqual(none);
+  });
+
+  test("says nothing of how long it holds", () => {
+    expect(on({ licenseIssueDate: "2020-01-01", licenseExpiryDate: null })).toEqual(none);
+  });
+
+  test("belongs to a deactivated teacher, whatever else is on record", () => {
+    expect(on({ active: false })).toEqual(none);
+    expect(on({ active: false, licenseRevokedOn: "2026-01-01" })).toEqual(none);
+    expect(on({ active: false, licenseExpiryDate: "2020-01-01" })).toEqual(none);
+    expect(on({ active: false, licenseIssueDate: "2030-01-01" })).toEqual(none);
+  });
+});
+
+describe("a revoked licence", () => {
+  test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
+    "stays revoked, expiring %s",
+    (licenseExpiryDate) => {
+      const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
+      expect(license).toEqual({
+        status: "REVOKED",
+        issueDate: "2020-01-01",
+        expiryDate: licenseExpiryDate,
+        daysRemaining: null,
+      });
+    },
+  );
+
+  test("is revoked even where it would have begun later", () => {
+    const early = { licenseRevokedOn: "2026-02-01", licenseIssueDate: "2027-01-01" };
+    expect(on(early).status).toBe("REVOKED");
+    expect(licenseStartsLater(aStoredTeacher(early), today)).toBe(false);
+  });
+});
+
+describe("a licence that starts later", () => {
+  const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
+
+  test("shows its dates but no days", () => {
+    expect(on(later)).toEqual({
+      status: "NOT_FOUND",
+      issueDate: "2026-03-02",
+      expiryDate: "2028-03-01",
+      daysRemaining: null,
+    });
+  });
+
+  test("is told apart from no licence", () => {
+    const startsLater = (changes: object, date = today) => licenseStartsLater(aStoredTeacher(changes), date);
+    expect(startsLater(later)).toBe(true);
+    expect(startsLater(later, "2026-03-02")).toBe(false);
+    expect(startsLater({ ...later, active: false })).toBe(false);
+    expect(startsLater({ ...later, licenseExpiryDate: null })).toBe(false);
+    expect(startsLater({ ...later, licenseIssueDate: null })).toBe(false);
+  });
+});
+
+describe("midnight in the service's time zone", () => {
+  /** The first moment after the expiry day 2026-03-31, in each zone. */
+  const midnights = [
+    ["Africa/Lagos", "2026-03-31T23:00:00.000Z"],
+    ["Pacific/Auckland", "2026-03-31T11:00:00.000Z"],
+    ["America/New_York", "2026-04-01T04:00:00.000Z"],
+  ] as const;
+
+  test.each(midnights)("%s: valid until the last millisecond of the day", (zone, midnight) => {
+    const calendar = createCalendar(zone);
+    const at = (ms: number) => on({ licenseExpiryDate: "2026-03-31" }, calendar.dateAt(ms));
+    const over = Date.parse(midnight);
+    expect(at(over - 1)).toMatchObject({ status: "VALID", daysRemaining: 0 });
+    expect(at(over)).toMatchObject({ status: "EXPIRED", daysRemaining: 0 });
+    expect(at(over + 1).status).toBe("EXPIRED");
+    // The calendar remembers its last answer; it must not answer for another quarter of an hour.
+    expect(at(over - 1).status).toBe("VALID");
+    expect(at(over - 86_400_000).daysRemaining).toBe(0);
+    expect(at(over - 86_400_001).daysRemaining).toBe(1);
+  });
+
+  test.each(midnights)("%s: begins with the first millisecond of the day", (zone, midnight) => {
+    const calendar = createCalendar(zone);
+    const begins = Date.parse(midnight);
+    const at = (ms: number) => on({ licenseIssueDate: "2026-04-01" }, calendar.dateAt(ms)).status;
+    expect([at(begins - 1), at(begins)]).toEqual(["NOT_FOUND", "VALID"]);
+  });
+});
+
+describe("a registration number in its canonical form", () => {
+  test.each([
+    ["la/2019/pri/04417", "LA/2019/PRI/04417"],
+    ["  LA / 2019 / PRI / 04417\n", "LA/2019/PRI/04417"],
+    ["LA/2019/P R I/04417", "LA/2019/PRI/04417"],
+    ["LA\u00a0/\u20032019/PRI/04417", "LA/2019/PRI/04417"],
+    ["ＬＡ／２０１９／ＰＲＩ／０４４１７", "LA/2019/PRI/04417"],
+    ["a/b/c/straße", "A/B/C/STRASSE"],
+    ["a/b/c/e\u0301", "A/B/C/É"],
+    ["a/b/c/é", "A/B/C/É"],
+    ["x/y-1/z.2/(3)", "X/Y-1/Z.2/(3)"],
+  ])("%j", (given, canonical) => {
+    expect(canonicalRegNo(given)).toBe(canonical);
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["no segments", "LA2019"],
+    ["three segments", "LA/2019/PRI"],
+    ["five segments", "LA/2019/PRI/04417/1"],
+    ["an empty first segment", "/2019/PRI/04417"],
+    ["an empty segment between", "LA//PRI/04417"],
+    ["an empty last segment", "LA/2019/PRI/"],
+    ["a segment of white space", "LA/ /PRI/04417"],
+    ["a NUL", "LA/2019/PRI/044\u000017"],
+    ["a control character", "LA/2019/PRI/04417\u001b[2J"],
+    ["a zero-width space", "LA/2019/PRI/044\u200b17"],
+    ["a soft hyphen", "LA/2019/PRI/044\u00ad17"],
+    ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
+    ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
+    ["a private character", "LA/2019/PRI/\ue000"],
+    ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
+    ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
+    ["a great many characters", `${"A".repeat(1_000_000)}/B/C/D`],
+  ])("is none with %s", (_what, given) => {
+    expect(canonicalRegNo(given)).toBeNull();
+  });
+
+  test("may have a hundred characters", () => {
+    const longest = `LA/2019/PRI/${"0".repeat(88)}`;
+    expect(canonicalRegNo(longest)).toBe(longest);
+  });
+
+  /** What an answer carries must find the same teacher when it is asked for. */
+  test("is its own canonical form, whatever the letter", () => {
+    const unstable: string[] = [];
+    for (let code = 0; code < 0x30000; code++) {
+      const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
+      if (canonical !== null && canonicalRegNo(canonical) !== canonical) unstable.push(code.toString(16));
+    }
+    expect(unstable).toEqual([]);
+  });
+});
+
+test("a certificate carries the canonical number as its stable identifier", () => {
+  const teacher = aStoredTeacher({ certificateStatus: "CLAIMED", certificateIssueDate: null });
+  expect(certificateOf(teacher)).toEqual({ status: "CLAIMED", regNo: "LA/2019/PRI/04417", issueDate: null });
+});

@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
+import { makeCertificate } from "../harness/certificates.ts";
+import { sleep, until } from "../harness/eventually.ts";
+import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+
+const serverCertificate = await makeCertificate({ commonName: "localhost" });
+const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };
+
+const clients: RawClient[] = [];
+
+afterEach(() => {
+  for (const client of clients.splice(0)) client.socket.destroy();
+});
+
+/** A listener whose `/slow` answers when the test says so, and whose `/stream` goes on until then. */
+async function start(limits: NonNullable<ListenOptions["limits"]> = {}) {
+  const gate = Promise.withResolvers<void>();
+  const arrived = new Set<string>();
+  const listener: Listener = await listen(
+    async (request) => {
+      const path = new URL(request.url).pathname;
+      arrived.add(path);
+      if (path === "/stream") return new Response(streamUntil(gate.promise));
+      if (path.startsWith("/slow")) await gate.promise;
+      const body = await request.text().catch(() => "cut off");
+      return new Response(`${path} done ${body}`);
+    },
+    { host: "127.0.0.1", port: 0, tls, limits },
+  );
+  const arrival = async (path: string) => {
+    await until(() => arrived.has(path));
+  };
+  return { listener, release: gate.resolve, arrival };
+}
+
+function streamUntil(end: Promise<void>): ReadableStream<Uint8Array> {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  return new ReadableStream({
+    async start(controller) {
+      controller.enqueue(bytes("first part"));
+      await end;
+      controller.enqueue(bytes("last part"));
+      controller.close();
+    },
+  });
+}
+
+/** Lets the sockets of this process be served. */
+function tick(): Promise<void> {
+  return sleep(5);
+}
+
+for (const scheme of ["http", "https"] as const) {
+  const connect = async (listener: Listener) => {
+    const port = scheme === "http" ? listener.port : (listener.tlsPort ?? 0);
+    const client = await openClient({ port, tls: scheme === "https" });
+    clients.push(client);
+    return client;
+  };
+
+  describe(`closing the ${scheme} listener`, () => {
+    test("answers what has begun, each with Connection: close", async () => {
+      const { listener, release, arrival } = await start();
+      const [slow, head, byte, body, second] = await Promise.all(
+        [1, 2, 3, 4, 5].map(() => connect(listener)),
+      );
+      if (!slow || !head || !byte || !body || !second) throw new Error("five clients");
+      second.write(get("/before"));
+      await second.receives("/before done");
+      slow.write(get("/slow"));
+      head.write("GET /head HTTP/1.1\r\nHos");
+      byte.write("G");
+      second.write("GE");
+      body.write("POST /body HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc");
+      await Promise.all([arrival("/slow"), arrival("/body")]);
+      await tick();
+      const closed = listener.close();
+      await tick();
+      head.write("t: test\r\n\r\n");
+      byte.write("ET /byte HTTP/1.1\r\nHost: test\r\n\r\n");
+      second.write("T /second HTTP/1.1\r\nHost: test\r\n\r\n");
+      body.write("def");
+      release();
+      const raws = await Promise.all([slow, head, byte, body, second].map((client) => client.closed));
+      for (const [index, text] of [
+        "/slow done",
+        "/head done",
+        "/byte done",
+        "/body done abcdef",
+        "/second done",
+      ].entries()) {
+        expect(raws[index]).toContain(text);
+        expect(raws[index]?.toLowerCase()).toContain("connection: close\r\n");
+      }
+      await closed;
+    });
+
+    test("closes idle and silent connections at once, though nothing else ends", async () => {
+      const { listener, release, arrival } = await start();
+      const [idle, silent, busy] = [
+        await connect(listener),
+        await connect(listener),
+        await connect(listener),
+      ];
+      idle.write(get("/idle"));
+      await idle.receives("/idle done");
+      busy.write(get("/slow"));
+      await arrival("/slow");
+      const closed = listener.close();
+      expect(await idle.closed).toEndWith("/idle done ");
+      // Bun's kernel socket holds a silent plain connection back until it speaks; then it is refused.
+      silent.write(get("/silent"));
+      expect(await silent.closed).toBe("");
+      release();
+      const [answer] = await Promise.all([busy.closed, closed]);
+      expect(answer).toContain("/slow done");
+    });
+
+    test("closes a connection whose answer had begun before", async () => {
+      const { listener, release } = await start();
+      const client = await connect(listener);
+      client.write(get("/stream"));
+      await client.receives("first part");
+      const closed = listener.close();
+      release();
+      expect(await client.closed).toContain("last part");
+      await closed;
+    });
+
+    test("answers all requests of a pipeline", async () => {
+      const { listener, release, arrival } = await start();
+      const client = await connect(listener);
+      client.write(get("/slow1") + get("/slow2"));
+      await arrival("/slow1");
+      await tick();
+      const closed = listener.close();
+      release();
+      const raw = await client.closed;
+      expect(raw).toContain("/slow1 done");
+      expect(raw).toContain("/slow2 done");
+      await closed;
+    });
+
+    test("refuses new connections", async () => {
+      const { listener } = await start();
+      await listener.close();
+      await expect(connect(listener)).rejects.toThrow();
+    });
+
+    test("cuts off what does not end in time", async () => {
+      const { listener, arrival } = await start({ drainTimeoutMs: 50 });
+      const [never, head] = [await connect(listener), await connect(listener)];
+      never.write(get("/slow"));
+      head.write("GET / HT");
+      await arrival("/slow");
+      await listener.close();
+      expect(await Promise.all([never.closed, head.closed])).toEqual(["", ""]);
+    });
+  });
+}
+
+test("closing ends a TLS handshake that has not finished", async () => {
+  const { listener } = await start({ drainTimeoutMs: 600_000 });
+  const client = await openClient({ port: listener.tlsPort ?? 0 });
+  await tick();
+  await listener.close();
+  expect(await client.closed).toBe("");
+});

@@ -1,0 +1,223 @@
+import { describe, expect, test } from "bun:test";
+import { readCertificate } from "../../src/domain/certificates.ts";
+import {
+  createPeerTest,
+  createSourceAddress,
+  parseClientCertHeader,
+  rateLimitKeys,
+} from "../../src/http/peer.ts";
+import { makeCertificate } from "../harness/certificates.ts";
+
+const notBefore = new Date("2024-02-29T12:00:00Z");
+const notAfter = new Date("2055-06-30T23:59:59Z");
+const authority = await makeCertificate({ commonName: "authority" });
+const certificate = await makeCertificate({ commonName: "agency", notBefore, notAfter, issuer: authority });
+const base64 = Buffer.from(certificate.der).toString("base64");
+const expected = { fingerprint256: certificate.fingerprint256, validFrom: notBefore, validTo: notAfter };
+
+/** The `Client-Cert` value of RFC 9440, figure 1 of its appendix A. */
+const RFC_9440_EXAMPLE = `:${[
+  "MIIBqDCCAU6gAwIBAgIBBzAKBggqhkjOPQQDAjA6MRswGQYDVQQKDBJMZXQncyBBdXRoZW50aWNhdGUxGzAZBgNVBAMMEkxBIEludGVy",
+  "bWVkaWF0ZSBDQTAeFw0yMDAxMTQyMjU1MzNaFw0yMTAxMjMyMjU1MzNaMA0xCzAJBgNVBAMMAkJDMFkwEwYHKoZIzj0CAQYIKoZIzj0D",
+  "AQcDQgAE8YnXXfaUgmnMtOXU/IncWalRhebrXmckC8vdgJ1p5Be5F/3YC8OthxM4+k1M6aEAEFcGzkJiNy6J84y7uzo9M6NyMHAwCQYD",
+  "VR0TBAIwADAfBgNVHSMEGDAWgBRm3WjLa38lbEYCuiCPct0ZaSED2DAOBgNVHQ8BAf8EBAMCBsAwEwYDVR0lBAwwCgYIKwYBBQUHAwIw",
+  "HQYDVR0RAQH/BBMwEYEPYmRjQGV4YW1wbGUuY29tMAoGCCqGSM49BAMCA0gAMEUCIBHda/r1vaL6G3VliL4/Di6YK0Q6bMjeSkC3dFCO",
+  "OB8TAiEAx/kHSB4urmiZ0NX5r5XarmPk0wmuydBVoU4hBVZ1yhk=",
+].join("")}:`;
+
+describe("Client-Cert header", () => {
+  test("gives fingerprint and validity", () => {
+    expect(parseClientCertHeader(`:${base64}:`)).toEqual(expected);
+    expect(parseClientCertHeader(` :${base64}: `)).toEqual(expected);
+  });
+
+  test("reads the example of RFC 9440", () => {
+    const example = parseClientCertHeader(RFC_9440_EXAMPLE);
+    expect(example?.validFrom.toISOString()).toBe("2020-01-14T22:55:33.000Z");
+    expect(example?.validTo.toISOString()).toBe("2021-01-23T22:55:33.000Z");
+    expect(example?.fingerprint256).toHaveLength(64);
+  });
+
+  test("takes nothing that is malformed", () => {
+    const trailing = Buffer.concat([certificate.der, Buffer.from("tail")]).toString("base64");
+    const cut = Buffer.from(certificate.der.slice(0, -1)).toString("base64");
+    const malformed = [
+      undefined,
+      null,
+      "",
+      ":",
+      "::",
+      ": :",
+      base64,
+      `:${base64}`,
+      `${base64}:`,
+      `:${base64}:;q=1`,
+      `:${base64}:, :${base64}:`,
+      `:${base64.slice(0, 40)} ${base64.slice(40)}:`,
+      `:${base64}=:`,
+      `:${base64.replaceAll("=", "")}A:`,
+      `:${Buffer.from(certificate.der).toString("base64url")}_-:`,
+      `:${trailing}:`,
+      `:${cut}:`,
+      `:${Buffer.from(certificate.certPem).toString("base64")}:`,
+      `:${Buffer.from("not a certificate").toString("base64")}:`,
+      `:${"A".repeat(100_000)}:`,
+      certificate.certPem,
+      encodeURIComponent(certificate.certPem),
+    ];
+    for (const value of malformed) expect(parseClientCertHeader(value)).toBeNull();
+  });
+
+  test("takes base64 in its canonical form only", async () => {
+    let { der } = certificate;
+    // Only a length that is no multiple of three leaves bits of the last character unused.
+    while (der.length % 3 === 0) der = (await makeCertificate({ commonName: "agency" })).der;
+    const [, digits = "", padding = ""] = /^(.+?)(=+)$/.exec(Buffer.from(der).toString("base64")) ?? [];
+    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const next = alphabet[alphabet.indexOf(digits.slice(-1)) + 1] ?? "";
+    const same = `${digits.slice(0, -1)}${next}${padding}`;
+    expect(Buffer.from(same, "base64").equals(der)).toBe(true);
+    expect(parseClientCertHeader(`:${digits}${padding}:`)).not.toBeNull();
+    for (const other of [same, digits]) expect(parseClientCertHeader(`:${other}:`)).toBeNull();
+  });
+});
+
+describe("readCertificate", () => {
+  test("reads DER and nothing else", () => {
+    expect(readCertificate(certificate.der)).toEqual(expected);
+    const wrong = [
+      [],
+      [0x30],
+      [0x30, 0x00],
+      [0x30, 0x80],
+      [0x30, 0x84, 0, 0, 0, 1],
+      [0x30, 0x82, 0xff, 0xff],
+      [0x31, 0x03, 1, 1, 1],
+      [0x30, 0x03, 1, 1, 1],
+    ];
+    for (const bytes of wrong) expect(readCertificate(Uint8Array.from(bytes))).toBeNull();
+  });
+
+  test("does not take a length that is not in its shortest form", () => {
+    const longer = new Uint8Array(certificate.der.length + 1);
+    longer.set([0x30, 0x83, 0x00, ...certificate.der.slice(2)]);
+    expect(readCertificate(longer)).toBeNull();
+  });
+
+  test("never throws on damaged bytes", () => {
+    for (let index = 0; index < certificate.der.length; index += 1) {
+      const damaged = Uint8Array.from(certificate.der);
+      damaged[index] = (damaged[index] ?? 0) ^ 0xff;
+      const read = readCertificate(damaged);
+      expect(read?.fingerprint256).not.toBe(certificate.fingerprint256);
+    }
+  });
+});
+
+const trustedProxies = ["10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:198.51.100.0/120"];
+const sourceAddress = createSourceAddress({ trustedProxies });
+
+describe("source address", () => {
+  const cases: [name: string, remote: string, header: string | undefined, address: string][] = [
+    ["no proxy", "203.0.113.9", undefined, "203.0.113.9"],
+    ["a header from anyone is ignored", "203.0.113.9", "1.2.3.4", "203.0.113.9"],
+    ["a trusted proxy is believed", "10.1.2.3", "203.0.113.9", "203.0.113.9"],
+    ["a single address is trusted", "192.0.2.7", "203.0.113.9", "203.0.113.9"],
+    ["its neighbour is not", "192.0.2.8", "203.0.113.9", "192.0.2.8"],
+    ["a trusted proxy without a header", "10.1.2.3", undefined, "10.1.2.3"],
+    ["a trusted proxy with an empty header", "10.1.2.3", "", "10.1.2.3"],
+    ["counted from the right", "10.1.2.3", "1.2.3.4, 203.0.113.9", "203.0.113.9"],
+    ["skipping trusted proxies", "10.1.2.3", "1.2.3.4, 203.0.113.9, 10.9.9.9, fd00::5", "203.0.113.9"],
+    ["all are trusted: the leftmost", "10.1.2.3", "10.0.0.1, 10.0.0.2", "10.0.0.1"],
+    ["a malformed entry ends the walk", "10.1.2.3", "203.0.113.9, unknown, 10.0.0.2", "10.0.0.2"],
+    ["a malformed last entry", "10.1.2.3", "203.0.113.9, nonsense", "10.1.2.3"],
+    ["an empty entry ends the walk", "10.1.2.3", "203.0.113.9,", "10.1.2.3"],
+    ["octal, hexadecimal and short forms are malformed", "10.1.2.3", "010.0.0.1, 0x7f.0.0.1, 1", "10.1.2.3"],
+    ["IPv4-mapped peer", "::ffff:203.0.113.9", undefined, "203.0.113.9"],
+    ["IPv4-mapped trusted peer", "::ffff:10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"],
+    ["IPv4-mapped hexadecimal form", "::ffff:a00:1", "2001:db8::1", "2001:db8::1"],
+    ["an IPv4-mapped block", "198.51.100.200", "203.0.113.9", "203.0.113.9"],
+    ["IPv6 proxy", "fd12::1", "2001:DB8:0:0::1", "2001:db8::1"],
+    ["IPv6 zone", "fe80::1%eth0", undefined, "fe80::1"],
+    ["port after IPv4", "10.1.2.3", "203.0.113.9:4711", "203.0.113.9"],
+    ["port after IPv6", "10.1.2.3", "[2001:db8::1]:4711", "2001:db8::1"],
+    ["a socket that is gone", "", "203.0.113.9", ""],
+  ];
+  for (const [name, remote, header, address] of cases) {
+    test(name, () => expect(sourceAddress(remote, header)).toBe(address));
+  }
+
+  test("nobody is trusted by default", () => {
+    const strict = createSourceAddress({ trustedProxies: [] });
+    expect(strict("10.1.2.3", "203.0.113.9")).toBe("10.1.2.3");
+  });
+
+  test("every IPv4 address can be trusted without trusting IPv6", () => {
+    const all = createSourceAddress({ trustedProxies: ["0.0.0.0/0"] });
+    expect(all("203.0.113.9", "198.51.100.1")).toBe("198.51.100.1");
+    expect(all("2001:db8::1", "198.51.100.1")).toBe("2001:db8::1");
+  });
+
+  test("a wrong network is named", () => {
+    for (const entry of [
+      "10.0.0.0/33",
+      "10.0.0/8",
+      "proxy.local",
+      "",
+      "10.0.0.0/",
+      "10.0.0.0/8/9",
+      "fd00::/129",
+      "10.0.0.0/-1",
+      "::ffff:10.0.0.0/64",
+    ]) {
+      const attempt = () => createSourceAddress({ trustedProxies: ["10.0.0.0/8", entry] });
+      expect(attempt).toThrow(JSON.stringify(entry));
+      expect(codeOf(attempt)).toBe("CONFIG_INVALID");
+    }
+  });
+});
+
+describe("the test of a call's own peer", () => {
+  const from = (remoteAddress: string) => ({
+    connection: { remoteAddress, tls: false, clientCertificate: null },
+  });
+
+  test("goes by the networks that are named, mapped addresses included", () => {
+    const isProxy = createPeerTest(["10.0.0.5", "fd00::/8"]);
+    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(from(one)))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(from(one)))).toEqual([false, false, false]);
+  });
+
+  test("finds nobody where none is named, and names what is no network", () => {
+    expect(createPeerTest([])(from("127.0.0.1"))).toBe(false);
+    expect(codeOf(() => createPeerTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
+  });
+});
+
+describe("rate limit keys", () => {
+  test("are the address of IPv4, and /64 and /48 of IPv6", () => {
+    expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
+    expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
+    expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
+    expect(rateLimitKeys("2001:db8:1:2::9")).toEqual(rateLimitKeys("2001:db8:1:2:ffff::1"));
+    expect(rateLimitKeys("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
+    expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
+  });
+
+  test("are the text itself of what is no address", () => {
+    expect(rateLimitKeys("")).toEqual([""]);
+  });
+});
+
+function codeOf(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return (error as { code?: unknown }).code;
+  }
+  return undefined;
+}

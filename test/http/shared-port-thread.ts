@@ -1,0 +1,11 @@
+/** A thread of shared-port.test.ts: listens beside the main one, and says whether it does. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { listen } from "../../src/http/listen.ts";
+
+const answers = async () => new Response("thread", { headers: { Connection: "close" } });
+const said = await listen(answers, { ...workerData, sharing: "further" }).then(
+  () => "listening",
+  (error: { reason: string }) => error.reason,
+);
+parentPort?.postMessage(said);

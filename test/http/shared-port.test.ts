@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { Worker } from "node:worker_threads";
+import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
+import { ListenError } from "../../src/http/listen-error.ts";
+import { makeCertificate } from "../harness/certificates.ts";
+import { rejection } from "../harness/rejection.ts";
+
+const { certPem: cert, keyPem: key } = await makeCertificate({ commonName: "localhost" });
+const host = "127.0.0.1";
+const answers = async () => new Response("main", { headers: { Connection: "close" } });
+
+const listeners: Listener[] = [];
+const workers: Worker[] = [];
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.terminate()));
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+});
+
+async function open(options: Omit<ListenOptions, "host">): Promise<Listener> {
+  const listener = await listen(answers, { host, ...options });
+  listeners.push(listener);
+  return listener;
+}
+
+/** Starts a thread that listens beside. @returns what it says: that it listens, or why not */
+async function openBeside(ports: object): Promise<string> {
+  const entry = new URL("./shared-port-thread.ts", import.meta.url);
+  const worker = new Worker(entry, { workerData: { host, ...ports } });
+  workers.push(worker);
+  return new Promise((resolve) => worker.once("message", resolve));
+}
+
+/** Who answers, of very many connections. */
+async function answering(url: string): Promise<string[]> {
+  const seen = new Set<string>();
+  for (let n = 0; n < 200 && seen.size < 2; n++) {
+    const answer = await fetch(url, { tls: { rejectUnauthorized: false }, keepalive: false });
+    seen.add(await answer.text());
+  }
+  return [...seen].sort();
+}
+
+describe("a port that two threads share", () => {
+  test("gives each of them some of the connections, over HTTP and over TLS", async () => {
+    const { port, tlsPort } = await open({ port: 0, tls: { port: 0, cert, key }, sharing: "first" });
+    expect(await openBeside({ port, tls: { port: tlsPort, cert, key } })).toBe("listening");
+    expect(await answering(`http://${host}:${port}/`)).toEqual(["main", "thread"]);
+    expect(await answering(`https://${host}:${tlsPort}/`)).toEqual(["main", "thread"]);
+  });
+
+  test("is busy for another service that would share it too, and for one that would not", async () => {
+    const { port } = await open({ port: 0, sharing: "first" });
+    for (const sharing of ["first", "alone"] as const) {
+      const error = await rejection(open({ port, sharing }));
+      expect(error).toBeInstanceOf(ListenError);
+      expect(error).toMatchObject({ reason: "PORT_IN_USE" });
+    }
+  });
+
+  test("is not taken from a program that listens there alone", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, host, resolve));
+    const { port } = other.address() as { port: number };
+    expect(await rejection(open({ port, sharing: "first" }))).toMatchObject({ reason: "PORT_IN_USE" });
+    expect(await openBeside({ port })).toBe("PORT_IN_USE");
+    other.close();
+  });
+
+  test("is free again when all of them have closed it", async () => {
+    const { port, close } = await open({ port: 0, sharing: "first" });
+    await close();
+    expect((await open({ port, sharing: "first" })).port).toBe(port);
+  });
+});

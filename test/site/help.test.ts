@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { headingId, titleOf, topics } from "../../src/manual.ts";
+import { openTestService, type TestService } from "../harness/service.ts";
+
+const folder = "/v1/inter-agency/help/";
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+const textOf = async (path: string) => (await world.call(path)).text();
+
+/** Every address that a page links to, as the browser would ask for it. */
+function linksOf(html: string, path: string): URL[] {
+  const hrefs = [...html.matchAll(/ href="([^"]+)"/g)].map(([, href = ""]) => href);
+  return hrefs.map((href) => new URL(href, `http://service.test${path}`));
+}
+
+describe("the manual's pages", () => {
+  test("begin at an index of all topics, whose address may lack its slash", async () => {
+    const html = await textOf(folder);
+    for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
+    const bare = await world.call(folder.slice(0, -1));
+    expect(bare.status).toBe(308);
+    expect(
+      new URL(bare.headers.get("Location") ?? "", `http://service.test${folder.slice(0, -1)}`).pathname,
+    ).toBe(folder);
+  });
+
+  test.each(topics.map(({ name }) => name))(
+    "%s has its title, its headings with ids, and the site's frame",
+    async (name) => {
+      const response = await world.call(folder + name);
+      expect(response.status).toBe(200);
+      expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+      const html = await response.text();
+      const topic = topics.find((one) => one.name === name);
+      expect(html).toMatch(/<h1 id="[\w-]+">/);
+      for (const [, text = ""] of (topic?.text ?? "").matchAll(/^## (.+)$/gm))
+        expect(html).toContain(`<h2 id="${headingId(text)}">`);
+      expect(html).toContain('<footer><nav class="width"');
+    },
+  );
+
+  test("link only to what is there", async () => {
+    const pages = [folder, ...topics.map(({ name }) => folder + name)];
+    const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
+    const own = links.filter(({ host }) => host === "service.test");
+    for (const path of new Set(own.map(({ pathname }) => pathname)))
+      expect([path, (await world.call(path)).status]).toEqual([path, 200]);
+    for (const { pathname, hash } of own.filter((one) => one.hash !== "" && one.hash !== "#main"))
+      expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
+  });
+
+  test.each(["/", "/verify-envelope", "/v1/inter-agency/getting-started", "/v1/inter-agency/docs", folder])(
+    "are found from %s",
+    async (path) => {
+      const links = linksOf(await textOf(path), path);
+      expect(links.map(({ pathname }) => pathname)).toContain(folder);
+    },
+  );
+
+  test("name the column in each cell of a table, because a phone shows a row as a record", async () => {
+    const page = await (await world.call(`${folder}metrics`)).text();
+    expect(page).toContain('<td data-label="metric"><code>tvs_signatures_total</code></td>');
+    expect(page).toMatch(/<td data-label="what it says">Signatures made with the private key<\/td>/);
+  });
+
+  test("that are none are 404", async () => {
+    expect((await world.call(`${folder}kyes`)).status).toBe(404);
+  });
+
+  test("are sent once: who has a page is told so", async () => {
+    const first = await world.call(`${folder}keys`);
+    const again = await world.call(`${folder}keys`, {
+      headers: { "If-None-Match": first.headers.get("ETag") ?? "" },
+    });
+    expect(again.status).toBe(304);
+  });
+});

@@ -1,0 +1,330 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { english } from "../../src/site/texts/en.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
+import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+
+const { lookup } = english;
+const revokedNo = "LA/2019/PRI/00666";
+const laterNo = "LA/2019/PRI/00777";
+const photoNo = "LA/2019/PRI/00888";
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+  await world.operator.stores.teachers.apply([
+    aTeacherWrite(revokedNo, {
+      tId: 666,
+      licenseRevokedOn: "2025-11-05",
+      licenseRevokedReason: "misconduct",
+    }),
+    aTeacherWrite(laterNo, { tId: 777, licenseIssueDate: "2026-09-01", licenseExpiryDate: "2029-08-31" }),
+    aTeacherWrite(photoNo, { tId: 888, photoUrl: "https://photos.example/888.jpg", name: "A & B <i>" }),
+  ]);
+});
+afterAll(() => world.close());
+
+const form = "application/x-www-form-urlencoded";
+
+function ask(term: string, from: TestService = world): Promise<Response> {
+  const body = new URLSearchParams({ searchTerm: term }).toString();
+  return Promise.resolve(from.call("/", { method: "POST", body, headers: { "Content-Type": form } }));
+}
+
+const verdictIn = (html: string) => />([^<>]+)<\/h1>/.exec(html)?.[1];
+
+test.each<[string, string, number]>([
+  ["2026-03-01", "1 March 2026 (today is the last day)", 7001],
+  ["2026-03-02", "2 March 2026 (1 day left)", 7002],
+  ["2028-02-29", "29 February 2028 (730 days left)", 7003],
+  ["2092-02-29", "29 February 2092 (more than 65 years left)", 7004],
+])(
+  "a licence to %s says what is left in days, and in years where those say nothing",
+  async (end, words, tId) => {
+    await world.operator.stores.teachers.apply([
+      aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
+    ]);
+    const html = await (await ask(String(tId))).text();
+    expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
+  },
+);
+
+test("one kind of number is asked for, and the others stand in its hint", async () => {
+  const html = await (await world.call("/")).text();
+  expect(html).toContain('<label for="term">Registration number or other detail</label>');
+  expect(/id="term-hint">([^<]+)/.exec(html)?.[1]).toContain(
+    "a teacher id, a NIN, an e-mail address or a phone number",
+  );
+});
+
+describe("the question", () => {
+  test("is a form by POST, so that nothing entered becomes part of an address", async () => {
+    const response = await world.call("/");
+    const html = await response.text();
+    expect(response.status).toBe(200);
+    expect(html).toContain('<form method="post" action="./"');
+    expect(html).not.toMatch(/method="get"/i);
+    expect(verdictIn(html)).toBe(lookup.title);
+  });
+
+  test("works without a script, and loads nothing but its icon", async () => {
+    const html = await (await world.call("/")).text();
+    expect(html).not.toMatch(/<script|\son\w+=|\sstyle=|@import|url\(/);
+    expect(html.match(/<(link|img|iframe|object)\b[^>]*>/g)).toEqual([
+      '<link rel="icon" href="./icon.svg" type="image/svg+xml">',
+    ]);
+    const icon = await world.call("/icon.svg");
+    expect(icon.headers.get("Content-Type")).toBe("image/svg+xml");
+  });
+
+  test("allows its one style by its hash, and nothing else", async () => {
+    const response = await world.call("/");
+    const policy = response.headers.get("Content-Security-Policy") ?? "";
+    const style = /<style>(.*)<\/style>/s.exec(await response.text())?.[1] ?? "";
+    const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+    expect(policy.split("; ").sort()).toEqual(
+      [
+        "default-src 'none'",
+        `style-src 'sha256-${hash}' 'self'`,
+        "img-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+      ].sort(),
+    );
+    expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
+  });
+
+  test("asked of a link by search term is only the empty form", async () => {
+    const html = await (await world.call(`/?searchTerm=${known.nin}`)).text();
+    expect(verdictIn(html)).toBe(lookup.title);
+    expect(html).not.toContain(known.nin);
+  });
+});
+
+describe("the answer", () => {
+  test.each([
+    ["a registration number", known.regNo, lookup.licensed],
+    ["a teacher id", String(known.tId), lookup.licensed],
+    ["a NIN", known.nin, lookup.licensed],
+    ["a NIN in groups", known.nin.replace(/(\d{3})(\d{4})/, "$1 $2 "), lookup.licensed],
+    ["an expired licence", legacy.regNo, lookup.expired],
+    ["a revoked licence", revokedNo, lookup.notLicensed],
+    ["a licence that begins later", laterNo, lookup.notLicensed],
+    ["nobody", "XX/2019/PRI/00000", lookup.nobody],
+  ])("to %s is its verdict", async (_, term, verdict) => {
+    const response = await ask(term);
+    const html = await response.text();
+    expect([response.status, verdictIn(html)]).toEqual([200, verdict]);
+    expect(html).toContain(`<title>${verdict} – `);
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
+    // The time in the operator's zone, which is named; the clock of this world stands still.
+    expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
+    expect(html).toContain("(Africa/Lagos)");
+  });
+
+  test("is the one that the address for machines gives", async () => {
+    for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
+      const answer = (await (
+        await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
+      ).json()) as { status: string; name: string };
+      const html = await (await ask(term)).text();
+      expect(verdictIn(html)).toBe(answer.status);
+      expect(html).toContain(answer.name);
+    }
+  });
+
+  test("of a revoked licence says no more than that there is none", async () => {
+    const html = await (await ask(revokedNo)).text();
+    expect(html).toContain(lookup.noLicense);
+    expect(html).not.toMatch(/revok|misconduct|2025|November/i);
+  });
+
+  test("of a licence that begins later says when", async () => {
+    expect(await (await ask(laterNo)).text()).toContain("One begins on 1 September 2026.");
+  });
+
+  test("links to a photo and does not load it, and escapes what the register holds", async () => {
+    const html = await (await ask(photoNo)).text();
+    expect(html).toContain('<a href="https://photos.example/888.jpg" rel="external noreferrer noopener">');
+    expect(html).not.toContain("<img");
+    expect(html).toContain("A &amp; B &lt;i&gt;");
+  });
+
+  test("never holds a personal number, and offers no link made of one", async () => {
+    const html = await (await ask(known.nin)).text();
+    expect(html).not.toContain(known.nin);
+    expect(html).toContain(`href="./?tId=${known.tId}"`);
+    const nobody = await (await ask("99999999999")).text();
+    expect(nobody).not.toContain("99999999999");
+    expect(nobody).not.toMatch(/href="[^"]*\?(?:tId|regNo)=/);
+    expect(nobody).toContain(lookup.noLink);
+    const shortened = await (await ask("8030000001")).text();
+    expect(shortened).not.toContain("8030000001");
+    expect(shortened).toContain(lookup.kinds.longNumber);
+    expect(shortened).toContain(lookup.noLink);
+    const address = await (await ask("nobody@example.org")).text();
+    expect(address).not.toContain("nobody@example.org");
+  });
+
+  test("to a link is the same, and only for what is not personal", async () => {
+    const html = await (await ask(known.regNo)).text();
+    const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
+    const again = await world.call(link);
+    expect([again.status, verdictIn(await again.text())]).toEqual([200, lookup.licensed]);
+    expect(again.headers.get("Cache-Control")).toBe("no-store");
+    for (const bad of [
+      `?tId=${known.nin}`,
+      `?regNo=${known.nin}`,
+      "?tId=x",
+      "?regNo=",
+      "?tId=a%40example.org",
+    ]) {
+      const response = await world.call(`/${bad}`);
+      const page = await response.text();
+      expect([bad, response.status]).toEqual([bad, 400]);
+      expect(page).toContain(lookup.linkWrong);
+      expect(page).not.toContain(known.nin);
+    }
+  });
+});
+
+describe("what was mistyped", () => {
+  const [, year = "", , last = ""] = known.regNo.split("/");
+
+  test("is read as meant where it can mean one number only", async () => {
+    for (const term of [
+      known.regNo.replaceAll("/", "-"),
+      known.regNo.replaceAll("/", " – "),
+      `${known.regNo}.`,
+      known.regNo.replace(
+        year,
+        year.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit))),
+      ),
+    ]) {
+      const html = await (await ask(term)).text();
+      expect([term, verdictIn(html)]).toEqual([term, lookup.licensed]);
+    }
+  });
+
+  test("is asked about where it can only be guessed, by a link and by nothing in the answer for machines", async () => {
+    const typed = known.regNo.replace(year, year.replace("0", "O"));
+    const html = await (await ask(typed)).text();
+    expect(verdictIn(html)).toBe(lookup.nobody);
+    const link = `<a href="./?regNo=${encodeURIComponent(known.regNo)}">${known.regNo}</a>?`;
+    expect(html).toContain(`${lookup.didYouMean} ${link}`);
+    const answer = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(typed)}`);
+    expect(Object.keys((await answer.json()) as object)).toEqual(["found", "verifiedAt"]);
+    const other = await (await ask("XX/2019/PRI/99999")).text();
+    expect(other).not.toContain(lookup.didYouMean);
+  });
+
+  test("is asked about in the same way when nobody has the number that may be meant", async () => {
+    const html = await (await ask(`TR/1999/ZZ/${Number(last)}`)).text();
+    expect(html).toContain(`${lookup.didYouMean} <a href="./?regNo=TR%2F1999%2FZZ%2F`);
+  });
+
+  test("and may be about a person is not shown again, which the page says", async () => {
+    const emptied = 'aria-describedby="term-error term-hint term-emptied"';
+    const name = await (await ask("Adaeze Okafor")).text();
+    expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
+    expect(name).not.toContain("Adaeze");
+    const number = await (await ask("TR/2019/1")).text();
+    expect([number.includes(lookup.emptied), number.includes('value="TR/2019/1"')]).toEqual([false, true]);
+    expect(await (await world.call("/")).text()).not.toContain(lookup.emptied);
+  });
+});
+
+describe("no answer", () => {
+  const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
+
+  test("for want of patience: 429, in the same budget as the address for machines", async () => {
+    const limited = await openTestService({ publicPerMinute: 2 });
+    expect((await limited.call("/teacher/verify-license?searchTerm=1")).status).toBe(200);
+    expect((await ask(known.regNo, limited)).status).toBe(200);
+    const refused = await ask(known.regNo, limited);
+    const html = await refused.text();
+    expect([refused.status, verdictIn(html)]).toEqual([429, lookup.tooMany]);
+    expect(refused.headers.get("Retry-After")).toBe("60");
+    expect(refused.headers.get("X-RateLimit-Remaining")).toBe("0");
+    expect(html).toContain(lookup.noAnswer);
+    for (const word of spoken) expect(html).not.toContain(word);
+    expect((await limited.call("/teacher/verify-license?searchTerm=1")).status).toBe(429);
+    expect((await limited.call(`/?tId=${known.tId}`)).status).toBe(429);
+    expect((await limited.call("/")).status).toBe(200);
+    await limited.close();
+  });
+
+  test("from a database that is gone: 503, and no word about the teacher", async () => {
+    const broken = await openTestService();
+    await broken.operator.driver.close();
+    for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
+      const html = await response.text();
+      expect([response.status, verdictIn(html)]).toEqual([503, lookup.failed]);
+      expect(response.headers.get("Retry-After")).toBe("1");
+      expect(response.headers.get("Cache-Control")).toBe("no-store");
+      expect(response.headers.get("Content-Type")).toStartWith("text/html");
+      expect(html).toContain(lookup.noAnswerFailed);
+      for (const word of spoken) expect(html).not.toContain(word);
+    }
+    await broken.close();
+  });
+
+  test.each([
+    ["nothing", "", lookup.empty],
+    ["a name", "Adaeze Okafor", lookup.unreadable],
+    ["three segments", "A/B/C", lookup.regNoWrong("TR/2019/LA/000001")],
+    ["400 characters", "x".repeat(400), lookup.tooLong(320)],
+    ["NUL and HTML", "\0<b>", lookup.unreadable],
+  ])("to %s: 400, and what to do instead, at the field and before it", async (_, term, problem) => {
+    const response = await ask(term);
+    const html = await response.text();
+    expect(response.status).toBe(400);
+    expect(html.split(problem).length).toBe(3);
+    expect(html).toContain('aria-invalid="true"');
+    expect(html).toContain(`<title>${english.shell.errorPrefix} `);
+    expect(html).not.toContain("<b>");
+  });
+
+  test("to a form of another kind, or far too large", async () => {
+    const json = await world.call("/", {
+      body: { searchTerm: "1" },
+      headers: { "Content-Type": "application/json" },
+    });
+    expect([json.status, (await json.text()).includes(lookup.formWrong)]).toEqual([415, true]);
+    const large = await ask("x".repeat(20_000));
+    expect([large.status, (await large.text()).includes(lookup.formWrong)]).toEqual([413, true]);
+  });
+
+  test("to another method: 405, naming those that there are", async () => {
+    const response = await world.call("/", { method: "DELETE" });
+    expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD, POST"]);
+  });
+});
+
+describe("every page", () => {
+  test("weighs under 30 kB with all that it loads, uncompressed", async () => {
+    const icon = (await (await world.call("/icon.svg")).text()).length;
+    const pages = [
+      await world.call("/"),
+      await ask(photoNo),
+      await ask(legacy.regNo),
+      await ask("XX/2019/PRI/00000"),
+      await ask("Adaeze Okafor"),
+    ];
+    for (const page of pages) expect(Buffer.byteLength(await page.text()) + icon).toBeLessThan(30_000);
+  });
+
+  test("keeps the language that was asked for in its form", async () => {
+    const response = await world.call('/?lang=yo"><b>');
+    const html = await response.text();
+    expect(html).toContain('action="./?lang=yo%22%3E%3Cb%3E"');
+    expect(html).toContain('<html lang="en">');
+    expect(response.headers.get("Content-Language")).toBe("en");
+    expect(response.headers.get("Vary")).toContain("Accept-Language");
+  });
+
+  test("tells who runs a live service nothing of a sandbox", async () => {
+    expect(await (await world.call("/")).text()).not.toContain(english.shell.sandbox);
+  });
+});

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
+import { english } from "../../src/site/texts/en.ts";
+import { known, openTestService, type TestService } from "../harness/service.ts";
+
+const drawing = '<svg xmlns="http://www.w3.org/2000/svg"/>';
+const council: Site = {
+  name: "Council of Teachers & Schools",
+  logo: { type: "image/svg+xml", data: Buffer.from(drawing).toString("base64") },
+  accent: "#0b4f9c",
+  contact: {
+    email: "help@council.example",
+    phone: "+234 9 000 0000",
+    url: "https://council.example/",
+    address: "1 Road, Abuja",
+  },
+  privacyUrl: "https://council.example/privacy",
+  accessibilityUrl: "https://council.example/accessibility",
+  reportUrl: "https://council.example/report",
+};
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+async function remember(site: Site): Promise<void> {
+  await world.operator.stores.settings.write({ site: storedSite(site) });
+  await world.service.live.refresh();
+}
+
+const browser = { headers: { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };
+const pageOf = async (path: string) => (await world.call(path, browser)).text();
+const pages = [
+  "/",
+  "/verify-envelope",
+  "/v1/inter-agency/getting-started",
+  "/v1/inter-agency/help/",
+  "/v1/inter-agency/help/keys",
+  "/nowhere/at/all",
+];
+
+describe("whose service it is", () => {
+  test.each(pages)(
+    "stands in head and foot of %s, and is honoured as soon as it is changed",
+    async (path) => {
+      await remember(council);
+      const html = await pageOf(path);
+      const top = "../".repeat(path.split("/").length - 2) || "./";
+      expect(html).toContain("<span>Council of Teachers &amp; Schools</span>");
+      expect(html).toMatch(/<title>[^<]+ – Council of Teachers &amp; Schools<\/title>/);
+      expect(html).toContain(`<img class="logo" src="${top}logo" alt="">`);
+      expect(html).toContain(`href="${top}site.css?0b4f9c"`);
+      for (const part of [
+        "mailto:help@council.example",
+        "tel:+23490000000",
+        ">council.example<",
+        "1 Road, Abuja",
+      ])
+        expect([part, html.includes(part)]).toEqual([part, true]);
+      for (const link of [council.privacyUrl, council.accessibilityUrl, council.reportUrl])
+        expect([link, html.includes(`href="${link}"`)]).toEqual([link, true]);
+
+      await remember({ ...council, name: "Another Council" });
+      expect(await pageOf(path)).toContain("Another Council");
+      await remember(defaultSite);
+      const plain = await pageOf(path);
+      expect(plain).not.toContain("Council");
+      expect(plain).toContain(english.service);
+    },
+  );
+
+  test("leaves out of the foot what was not said", async () => {
+    await remember({ ...defaultSite, name: "A Council" });
+    const html = await pageOf("/");
+    expect(html).toContain('<h2 id="contact">A Council</h2>');
+    expect(html).not.toContain("mailto:");
+    expect(html).not.toContain("<dl>");
+  });
+
+  test("has a logo, also one that an earlier release took as an SVG, which may do nothing when it is opened by itself", async () => {
+    await remember(council);
+    const response = await world.call("/logo");
+    expect(await response.text()).toBe(drawing);
+    expect(response.headers.get("Content-Type")).toBe("image/svg+xml");
+    expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+    expect(response.headers.get("Content-Security-Policy")).toContain("sandbox");
+    await remember(defaultSite);
+    expect((await world.call("/logo")).status).toBe(404);
+  });
+
+  test("tells who finds a wrong record where to report it", async () => {
+    const answer = `/?regNo=${encodeURIComponent(known.regNo)}`;
+    await remember(council);
+    expect(await pageOf(answer)).toContain(
+      `<a href="${council.reportUrl}">${english.lookup.wrongReport}</a>`,
+    );
+    await remember({ ...council, reportUrl: null });
+    expect(await pageOf(answer)).toContain(english.lookup.wrongEmail("help@council.example"));
+    await remember(defaultSite);
+    expect(await pageOf(answer)).not.toContain(english.lookup.wrong);
+  });
+});
+
+test("the OpenAPI document names whose service it is, and whom to ask", async () => {
+  const infoOf = async () => (await (await world.call("/v1/inter-agency/openapi.json")).json()).info;
+  await remember(council);
+  const { email, url } = council.contact;
+  expect(await infoOf()).toMatchObject({
+    title: `${english.service} – ${council.name}`,
+    contact: { name: council.name, email, url },
+  });
+  await remember(defaultSite);
+  const info = await infoOf();
+  expect([info.title, info.contact]).toEqual([english.service, undefined]);
+});
+
+describe("search engines", () => {
+  test("may show the question, and no answer about a person", async () => {
+    expect(await pageOf("/")).not.toContain("noindex");
+    expect(await pageOf(`/?regNo=${encodeURIComponent(known.regNo)}`)).toContain(
+      'content="noindex, nofollow"',
+    );
+    expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
+  });
+});
+
+describe("the short ways", () => {
+  test.each([
+    ["/docs", "v1/inter-agency/docs"],
+    ["/v1/inter-agency", "inter-agency/docs"],
+  ])("%s leads to the reference", async (path, way) => {
+    const response = await world.call(path);
+    expect([response.status, response.headers.get("Location")]).toEqual([302, way]);
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { openTestService, type TestService } from "../harness/service.ts";
+
+const path = "/verify-envelope";
+
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+async function policyOf(address: string): Promise<string[]> {
+  const response = await world.call(address);
+  return response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
+}
+
+async function filesOf(html: string): Promise<string[]> {
+  return [...html.matchAll(/(?:src|href|data-scanner|data-pdf)="(verify-envelope\/[^"]+)"/g)].map(
+    ([, name = ""]) => name,
+  );
+}
+
+describe("the envelope page", () => {
+  test("lets the script connect to this service, or, with pasted keys, to nobody", async () => {
+    expect(await policyOf(path)).toContain("connect-src 'self'");
+    expect(await policyOf(`${path}?keys=pasted`)).toContain("connect-src 'none'");
+    for (const address of [path, `${path}?keys=pasted`]) {
+      const policy = await policyOf(address);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self'");
+      expect(policy).toContain("form-action 'none'");
+      expect(policy.join()).not.toContain("unsafe");
+    }
+  });
+
+  test("says without JavaScript what to do, and shows no form that would do nothing", async () => {
+    const html = await (await world.call(path)).text();
+    expect(html).toContain("This page needs JavaScript");
+    expect(html).toContain("tvs verify envelope.json --key-history");
+    expect(html).toMatch(/<div id="tool" hidden/);
+  });
+
+  test("begins with the issuer in force", async () => {
+    expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
+    await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
+    await world.service.live.refresh();
+    expect(await (await world.call(path)).text()).toContain('value="https://moved.example/&quot;x"');
+    await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
+    await world.service.live.refresh();
+  });
+
+  test("names its files by their content, and finds all of them", async () => {
+    const html = await (await world.call(path)).text();
+    const files = await filesOf(html);
+    expect(files).toHaveLength(4);
+    for (const file of files) {
+      const response = await world.call(`/${file}`);
+      expect([file, response.status]).toEqual([file, 200]);
+      const isNamed = !file.endsWith("/pdf.js");
+      expect(response.headers.get("Cache-Control")).toBe(
+        isNamed ? "public, max-age=31536000, immutable" : "public, max-age=300, must-revalidate",
+      );
+    }
+    expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
+  });
+
+  test("gives the digest of its script, which the browser then insists on", async () => {
+    const html = await (await world.call(path)).text();
+    const [, file = "", integrity] = /src="([^"]+app-[^"]+)" integrity="([^"]+)"/.exec(html) ?? [];
+    const body = await (await world.call(`/${file}`)).text();
+    expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
+  });
+
+  test("is light: what everybody loads weighs under 50 kB as it is sent", async () => {
+    const html = await (await world.call(path)).text();
+    const first = (await filesOf(html)).filter((file) => /\/(app|page)-/.test(file));
+    const addresses = [path, ...first.map((file) => `/${file}`)];
+    expect(addresses).toHaveLength(3);
+    let weight = 0;
+    for (const address of addresses) {
+      const response = await world.call(address, { headers: { "Accept-Encoding": "gzip" } });
+      const bytes = await response.arrayBuffer();
+      expect(gunzipSync(bytes).length).toBeGreaterThan(bytes.byteLength);
+      weight += bytes.byteLength;
+    }
+    expect(weight).toBeLessThan(50_000);
+  });
+
+  test("answers 304 to who has it, and 405 to other methods", async () => {
+    const etag = (await world.call(path)).headers.get("ETag") ?? "";
+    expect((await world.call(path, { headers: { "If-None-Match": etag } })).status).toBe(304);
+    expect((await world.call(path, { method: "POST" })).status).toBe(405);
+  });
+});

@@ -1,0 +1,234 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Attestation } from "../../../src/domain/attestations.ts";
+import { createCommits } from "../../../src/store/driver/commits.ts";
+import type { Driver } from "../../../src/store/driver/driver.ts";
+import { statement } from "../../../src/store/driver/driver.ts";
+import { migrate } from "../../../src/store/driver/migrations.ts";
+import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
+import { createIdempotencyStore } from "../../../src/store/idempotency.ts";
+import { openRemote } from "../../../src/store/server/remote.ts";
+import { createSettingsStore } from "../../../src/store/settings.ts";
+import { anAnsweredCall } from "../../harness/evidence.ts";
+import { type FaultProxy, startFaultProxy } from "../../harness/fault-proxy.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { anAttestation } from "../../harness/samples.ts";
+import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
+
+/** A time-out that a test can wait for. */
+const waitMs = 400;
+const lost = { code: "STORE_UNAVAILABLE" };
+
+describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
+  let server: TestServer;
+  let proxy: FaultProxy;
+  let driver: Driver;
+  let serial = 0;
+
+  beforeAll(async () => {
+    server = await startServer();
+    proxy = await startFaultProxy(server.url);
+    driver = await openRemote({ url: proxy.url, waitMs });
+    await migrate(driver, 1_700_000_000_000);
+    await driver.batch([statement("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
+  });
+  afterAll(async () => {
+    await driver.close();
+    await proxy.close();
+    await server.stop();
+  });
+  afterEach(() => proxy.heal());
+
+  const one = () => driver.query("SELECT 1 AS one");
+  const isCommit = (request: string) => request.includes("BEGIN IMMEDIATE");
+
+  /** A driver whose requests are counted, by kind. */
+  async function counted() {
+    const requests = { read: 0, commit: 0 };
+    const opened = await openRemote({ url: proxy.url, waitMs, onRequest: (kind) => requests[kind]++ });
+    return { opened, requests };
+  }
+
+  describe("reads", () => {
+    test("of one turn, and those that come while a request is on its way, go together", async () => {
+      const { opened, requests } = await counted();
+      proxy.delay(20);
+      const first = opened.query("SELECT 0 AS n");
+      await Bun.sleep(5);
+      const rest = Array.from({ length: 50 }, (_, n) => opened.query("SELECT ? AS n", [n]));
+      expect(await Promise.all([first, ...rest])).toEqual([
+        [{ n: 0 }],
+        ...rest.map((_, n) => [expect.objectContaining({ n })]),
+      ] as never);
+      expect(requests).toEqual({ read: 2, commit: 0 });
+      await opened.close();
+    });
+
+    test("that fail by themselves take no others with them", async () => {
+      const [good, bad, alsoGood, unstorable] = await Promise.allSettled([
+        one(),
+        driver.query("SELECT nothing FROM nowhere"),
+        one(),
+        driver.query("SELECT ?", [Number.NaN]),
+      ]);
+      expect([good, bad, alsoGood, unstorable].map(({ status }) => status)).toEqual([
+        ...["fulfilled", "rejected", "fulfilled", "rejected"],
+      ] as never);
+    });
+
+    test("are never answered by a request that was sent before they were asked", async () => {
+      const writer = await openRemote({ url: server.url });
+      for (let n = 0; n < 20; n++) {
+        const early = driver.query("SELECT count(*) AS n FROM probe");
+        await Promise.resolve();
+        await writer.batch([statement("INSERT INTO probe VALUES (?)", [`fresh-${n}`])]);
+        const [row] = await driver.query("SELECT count(*) AS n FROM probe");
+        expect(row?.n).toBe(n + 1);
+        await early;
+      }
+      await writer.batch([statement("DELETE FROM probe")]);
+      await writer.close();
+    });
+
+    test("end in time on a silent link, those behind them too, and the next ones after it is healed", async () => {
+      proxy.silence();
+      const asked = [one()];
+      await Promise.resolve();
+      asked.push(one(), one());
+      for (const read of asked) expect(await rejection(read)).toMatchObject(lost);
+      proxy.heal();
+      expect(await one()).toHaveLength(1);
+    });
+
+    test("work again on a server that was started anew, without a failure that anybody sees", async () => {
+      await one();
+      await server.restart();
+      expect(await one()).toHaveLength(1);
+      expect(await driver.batch([statement("DELETE FROM probe")])).toEqual([[]]);
+    });
+  });
+
+  describe("a commit whose reply is lost", () => {
+    const stores = () => {
+      const commit = createCommits(driver);
+      return { attestations: createAttestationStore(driver, commit), commit };
+    };
+
+    async function call(changes: Partial<Attestation> = {}, id?: Uint8Array) {
+      const revision = await createSettingsStore(driver).revision();
+      const attestation = anAttestation(++serial, { partnerId: "agency", ...changes });
+      const record = id && {
+        id,
+        fingerprint: new Uint8Array(32),
+        createdAt: 1_700_000_000_000,
+        headers: {},
+        body: attestation.verificationId,
+      };
+      return anAnsweredCall([attestation], { revision, idempotency: record ?? null });
+    }
+
+    const stands = async (id: string) =>
+      (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
+
+    test("is found out by the verification ids, and answered", async () => {
+      const { attestations } = stores();
+      const calls = [await call(), await call(), await call()];
+      proxy.loseReplies({ afterBytes: 0, of: isCommit });
+      const used = await Promise.all(calls.map((one) => attestations.record(one)));
+      expect(used.map((windows) => windows?.minute)).toEqual([3, 3, 3]);
+    });
+
+    test("in the middle, is found out as well", async () => {
+      const { attestations } = stores();
+      const asked = await call();
+      proxy.loseReplies({ afterBytes: 120, of: isCommit });
+      expect(await attestations.record(asked)).toMatchObject({ minute: 4 });
+    });
+
+    test("of a command is told as not known, and one that the database refused as refused", async () => {
+      proxy.loseReplies({ afterBytes: 0, of: isCommit });
+      const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
+      expect(await rejection(change)).toMatchObject({
+        ...lost,
+        message: expect.stringContaining("whether the change was made is not known"),
+      });
+      proxy.heal();
+      const refused = driver.batch([statement("INSERT INTO no_such_table DEFAULT VALUES")]);
+      expect(await rejection(refused)).toMatchObject({
+        ...lost,
+        detail: expect.stringContaining("no_such_table"),
+      });
+      expect(String(await rejection(refused))).not.toContain("not known");
+    });
+
+    test("is told as lost when it cannot be found out; its retry finds the idempotency key used", async () => {
+      const { attestations } = stores();
+      const id = new Uint8Array([7, 7, 7]);
+      const asked = await call({}, id);
+      proxy.loseReplies({ afterBytes: 0 });
+      expect(await rejection(attestations.record(asked))).toMatchObject(lost);
+      proxy.heal();
+      const first = asked.attestations[0]?.verificationId ?? "";
+      expect(await stands(first)).toBe(true);
+      const again = await call({}, id);
+      expect(await attestations.record(again)).toBeNull();
+      const record = await createIdempotencyStore(driver).find(id);
+      expect(record?.body).toBe(first);
+    });
+
+    test("that had failed by its grounds is told as lost, and never assumed to be refused", async () => {
+      const { attestations } = stores();
+      const asked = { ...(await call()), revision: -1 };
+      proxy.loseReplies({ afterBytes: 0, of: isCommit });
+      expect(await rejection(attestations.record(asked))).toMatchObject(lost);
+    });
+
+    test("that arrives late after a retry took its idempotency key is refused by it", async () => {
+      const { attestations } = stores();
+      const id = new Uint8Array([8, 8, 8]);
+      const late = await call({}, id);
+      const retry = await call({}, id);
+      proxy.silence();
+      expect(await rejection(attestations.record(late))).toMatchObject(lost);
+      const elsewhere = await openRemote({ url: server.url });
+      const other = createAttestationStore(elsewhere, createCommits(elsewhere));
+      expect(await other.record(retry)).not.toBeNull();
+      proxy.heal();
+      await one();
+      expect(await stands(retry.attestations[0]?.verificationId ?? "")).toBe(true);
+      expect(await stands(late.attestations[0]?.verificationId ?? "")).toBe(false);
+      await elsewhere.close();
+    });
+
+    test("refuses those that waited behind it", async () => {
+      const { attestations, commit } = stores();
+      const asked = await call();
+      proxy.silence();
+      const first = rejection(attestations.record(asked));
+      await Bun.sleep(10);
+      const second = rejection(commit([statement("INSERT INTO probe VALUES ('behind')")]));
+      expect([await first, await second]).toMatchObject([lost, lost]);
+    });
+  });
+});
+
+/** sqld moves its log into the database every thousand pages, and says meanwhile that the database is locked. */
+test.skipIf(noServer !== undefined)(
+  "no write fails while a server moves its log into the database",
+  async () => {
+    const server = await startServer();
+    const drivers = await Promise.all([1, 2, 3, 4].map(() => openRemote({ url: server.url })));
+    const [first] = drivers;
+    await first?.batch([statement("CREATE TABLE filled (bytes BLOB) STRICT")]);
+    const rows = Array.from({ length: 20 }, () => statement("INSERT INTO filled VALUES (randomblob(2000))"));
+    const batches = 25;
+    await Promise.all(
+      drivers.map(async (driver) => {
+        for (let n = 0; n < batches; n++) await driver.batch(rows);
+      }),
+    );
+    const stored = drivers.length * batches * rows.length;
+    expect(await first?.query("SELECT count(*) AS n FROM filled")).toEqual([{ n: stored }]);
+    for (const driver of drivers) await driver.close();
+    await server.stop();
+  },
+);
