@@ -4,6 +4,7 @@ import type { AttestationMaintenance, AttestationStore } from "../src/domain/att
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
+import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/configuration.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import type { TvsError } from "../src/domain/errors.ts";
@@ -11,7 +12,6 @@ import type { LogStore } from "../src/domain/evidence/evidence.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/live.ts";
 import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
 import type { PartnerStore } from "../src/domain/partners.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";

@@ -1,8 +1,8 @@
 import type { CallObserver } from "./domain/calls.ts";
 import type { Clock } from "./domain/clock.ts";
+import type { Configuration } from "./domain/configuration.ts";
 import type { KeyKind } from "./domain/credentials.ts";
 import type { LogReader } from "./domain/evidence/evidence.ts";
-import type { Live } from "./domain/live.ts";
 import type { Quota } from "./domain/quota.ts";
 import type { GoingLive } from "./domain/sandbox/going-live.ts";
 import type { Secrets } from "./domain/secrets.ts";
@@ -12,7 +12,7 @@ import type { Demo } from "./http/local-caller.ts";
 
 /** Everything the HTTP layer calls; cli/serve/open-service.ts makes it. */
 export type Service = {
-  readonly live: Live;
+  readonly configuration: Configuration;
   readonly verification: Verification;
   readonly publicLookup: PublicLookup;
   readonly log: LogReader;

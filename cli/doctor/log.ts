@@ -24,7 +24,7 @@ import { readCalls } from "../../src/store/access-log/reader.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/evidence/evidence.ts";
 import { createLogFigures } from "../../src/store/evidence/figures.ts";
-import { openLogHead } from "../../src/store/evidence/pinned-checkpoint.ts";
+import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 import { type Check, fail, hint, ok, warn } from "./check.ts";
 
@@ -88,7 +88,7 @@ export function judgeAnchors(figures: LogFigures, now: number): Check {
 async function checkHead(figures: LogFigures, store: LogStore, file: string): Promise<Check> {
   const name = "log-head";
   try {
-    const note = openLogHead(file).read();
+    const note = openPinnedCheckpoint(file).read();
     if (note === null) return judgeNoHead(figures, file);
     const loss = await lossSince(treeHeadOf(note), figures, store);
     if (loss !== null) return fail(name, `the database is behind ${file}: ${loss}`, behindAdvice);

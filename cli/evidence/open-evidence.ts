@@ -7,20 +7,20 @@ import { type Config, dueEpochFile, logHeadFile } from "../../src/config.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import { type LogEpoch, type LogStore, nextId } from "../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type LogHead, type LogKeeper } from "../../src/domain/evidence/keeper.ts";
+import { createLogKeeper, type LogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import type { RetentionMark } from "../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
 import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../../src/domain/retention.ts";
 import { log } from "../../src/logger.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
-import { openLogHead } from "../../src/store/evidence/pinned-checkpoint.ts";
+import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 
 /** What the log is kept with. */
 type Keeping = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
 
-export function logHeadOf(config: Config): LogHead {
-  return openLogHead(logHeadFile(config));
+export function logHeadOf(config: Config): PinnedCheckpoint {
+  return openPinnedCheckpoint(logHeadFile(config));
 }
 
 /** Tells when no checkpoint was kept any more, though the database has some: from then on that is believed. */
@@ -29,10 +29,10 @@ export function watchedHead({
   store,
   onTaken,
 }: {
-  readonly head: LogHead;
+  readonly head: PinnedCheckpoint;
   readonly store: Pick<LogStore, "newest">;
   readonly onTaken: () => void;
-}): LogHead {
+}): PinnedCheckpoint {
   return {
     ...head,
     async write(note) {

@@ -3,11 +3,11 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
+import type { SettingsStore } from "../../src/domain/configuration.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { epochDueName, originOf } from "../../src/domain/evidence/epochs.ts";
-import type { LogHead } from "../../src/domain/evidence/keeper.ts";
+import type { PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import { findLoss, type LogLoss } from "../../src/domain/evidence/succession.ts";
-import type { SettingsStore } from "../../src/domain/live.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
@@ -81,7 +81,7 @@ export async function settleRestoredLog(
 }
 
 /** What a database has lost that is older than every log. */
-function lossOf(head: LogHead): LogLoss | null {
+function lossOf(head: PinnedCheckpoint): LogLoss | null {
   const note = head.read();
   if (note === null) return null;
   const { origin, size } = treeHeadOf(note);

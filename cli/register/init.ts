@@ -2,8 +2,8 @@
 
 import { basename } from "node:path";
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
+import { initSettings, issuerToldName } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { initSettings, issuerToldName } from "../../src/domain/live.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever, retentionSettings } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
+import type { SettingsStore } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import type { SettingsStore } from "../../src/domain/live.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
 import { linkNew, writeBeside } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";

@@ -1,5 +1,5 @@
 import type { Config } from "../../src/config.ts";
-import type { Live } from "../../src/domain/live.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { type GoingLive, goingLive } from "../../src/domain/sandbox/going-live.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
@@ -11,7 +11,7 @@ const latest = { calls: 5_000, attestations: 500 };
 type Read = {
   readonly stores: Stores;
   readonly config: Pick<Config, "callsFolder">;
-  readonly live: Pick<Live, "current">;
+  readonly configuration: Pick<Configuration, "current">;
 };
 
 /** How the pages of a sandbox read it; a live service has nothing to tick off. */
@@ -23,7 +23,7 @@ export function goingLiveReader(from: Read, demo: Demo | undefined): (() => Prom
  * What a sandbox can tick off of a partner's way to going live (decision D14.3).
  * @throws TvsError INPUT_UNREADABLE where there is no access log
  */
-async function readGoingLive({ stores, config, live }: Read, partnerId: string): Promise<GoingLive> {
+async function readGoingLive({ stores, config, configuration }: Read, partnerId: string): Promise<GoingLive> {
   // Its own apart: the key documents ask for no credential, and whoever fetches them often pushes nothing else out.
   const [own, everybodys] = await Promise.all([
     readCalls(config.callsFolder, { partnerId, limit: latest.calls }),
@@ -34,6 +34,6 @@ async function readGoingLive({ stores, config, live }: Read, partnerId: string):
     calls: [...own.calls, ...everybodys.calls],
     attestations: await stores.attestations.list({ partnerId, limit: latest.attestations }),
     deliveries: await stores.webhooks.deliveries({ partnerId, state: "delivered", limit: 1 }),
-    forgeryTrial: live.current().sandbox.forgeryTrial,
+    forgeryTrial: configuration.current().sandbox.forgeryTrial,
   });
 }

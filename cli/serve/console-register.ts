@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import type { RegisterReader } from "../../src/console/register-reader.ts";
-import type { Live } from "../../src/domain/live.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { requireTeacher, teacherHistory, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { findTeachers, listTeachers } from "../../src/domain/teachers/list.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
@@ -11,12 +11,15 @@ import type { Operator } from "../open.ts";
 /** What the console reads of the register, over the main thread's connection. */
 export function createRegisterReader(
   { stores, driver, blindIndex, clock }: Operator,
-  { live, config }: { live: Pick<Live, "current">; config: Pick<Config, "callsFolder"> },
+  {
+    configuration,
+    config,
+  }: { configuration: Pick<Configuration, "current">; config: Pick<Config, "callsFolder"> },
 ): RegisterReader {
   const { teachers, attestations, webhooks } = stores;
   const imports = createImportHistory(driver);
   // The day is the service's own, which a sandbox's engineer can move.
-  const looking = () => ({ teachers, blindIndex, clock, calendar: live.current().calendar });
+  const looking = () => ({ teachers, blindIndex, clock, calendar: configuration.current().calendar });
   return {
     list: (filter, page) => listTeachers(looking(), filter, page),
     find: (term, page) => findTeachers(looking(), term, page),

@@ -116,7 +116,7 @@ type Parts = {
 
 function createAdmin(open: OpenService, config: Config, { history, port, threads }: Parts) {
   const { operator, service, metrics } = open;
-  const { live } = service;
+  const { configuration } = service;
   const { secrets, clock } = operator;
   const { partners, webhooks, quotaStore } = operator.stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
@@ -147,11 +147,11 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
     },
   };
   const commandLine = createCommandLine(dataOptions(config));
-  const register = createRegisterReader(operator, { live, config });
-  const looking = { register, snapshot: live.current, now: () => clock.now(), commandLine };
+  const register = createRegisterReader(operator, { configuration, config });
+  const looking = { register, snapshot: configuration.current, now: () => clock.now(), commandLine };
   return createAdminApp({
-    sources: { ...shared, live, commandLine, explainError, looking },
-    exposition: createExposition({ ...shared, snapshot: live.current }),
+    sources: { ...shared, configuration, commandLine, explainError, looking },
+    exposition: createExposition({ ...shared, snapshot: configuration.current }),
     sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
     port,
   });

@@ -1,8 +1,8 @@
 /** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
 
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { startLogKeeping } from "../../src/domain/evidence/keeping.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import type { Live } from "../../src/domain/live.ts";
 import { nodeTimes } from "../../src/domain/nodes.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
 import { startMaintenance } from "../../src/domain/retention.ts";
@@ -32,7 +32,7 @@ export type Housekeeping = {
 
 type HousekeepingOptions = {
   readonly nodeId: string;
-  readonly live: Live;
+  readonly configuration: Configuration;
   /** Told when this node has the lease, before the work begins. */
   readonly onBegin: () => Promise<void>;
   /** Told when the evidence log cannot be built or signed for. */
@@ -41,7 +41,7 @@ type HousekeepingOptions = {
 
 export function createHousekeeping(
   operator: Operator,
-  { nodeId, live, onBegin, onLogError }: HousekeepingOptions,
+  { nodeId, configuration, onBegin, onLogError }: HousekeepingOptions,
 ): Housekeeping {
   const inTurn = createSerial();
   let underFence: number | null = null;
@@ -53,7 +53,11 @@ export function createHousekeeping(
     stopWork = async () => {};
     if (fence === null) return;
     await onBegin();
-    stopWork = startWork(operator, { live, stores: storesUnder(operator, nodeId, fence), onLogError });
+    stopWork = startWork(operator, {
+      configuration,
+      stores: storesUnder(operator, nodeId, fence),
+      onLogError,
+    });
   }
 
   function tend(fence: number | null): void {
@@ -82,12 +86,16 @@ function storesUnder({ driver }: Operator, nodeId: string, fence: number): Store
 /** @returns ends it all */
 function startWork(
   operator: Operator,
-  { stores, live, onLogError }: { stores: Stores } & Pick<HousekeepingOptions, "live" | "onLogError">,
+  {
+    stores,
+    configuration,
+    onLogError,
+  }: { stores: Stores } & Pick<HousekeepingOptions, "configuration" | "onLogError">,
 ): () => Promise<void> {
   const { clock } = operator;
   const stops = [
     repeat(() => prune(stores, clock.now()), { everyMs: pruneMs, onError: onError("pruning failed") }),
-    startSweeping({ teachers: stores.teachers, live, clock, onError: onError("sweep failed") }),
+    startSweeping({ teachers: stores.teachers, configuration, clock, onError: onError("sweep failed") }),
     startMaintenance({
       maintenance: stores.maintenance,
       settings: stores.settings,

@@ -3,9 +3,9 @@
 import { hostname } from "node:os";
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
+import { type Configuration, storedSettings } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { startFollowing } from "../../src/domain/evidence/keeping.ts";
-import { type Live, storedSettings } from "../../src/domain/live.ts";
 import { isWildcard } from "../../src/domain/networks.ts";
 import type { NodeMemory } from "../../src/domain/node-memory.ts";
 import {
@@ -73,7 +73,7 @@ export async function admitNode(
 }
 
 type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
-  readonly live: Live;
+  readonly configuration: Configuration;
   readonly memory: NodeMemory;
   /** Told when the database has lost what the evidence log was signed for. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
@@ -82,12 +82,17 @@ type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
 /** Joins the nodes and goes on saying that this one lives; the housekeeping follows the lease. */
 export async function runNode(
   operator: Operator,
-  { nodeId, url, consolePort, live, memory, onLost }: RunOptions,
+  { nodeId, url, consolePort, configuration, memory, onLost }: RunOptions,
 ): Promise<RunningNode> {
   const { driver, stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
   const onLogError = toldOfLog(onLost);
-  const housekeeping = createHousekeeping(operator, { nodeId, live, onBegin: releaseGone, onLogError });
+  const housekeeping = createHousekeeping(operator, {
+    nodeId,
+    configuration,
+    onBegin: releaseGone,
+    onLogError,
+  });
   const tell = createTold(nodeId);
   let fence: number | null = null;
 
@@ -102,7 +107,7 @@ export async function runNode(
   }
 
   function loadedPendingKid(): string | null {
-    const { revision, keys } = live.current();
+    const { revision, keys } = configuration.current();
     return memory.haveAllLoaded(revision) ? keys.pending.kid : null;
   }
 
@@ -165,11 +170,15 @@ function createTold(nodeId: string): (beat: Beat, aheadMs: number) => boolean {
   let clockWas: "right" | "warned" | "refused" = "right";
 
   return ({ nodes }, aheadMs) => {
-    const live = new Map(nodes.filter(({ state }) => state === "live").map((node) => [node.nodeId, node]));
-    const joined = [...live.values()].filter((one) => one.nodeId !== nodeId && !known?.has(one.nodeId));
-    const ended = [...(known?.values() ?? [])].filter((one) => !live.has(one.nodeId));
+    const configuration = new Map(
+      nodes.filter(({ state }) => state === "live").map((node) => [node.nodeId, node]),
+    );
+    const joined = [...configuration.values()].filter(
+      (one) => one.nodeId !== nodeId && !known?.has(one.nodeId),
+    );
+    const ended = [...(known?.values() ?? [])].filter((one) => !configuration.has(one.nodeId));
     const gone = ended.filter((one) => nodes.some(({ nodeId: id }) => id === one.nodeId));
-    known = live;
+    known = configuration;
     for (const { nodeId: id, url, version } of joined)
       log.info("another node serves", { node: id, url, version });
     for (const one of ended) {

@@ -4,11 +4,11 @@ import type { ServerAddress, SigningEngine } from "../../src/config.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import type { Clock } from "../../src/domain/clock.ts";
+import { createConfiguration } from "../../src/domain/configuration.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createLogReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { createLive } from "../../src/domain/live.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { repeat } from "../../src/domain/serial.ts";
@@ -117,7 +117,7 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
     const node = openNodeMemory(memory.node);
     replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
     const service = await createService(basis, { signer, disk, work, observe, node, replica });
-    const loaded = () => node.loaded(thread, service.live.current().revision);
+    const loaded = () => node.loaded(thread, service.configuration.current().revision);
     loaded();
     const everyMs = refreshMs[basis.driver.kind];
     const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
@@ -179,7 +179,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
   const { settings, partners, keys, teachers, quotaStore } = stores;
   const { signer, disk, work, observe, node, replica } = parts;
-  const live = await createLive({
+  const configuration = await createConfiguration({
     settings,
     partners,
     keys,
@@ -188,10 +188,10 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     defaults,
     onKeys: (ring) => signer.load(ring),
   });
-  const shared = { live, teachers, blindIndex, clock };
-  const sign = () => signer.sign(live.current().keys.active.kid, ["probe"]);
+  const shared = { configuration, teachers, blindIndex, clock };
+  const sign = () => signer.sign(configuration.current().keys.active.kid, ["probe"]);
   return {
-    live,
+    configuration,
     verification: createVerification({
       ...shared,
       attestations: countedAttestations(disk.watch(stores.attestations), work),
@@ -213,7 +213,9 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     clock,
     isClockWrong: node.isClockWrong,
     isEnding: node.isEnding,
-    probe: createProbe(clock, () => Promise.all([disk.probe(), live.refresh(), sign(), requireClock(node)])),
+    probe: createProbe(clock, () =>
+      Promise.all([disk.probe(), configuration.refresh(), sign(), requireClock(node)]),
+    ),
     onCall: observe,
   };
 }
@@ -238,12 +240,12 @@ async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {
 
 /** Re-reads what commands have changed. @returns ends it */
 function keepFresh(
-  { live }: Service,
+  { configuration }: Service,
   { everyMs, onFresh, onLost }: { everyMs: number; onFresh: () => void } & Pick<ServerOptions, "onLost">,
 ): () => Promise<void> {
   let failure = "";
   async function refresh(): Promise<void> {
-    await live.refresh();
+    await configuration.refresh();
     onFresh();
     failure = "";
   }

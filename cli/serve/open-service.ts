@@ -5,7 +5,12 @@ import { createExchange } from "../../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
-import { issuerToldName, type Live, type Snapshot, storedSettings } from "../../src/domain/live.ts";
+import {
+  type Configuration,
+  issuerToldName,
+  type Snapshot,
+  storedSettings,
+} from "../../src/domain/configuration.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import { retentionSettings } from "../../src/domain/retention.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
@@ -114,11 +119,18 @@ export async function openService(
     const { readFrom } = config;
     const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
     server = opened;
-    const { live } = opened.service;
+    const { configuration } = opened.service;
     const nodeMemory = openNodeMemory(memory.node);
-    const running = await runNode(operator, { nodeId, url, consolePort, live, memory: nodeMemory, onLost });
+    const running = await runNode(operator, {
+      nodeId,
+      url,
+      consolePort,
+      configuration,
+      memory: nodeMemory,
+      onLost,
+    });
     node = running;
-    const stopSending = startSending(operator, { node: running, live, work });
+    const stopSending = startSending(operator, { node: running, configuration, work });
     return {
       operator,
       node: running,
@@ -168,11 +180,11 @@ function openAccessLog(config: Config): CallLog {
  * Whether an endpoint may have a private address: by the setting, and in a sandbox that of who listens on this machine.
  * One who has begun to listen a moment ago is not refused by what was read before.
  */
-async function isPrivateAllowed(url: string, live: Live): Promise<boolean> {
+async function isPrivateAllowed(url: string, configuration: Configuration): Promise<boolean> {
   const isAllowed = ({ settings, sandbox }: Snapshot) =>
     settings.allowPrivateWebhooks || sandbox.relayUrl === url;
-  if (isAllowed(live.current()) || !mayBeRelay(url)) return isAllowed(live.current());
-  return isAllowed(await live.refresh());
+  if (isAllowed(configuration.current()) || !mayBeRelay(url)) return isAllowed(configuration.current());
+  return isAllowed(await configuration.refresh());
 }
 
 /**
@@ -182,7 +194,7 @@ async function isPrivateAllowed(url: string, live: Live): Promise<boolean> {
  */
 function startSending(
   { driver, stores, secrets, clock: own }: Operator,
-  { node, live, work }: { node: RunningNode; live: Live; work: WorkCounters },
+  { node, configuration, work }: { node: RunningNode; configuration: Configuration; work: WorkCounters },
 ): () => Promise<void> {
   const clock = { now: () => own.now() - node.clockAheadMs() };
   const exchange = createExchange({ clock });
@@ -192,7 +204,7 @@ function startSending(
     exchange,
     secrets,
     clock,
-    allowPrivate: (url) => isPrivateAllowed(url, live),
+    allowPrivate: (url) => isPrivateAllowed(url, configuration),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: (error) => log.error("webhook sender failed", { detail: String(error) }),

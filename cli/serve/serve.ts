@@ -8,8 +8,8 @@ import {
   type ServeConfig,
   variableOf,
 } from "../../src/config.ts";
+import { initSettings, type Settings } from "../../src/domain/configuration.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
-import { initSettings, type Settings } from "../../src/domain/live.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import type { FastPath } from "../../src/http/fast-path.ts";
@@ -250,7 +250,7 @@ async function openConsole(
 async function prepareSandbox({ operator, service }: OpenService, url: string) {
   const sandbox = await import("../sandbox/sandbox.ts");
   const prepared = await sandbox.prepareSandbox(operator, url);
-  await service.live.refresh();
+  await service.configuration.refresh();
   return prepared;
 }
 
@@ -260,7 +260,7 @@ async function announce(
   listener: Listener,
   { host, introduction }: { host: string; introduction: string },
 ): Promise<void> {
-  const { settings } = service.live.current();
+  const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
   if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);

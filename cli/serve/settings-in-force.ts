@@ -1,8 +1,13 @@
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
+import {
+  isIssuerTold,
+  readSettings,
+  type Settings,
+  type SettingsStore,
+} from "../../src/domain/configuration.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../../src/domain/live.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
 import { readSmallFile } from "../safe/input-file.ts";

@@ -4,6 +4,7 @@
  */
 
 import type { PresentedCertificate } from "../domain/certificates.ts";
+import { type Snapshot, untilStored } from "../domain/configuration.ts";
 import {
   type Authenticated,
   authenticate,
@@ -12,7 +13,6 @@ import {
   refusedCredentials,
 } from "../domain/credentials.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import { type Snapshot, untilStored } from "../domain/live.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
@@ -71,7 +71,7 @@ export function forPartners(
     };
     const visit = { call, service, scope, presented, quota, ask };
     try {
-      const answer = await untilStored(service.live, (snapshot) => attempt(visit, snapshot));
+      const answer = await untilStored(service.configuration, (snapshot) => attempt(visit, snapshot));
       call.trace.replayed = answer.replayed;
       return told(replyOf(answer), quota.state());
     } catch (error) {
@@ -122,7 +122,7 @@ async function admit(visit: Visit, known: Snapshot): Promise<Grounds> {
   if (first?.partner.scopes.includes(scope)) return { snapshot: known, authenticated: first };
   const fault = refusalOf(presented, service.keyKind);
   const mayBeNew = first !== null || fault === "unknown";
-  const snapshot = mayBeNew ? await service.live.refresh() : known;
+  const snapshot = mayBeNew ? await service.configuration.refresh() : known;
   const authenticated = mayBeNew ? identify(visit, snapshot) : null;
   if (authenticated === null) throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[fault]);
   if (authenticated.partner.scopes.includes(scope)) return { snapshot, authenticated };
@@ -132,8 +132,8 @@ async function admit(visit: Visit, known: Snapshot): Promise<Grounds> {
 
 /** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
 function identify({ call, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
-  const { live, secrets, keyKind: kind, clock, isClockWrong } = service;
-  if (live.isStale())
+  const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
+  if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
   if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
   const found = authenticate(presented, credentials, { kind, secrets, now: clock.now() });

@@ -124,15 +124,15 @@ const partnerTypes: PageHandler = async (c) => sendDocument(c, (await loadModule
 
 /** The key set, the key history, the partners' module and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service) {
-  const { live } = service;
+  const { configuration } = service;
   const jwks: PageHandler = async (c) =>
-    sendDocument(c, publicDocument((await live.recent()).jwks, "application/json"));
+    sendDocument(c, publicDocument((await configuration.recent()).jwks, "application/json"));
   const keyHistory: PageHandler = async (c) =>
-    sendDocument(c, publicDocument((await live.recent()).keyHistory, "application/jose"));
+    sendDocument(c, publicDocument((await configuration.recent()).keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
     const available = !service.isEnding() && (await isAvailable(service));
     // The probe has read again what commands have changed.
-    const { settings, keys } = service.live.current();
+    const { settings, keys } = service.configuration.current();
     c.header("Cache-Control", "no-store");
     if (!available) c.header("Retry-After", "1");
     const status = available ? "ok" : "unavailable";

@@ -1,6 +1,6 @@
 import type { AccessLogFigures } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { Live, Snapshot } from "../domain/live.ts";
+import type { Configuration, Snapshot } from "../domain/configuration.ts";
 import type { Readings, ReadingsNow } from "../domain/readings.ts";
 import { shellWord } from "../domain/shell-word.ts";
 import type { History } from "../metrics/history.ts";
@@ -21,7 +21,7 @@ export type ConsoleSources = {
   readonly accessLog: () => AccessLogFigures | null;
   readonly history: History;
   readonly readings: () => Promise<ReadingsNow>;
-  readonly live: Pick<Live, "current">;
+  readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
   readonly startedAt: number;
   /** What signs just now, in words. */
@@ -38,7 +38,7 @@ export type ConsoleSources = {
 };
 
 /** One look at everything, from which the sections of the page are made. */
-export type ConsoleState = Omit<ConsoleSources, "readings" | "live" | "clock"> & {
+export type ConsoleState = Omit<ConsoleSources, "readings" | "configuration" | "clock"> & {
   readonly now: number;
   readonly readings: Readings | null;
   readonly hasFailed: boolean;
@@ -46,9 +46,9 @@ export type ConsoleState = Omit<ConsoleSources, "readings" | "live" | "clock"> &
 };
 
 export async function readConsoleState(sources: ConsoleSources): Promise<ConsoleState> {
-  const { readings, live, clock, ...rest } = sources;
+  const { readings, configuration, clock, ...rest } = sources;
   const { readings: read, hasFailed } = await readings();
-  return { ...rest, readings: read, hasFailed, snapshot: live.current(), now: clock.now() };
+  return { ...rest, readings: read, hasFailed, snapshot: configuration.current(), now: clock.now() };
 }
 
 /** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */

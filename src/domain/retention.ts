@@ -1,6 +1,7 @@
 import { isSameHash } from "../partner/merkle-proof.ts";
 import type { AttestationMaintenance } from "./attestations.ts";
 import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
+import type { SettingsStore } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { readSigned } from "./evidence/audit-rows.ts";
 import { keptLeaves, type LogEpoch, type LogStore } from "./evidence/evidence.ts";
@@ -13,7 +14,6 @@ import {
   sealMark,
 } from "./evidence/retention-mark.ts";
 import { leafHash } from "./evidence/tree.ts";
-import type { SettingsStore } from "./live.ts";
 import type { Secrets } from "./secrets.ts";
 import { repeat } from "./serial.ts";
 

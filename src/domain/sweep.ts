@@ -1,6 +1,6 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
+import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
-import type { Live } from "./live.ts";
 import { planWrite, type TeacherStore, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
@@ -110,11 +110,11 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
  */
 export function startSweeping(dependencies: {
   teachers: TeacherStore;
-  live: Live;
+  configuration: Configuration;
   clock: Clock;
   onError?: (error: unknown) => void;
 }): () => Promise<void> {
-  const { teachers, live, clock, onError } = dependencies;
+  const { teachers, configuration, clock, onError } = dependencies;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   let sweptFor = "";
@@ -125,7 +125,7 @@ export function startSweeping(dependencies: {
     let failed = false;
     if (day !== sweptFor) {
       try {
-        const { calendar } = live.current();
+        const { calendar } = configuration.current();
         await sweep(teachers, { calendar, clock, actor: "service", isStopped: () => stopped });
         sweptFor = day;
       } catch (error) {
@@ -134,13 +134,13 @@ export function startSweeping(dependencies: {
       }
     }
     // Midnight may have come while the sweep was under way.
-    const wait = !failed && today() !== sweptFor ? 0 : waitMs(live.current().calendar, clock.now());
+    const wait = !failed && today() !== sweptFor ? 0 : waitMs(configuration.current().calendar, clock.now());
     if (!stopped) timer = setTimeout(again, wait);
   }
 
   /** A time zone that was changed is another calendar: the same date may begin at another moment. */
   function today(): string {
-    const { calendar } = live.current();
+    const { calendar } = configuration.current();
     return `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
   }
 

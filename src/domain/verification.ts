@@ -9,12 +9,12 @@ import {
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
+import type { Configuration, Snapshot } from "./configuration.ts";
 import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
-import type { Live, Snapshot } from "./live.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
@@ -62,7 +62,7 @@ export type IdempotentBody = {
 };
 
 type VerificationDependencies = {
-  readonly live: Live;
+  readonly configuration: Configuration;
   readonly teachers: TeacherReader;
   readonly attestations: AttestationStore;
   readonly idempotency: Idempotency;
@@ -85,7 +85,7 @@ type Attested = { readonly envelope: SealedEnvelope; readonly subject: Subject; 
  * register was asked and had nobody (decision D2.2).
  */
 export function createVerification(dependencies: VerificationDependencies): Verification {
-  const { live, attestations, idempotency } = dependencies;
+  const { configuration, attestations, idempotency } = dependencies;
 
   /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
   async function perform(
@@ -119,7 +119,7 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     } catch (error) {
       if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
       const { kid } = call.snapshot.keys.active;
-      if ((await live.refresh()).keys.active.kid === kid) throw error;
+      if ((await configuration.refresh()).keys.active.kid === kid) throw error;
       return null;
     }
   }

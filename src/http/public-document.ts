@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
-import type { Live, Settings } from "../domain/live.ts";
+import type { Configuration, Settings } from "../domain/configuration.ts";
 import type { HttpCall, Reply } from "./http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
@@ -49,7 +49,7 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
  * Documents that say something of the service, by names of which there are few: each is made when it is first asked
  * for, and anew when the issuer or the site has changed.
  */
-export function keptDocuments({ current }: Pick<Live, "current">) {
+export function keptDocuments({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
   let madeFor: Settings | undefined;
   return (name: string, make: (settings: Settings) => Promise<CompressedDocument>) => {

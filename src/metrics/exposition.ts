@@ -1,5 +1,5 @@
 import { type Metric, Registry } from "prom-client";
-import type { Snapshot } from "../domain/live.ts";
+import type { Snapshot } from "../domain/configuration.ts";
 import type { ReadingsNow } from "../domain/readings.ts";
 import { type CounterSources, counterFamilies, type Family, type Sample } from "./families.ts";
 import type { History } from "./history.ts";

@@ -46,7 +46,7 @@ type Failure = { readonly status: number; readonly requestId: string; readonly t
  * The answer to a failure outside the handlers of calls. Status, headers and log are those of every failure; a browser
  * is given a page instead of the contract's body.
  */
-export function failureResponses({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+export function failureResponses({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
   const sandbox = keyKind === "test";
   return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
     const response = problemResponse(error, c);
@@ -58,7 +58,7 @@ export function failureResponses({ keyKind, live }: Pick<Service, "keyKind" | "l
     const { requestId } = c.get("trace");
     const main = failureMain(language, { status, requestId, top: toTop(path) });
     const { title } = wordsFor(status, language.texts);
-    const { site } = live.current().settings;
+    const { site } = configuration.current().settings;
     return c.html(
       pageFrame({ language, path, title, main, sandbox, site, indexed: false }),
       status as ContentfulStatusCode,

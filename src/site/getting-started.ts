@@ -1,6 +1,6 @@
 import { html } from "hono/html";
+import type { Settings } from "../domain/configuration.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { Settings } from "../domain/live.ts";
 import type { GoingLive, GoingLiveStep } from "../domain/sandbox/going-live.ts";
 import { demoPartner } from "../domain/sandbox/state.ts";
 import type { PageHandler } from "../http/hono-call.ts";
@@ -46,7 +46,7 @@ type GuideOptions = {
  * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
  * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
  */
-export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLive }: GuideOptions) {
+export function gettingStarted({ configuration, keyKind }: Service, { offer, readGoingLive }: GuideOptions) {
   const sandbox = keyKind === "test";
   const script = once(async () =>
     scriptOf(await import("./getting-started.client.js", { with: { type: "text" } })),
@@ -55,7 +55,7 @@ export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLiv
     scriptOf(await import("./copy-button.client.js", { with: { type: "text" } })),
   );
   const style = once(() => compressedDocument(guideStyle, "text/css; charset=utf-8"));
-  const kept = keptDocuments(live);
+  const kept = keptDocuments(configuration);
 
   const page: PageHandler = async (c) => {
     const demo = offer(c);
@@ -68,7 +68,7 @@ export function gettingStarted({ live, keyKind }: Service, { offer, readGoingLiv
     const document =
       demo === null
         ? await kept([language.tag, language.asked, code.id].join(" "), (now) => makePage(now, reader))
-        : await makePage(live.current().settings, {
+        : await makePage(configuration.current().settings, {
             ...reader,
             progress: await readGoingLive?.().catch(() => null),
           });

@@ -14,9 +14,9 @@ import { english, type Texts } from "./texts/en.ts";
 const folder = "/v1/inter-agency/help/";
 
 /** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
-export function helpPages({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+export function helpPages({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
   const sandbox = keyKind === "test";
-  const kept = keptDocuments(live);
+  const kept = keptDocuments(configuration);
   /** @param topic undefined for the contents */
   async function send(c: Context<AppEnv>, topic?: Topic): Promise<Response> {
     const language = languageOf(c, sandbox);

@@ -62,7 +62,7 @@ async function readForm(c: PageContext): Promise<URLSearchParams> {
 }
 
 /** The page without an answer: the question, and why nothing was looked up. */
-function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
+function createQuestions({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
   const sandbox = keyKind === "test";
 
   /** Sends a page that nobody keeps a copy of. */
@@ -75,7 +75,7 @@ function createQuestions({ keyKind, live }: Pick<Service, "keyKind" | "live">) {
     protectPage(c, allowances);
     c.header("Cache-Control", "no-store");
     const [title, main] = part(language.texts);
-    const { site } = live.current().settings;
+    const { site } = configuration.current().settings;
     // The question alone: an answer is about somebody, and a refusal about nothing.
     const indexed = title === language.texts.lookup.title;
     return c.html(pageFrame({ language, path: "/", title, main, sandbox, site, indexed }), status);
@@ -156,7 +156,7 @@ function createPage(service: Service, limit: PublicLimit) {
     if (personal !== null && personal.remaining <= decision.remaining) showLimit(c, personal);
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
-    const { settings } = service.live.current();
+    const { settings } = service.configuration.current();
     return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => [
       verdictOf(found, texts).word,
       lookupAnswer({

@@ -1,6 +1,6 @@
 /** The API reference and the OpenAPI document that it is made from (decision D8.7). */
 
-import type { Settings } from "../domain/live.ts";
+import type { Settings } from "../domain/configuration.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Demo, DemoOffer } from "../http/local-caller.ts";
 import {
@@ -84,9 +84,12 @@ async function makePage(
  * the same origin.
  * @param offer the sandbox's key, for those who may see it
  */
-export function referencePage({ live, keyKind }: Pick<Service, "live" | "keyKind">, offer: DemoOffer) {
+export function referencePage(
+  { configuration, keyKind }: Pick<Service, "configuration" | "keyKind">,
+  offer: DemoOffer,
+) {
   const sandbox = keyKind === "test";
-  const kept = keptDocuments(live);
+  const kept = keptDocuments(configuration);
   const script = once(async () => {
     const { default: text } = await import("./reference/reference.client.js", { with: { type: "text" } });
     return compressedDocument(text, "text/javascript; charset=utf-8");

@@ -16,11 +16,11 @@ const robots = {
   test: "User-agent: *\nDisallow: /\n",
 };
 
-export function createSiteRoutes({ live, keyKind }: Pick<Service, "live" | "keyKind">) {
+export function createSiteRoutes({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
   const iconFile = publicDocument(icon, "image/svg+xml");
   const robotsFile = publicDocument(robots[keyKind], "text/plain; charset=utf-8");
   const logo: PageHandler = (c) => {
-    const { site } = live.current().settings;
+    const { site } = configuration.current().settings;
     if (site.logo === null) throw new TvsError("PATH_UNKNOWN", "this site has no logo");
     // Opened by itself it is a document, and as such may do nothing at all.
     const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
@@ -30,7 +30,7 @@ export function createSiteRoutes({ live, keyKind }: Pick<Service, "live" | "keyK
     return c.body(new Uint8Array(Buffer.from(site.logo.data, "base64")));
   };
   const style: PageHandler = (c) => {
-    const { accent } = live.current().settings.site;
+    const { accent } = configuration.current().settings.site;
     const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
     return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
   };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../certificate/pdf.ts";
-import type { Settings } from "../domain/live.ts";
+import type { Settings } from "../domain/configuration.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import {
   type CompressedDocument,
@@ -221,9 +221,9 @@ async function makePage(
  * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
  * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
-export function verifyEnvelopePage(service: Pick<Service, "live" | "keyKind">) {
+export function verifyEnvelopePage(service: Pick<Service, "configuration" | "keyKind">) {
   const assets = once(loadAssets);
-  const kept = keptDocuments(service.live);
+  const kept = keptDocuments(service.configuration);
   const pdfLibrary = once(async () =>
     compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"),
   );

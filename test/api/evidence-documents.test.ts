@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createLogDocuments } from "../../src/api/evidence-documents.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import { createLogReader, type LogReader } from "../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type LogHead } from "../../src/domain/evidence/keeper.ts";
+import { createLogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -21,7 +21,7 @@ const { issuer } = examples;
 const unmade = "there is no checkpoint yet";
 
 /** Where the newest checkpoint is kept outside the database. */
-function aHead(): LogHead {
+function aHead(): PinnedCheckpoint {
   let kept: string | null = null;
   return {
     read: () => kept,
@@ -271,7 +271,7 @@ test("a later epoch's tree has proofs of its own, and its key stands first", () 
     await sign();
     const before = await documents.consistency(1, 2);
     const old = await documents.inclusion(hexOf(first));
-    const head: LogHead = { read: () => null, write: async () => {} };
+    const head: PinnedCheckpoint = { read: () => null, write: async () => {} };
     await openNextEpoch({ store, secrets, issuer, now: clock.now(), head }, "a test");
     await grow(1);
     await sign();

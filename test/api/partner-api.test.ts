@@ -60,7 +60,7 @@ describe("a call with two credentials", () => {
       const { keyKind: kind, secrets, stores } = world.operator;
       const { text, record } = mintApiKey("other", { kind, secrets, now: Date.now() });
       await stores.partners.add(other, record);
-      await world.service.live.refresh();
+      await world.service.configuration.refresh();
       const send = async (keys: { bearer: string; header: string }, change: () => Promise<unknown>) => {
         const stream = new ReadableStream({
           async pull(controller) {
@@ -111,7 +111,7 @@ describe("a call with two credentials", () => {
   test("is the stronger one's when that is added while it is answered", () =>
     withTwo(async ({ world, otherKey, send }) => {
       await disable(world, "other");
-      await world.service.live.refresh();
+      await world.service.configuration.refresh();
       const keys = { bearer: otherKey, header: world.keyOf("full") ?? "" };
       const answer = await send(keys, () => world.operator.stores.partners.disable("other", null));
       expect([answer.status, JSON.parse(await answer.text()).audience]).toEqual([200, "other"]);

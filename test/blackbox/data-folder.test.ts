@@ -70,10 +70,10 @@ describe.concurrent("data folder", () => {
 
   test("the sandbox keeps to a database of its own", async () => {
     const data = await folder.copyOfUsed();
-    const live = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
+    const configuration = (await runTvs(["keys", "list", "--json", "--data", data])).json<KeyInfo[]>();
     await addPartner("board", ["--data", data, "--sandbox"]);
     const sandbox = (await runTvs(["keys", "list", "--json", "--data", data, "--sandbox"])).json<KeyInfo[]>();
-    expect(sandbox.map(({ kid }) => kid)).not.toEqual(live.map(({ kid }) => kid));
+    expect(sandbox.map(({ kid }) => kid)).not.toEqual(configuration.map(({ kid }) => kid));
     expect((await stat(join(data, "sandbox.db"))).isFile()).toBe(true);
     const mixed = await runTvs(["keys", "list", "--sandbox", "--database", `file:${join(data, "tvs.db")}`]);
     expectOneLine(mixed, 1);

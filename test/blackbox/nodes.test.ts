@@ -261,8 +261,8 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
     expect(await Promise.all(others.map((node) => node.stop()))).toEqual([0, 0]);
     expect((await ask(first, `${api}/health`)).status).toBe(200);
-    const live = (await listed()).filter(({ state }) => state === "live");
-    expect(live.map(({ url }) => url)).toEqual([first.url]);
+    const configuration = (await listed()).filter(({ state }) => state === "live");
+    expect(configuration.map(({ url }) => url)).toEqual([first.url]);
   });
 });
 

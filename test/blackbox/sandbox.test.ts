@@ -64,7 +64,7 @@ test("the demo key opens it, and the envelopes are the demo partner's", async ()
 });
 
 test("a live key opens nothing in it, though a live partner has the same name", async () => {
-  const add = ["partners", "add", "demo", "--name", "Live", ...limits, "--data", folder.path];
+  const add = ["partners", "add", "demo", "--name", "Configuration", ...limits, "--data", folder.path];
   const { apiKey } = await runJson<{ apiKey: string }>(add);
   expect(apiKey).toStartWith("tvs_live_");
   expect((await lookUp(1, apiKey)).status).toBe(401);
@@ -73,7 +73,7 @@ test("a live key opens nothing in it, though a live partner has the same name", 
 test("its signing keys are not the live ones", async () => {
   await runJson(["partners", "add", "board", "--name", "Board", ...limits, "--data", folder.path]);
   const list = (...words: string[]) => runJson<KeyInfo[]>(["keys", "list", "--data", folder.path, ...words]);
-  const [live, sandbox] = [await list(), await list("--sandbox")];
-  const kids = new Set(live.map(({ kid }) => kid));
+  const [configuration, sandbox] = [await list(), await list("--sandbox")];
+  const kids = new Set(configuration.map(({ kid }) => kid));
   expect(sandbox.some(({ kid }) => kids.has(kid))).toBe(false);
 });

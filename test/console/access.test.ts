@@ -73,9 +73,9 @@ describe("without a session", () => {
     expect(page.status).toBe(401);
     expect(page.text).toContain("tvs console --data");
     expect(page.text).not.toContain("teachers.example");
-    const live = await world.call("/live.json");
-    expect(live.status).toBe(401);
-    expect(JSON.parse(live.text)).toEqual({
+    const configuration = await world.call("/live.json");
+    expect(configuration.status).toBe(401);
+    expect(JSON.parse(configuration.text)).toEqual({
       statusCode: 401,
       message: `this session has ended; tvs console --data ${world.folder} prints a new link`,
     });

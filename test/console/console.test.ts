@@ -42,11 +42,11 @@ describe("the console", () => {
 
     expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");
     expect(page).toContain(`tvs partners set exam-body-a --per-day 2000 --data ${world.folder}`);
-    const { active, pending } = world.service.live.current().keys;
+    const { active, pending } = world.service.configuration.current().keys;
     expect(page).toContain(active.kid);
     expect(page).toContain(pending.kid);
     expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
-    const { issuer } = world.service.live.current().settings;
+    const { issuer } = world.service.configuration.current().settings;
     expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
     expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
   });
@@ -58,7 +58,7 @@ describe("the console", () => {
     // Over a file there is no second node.
     const seenAt = Date.parse("2026-03-01T09:30:00Z");
     const gone = aNode({ host: "<two>", version: "0.9.0", state: "gone", seenAt });
-    const state = { node: () => ({ nodes: [gone] }), snapshot: world.service.live.current() };
+    const state = { node: () => ({ nodes: [gone] }), snapshot: world.service.configuration.current() };
     const row = String(nodesSection({ ...state, commandLine: () => "" } as unknown as ConsoleState));
     expect(row).toMatch(
       /<th scope="row">&lt;two&gt;<.*class="badge bad">gone<.*>0\.9\.0<.*>2026-03-01 10:30</,
@@ -69,7 +69,9 @@ describe("the console", () => {
     const { driver, clock } = world.operator;
     expect(await pageWith("Evidence log")).toContain("No checkpoint was handed out yet");
     const issuedAt = Math.floor(clock.now() / 1_000);
-    await attest(driver, [anAttestation(1, { kid: world.service.live.current().keys.active.kid, issuedAt })]);
+    await attest(driver, [
+      anAttestation(1, { kid: world.service.configuration.current().keys.active.kid, issuedAt }),
+    ]);
     await logKeeperOf(world.operator, world.operator.stores.log).checkpoint();
     const sql =
       "INSERT INTO log_anchors (epoch, size, kind, place, anchored_at) VALUES (1, 0, 'folder', '/srv/<anchors>', ?)";
@@ -120,7 +122,7 @@ describe("the console", () => {
     const before = await pageWith("Signing keys");
     expect(before).not.toContain("due for rotation");
     const { now } = world.operator.clock;
-    const due = (world.service.live.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
+    const due = (world.service.configuration.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
     world.forward(due - now());
     expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation since");
   });
@@ -155,7 +157,7 @@ describe("the console", () => {
       now: world.operator.clock.now(),
     });
     await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
     const call = (path: string, credential: string) =>
       world.ask(`/v1/inter-agency/${path}`, {
         method: "POST",
@@ -211,9 +213,13 @@ describe("the console", () => {
   test("is brought up to date by points that are new, and by its sections", async () => {
     await world.ask("/teacher/verify-license?searchTerm=1");
     const headers = { Cookie: await world.signIn() };
-    type Live = { at: number; points: Record<string, (number | null)[]>; sections: Record<string, string> };
+    type Configuration = {
+      at: number;
+      points: Record<string, (number | null)[]>;
+      sections: Record<string, string>;
+    };
     const read = async (since: number) =>
-      JSON.parse((await world.call(`/live.json?since=${since}`, { headers })).text) as Live;
+      JSON.parse((await world.call(`/live.json?since=${since}`, { headers })).text) as Configuration;
     const all = await untilAnswer(
       () => read(0),
       ({ points }) => (points.at?.length ?? 0) > 0,

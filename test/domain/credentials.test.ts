@@ -53,9 +53,9 @@ const options = { kind: "live", secrets, now } as const;
 const valid = { validFrom: now - 1, validTo: now + 1 };
 
 describe("why nobody calls, as far as it can be said without the database", () => {
-  const live = mintApiKey("nobody", minting).text;
+  const configuration = mintApiKey("nobody", minting).text;
   const sandbox = mintApiKey("nobody", { ...minting, kind: "test" }).text;
-  const mistyped = live.slice(0, -1);
+  const mistyped = configuration.slice(0, -1);
   const certificate = { fingerprint: "f1", ...valid };
 
   test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
@@ -68,16 +68,20 @@ describe("why nobody calls, as far as it can be said without the database", () =
     ["a certificate", { certificate }, "unknown"],
     ["a certificate of a proxy", { forwardedCertificate: certificate }, "unknown"],
     ["a certificate and a mistyped key", { certificate, bearer: mistyped }, "mistyped"],
-    ["a well-formed key", { bearer: live }, "unknown"],
-    ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: live }, "unknown"],
-    ["a well-formed key without Bearer beside one", { otherAuthorization: true, headerKey: live }, "unknown"],
+    ["a well-formed key", { bearer: configuration }, "unknown"],
+    ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: configuration }, "unknown"],
+    [
+      "a well-formed key without Bearer beside one",
+      { otherAuthorization: true, headerKey: configuration },
+      "unknown",
+    ],
     ["two keys, the first of which is told", { bearer: sandbox, headerKey: mistyped }, "testKey"],
   ])("%s", (_name, presented, expected) => {
     expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
   });
 
   test("a live key on a sandbox", () => {
-    expect(refusalOf({ ...nothing, bearer: live }, "test")).toBe("liveKey");
+    expect(refusalOf({ ...nothing, bearer: configuration }, "test")).toBe("liveKey");
     expect(refusalOf({ ...nothing, bearer: sandbox }, "test")).toBe("unknown");
   });
 });

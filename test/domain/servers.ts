@@ -1,9 +1,9 @@
 import { checkBatch, checkEligibility, forPartners } from "../../src/api/partner-api.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { type Configuration, createConfiguration } from "../../src/domain/configuration.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createLogReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { createLive, type Live } from "../../src/domain/live.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { defaultSite } from "../../src/domain/site.ts";
@@ -58,11 +58,11 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
   const [gated, gatedForLive] = [gate.around(driver), gate.around(driver)];
   const commit = createCommits(gated, { maxWeight });
   const quotaStore = createQuotaStore(gated, commit);
-  const live = await openLive(driver, gatedForLive, { clock, gate });
+  const configuration = await openLive(driver, gatedForLive, { clock, gate });
   const service: Service = {
-    live,
+    configuration,
     verification: createVerification({
-      live,
+      configuration,
       teachers: createTeacherStore(gated),
       attestations: createAttestationStore(gated, commit),
       idempotency: createIdempotency(createIdempotencyStore(gated), secrets, clock),
@@ -90,7 +90,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
       const call = httpCall(sent);
       return { ...(await handlers[sent.operation](call)), partnerId: call.trace.partnerId };
     },
-    refresh: () => void live.refresh().catch(() => {}),
+    refresh: () => void configuration.refresh().catch(() => {}),
   };
 }
 
@@ -99,10 +99,10 @@ async function openLive(
   driver: Driver,
   gated: ReturnType<Gate["around"]>,
   { clock, gate }: { clock: TestClock; gate: Gate },
-): Promise<Live> {
+): Promise<Configuration> {
   let reads: Driver = driver;
   const switched: Driver = { ...driver, query: (sql, args) => reads.query(sql, args) };
-  const live = await createLive({
+  const configuration = await createConfiguration({
     settings: createSettingsStore(switched),
     partners: createPartnerStore(switched),
     keys: createKeyStore(switched),
@@ -120,10 +120,10 @@ async function openLive(
   let underWay = 0;
   gate.busy.add(() => underWay > 0 && gated.outstanding() === 0);
   return {
-    ...live,
+    ...configuration,
     refresh() {
       underWay++;
-      return live.refresh().finally(() => underWay--);
+      return configuration.refresh().finally(() => underWay--);
     },
   };
 }

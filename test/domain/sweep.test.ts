@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
-import type { Live } from "../../src/domain/live.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
 import type { TeacherStore, TeacherWrite } from "../../src/domain/teachers/store.ts";
 import { lagos } from "../harness/clock.ts";
@@ -204,14 +204,14 @@ describe("a sweep", () => {
 });
 
 describe("a running service", () => {
-  const live = { current: () => ({ calendar: lagos }) } as unknown as Live;
+  const configuration = { current: () => ({ calendar: lagos }) } as unknown as Configuration;
 
   test("sweeps at start and after the local midnight", () =>
     withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59.990Z");
-      const stop = startSweeping({ teachers, live, clock });
+      const stop = startSweeping({ teachers, configuration, clock });
       await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
       expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
       clock.set("2026-05-31T23:00:00Z");
@@ -231,7 +231,7 @@ describe("a running service", () => {
           return teachers.dueByCalendar(today, limit);
         },
       };
-      const stop = startSweeping({ teachers: failing, live, clock, onError: () => failures++ });
+      const stop = startSweeping({ teachers: failing, configuration, clock, onError: () => failures++ });
       await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
       expect(failures).toBe(1);
       await stop();

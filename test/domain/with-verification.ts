@@ -2,10 +2,10 @@ import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestationStore, AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar } from "../../src/domain/clock.ts";
+import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
 import type { Authenticated } from "../../src/domain/credentials.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { createLive, type Snapshot, untilStored } from "../../src/domain/live.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
@@ -63,11 +63,17 @@ async function open(stores: TestStores, around: Around) {
     allowPrivateWebhooks: false,
     site: defaultSite,
   };
-  const live = await createLive({ ...stores, secrets, clock, defaults, onKeys: (keys) => signer.load(keys) });
+  const configuration = await createConfiguration({
+    ...stores,
+    secrets,
+    clock,
+    defaults,
+    onKeys: (keys) => signer.load(keys),
+  });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
   const { attestations, teachers } = stores;
   const verification = createVerification({
-    live,
+    configuration,
     teachers: around.teachers?.(teachers) ?? teachers,
     attestations: around.attestations?.(attestations, stores) ?? attestations,
     idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
@@ -82,7 +88,7 @@ async function open(stores: TestStores, around: Around) {
   async function ask(operation: AttestedOperation, asked: Asked): Promise<Answer> {
     const call = quota.open();
     try {
-      return await untilStored(live, (snapshot) => {
+      return await untilStored(configuration, (snapshot) => {
         const authenticated = judge(snapshot);
         call.enter(authenticated.partner);
         const grounds = { snapshot, authenticated };
@@ -97,7 +103,16 @@ async function open(stores: TestStores, around: Around) {
   const batch = (questions: Question[], idempotency?: Asked["idempotency"]) =>
     ask("batch", { questions, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
-  return { ...stores, ...ring, clock, live, one, batch, stored, quotaState: () => quota.state(partner) };
+  return {
+    ...stores,
+    ...ring,
+    clock,
+    configuration,
+    one,
+    batch,
+    stored,
+    quotaState: () => quota.state(partner),
+  };
 }
 
 export async function enrol(
@@ -118,7 +133,7 @@ export async function verified(
   world: World,
   envelope: { signature: string; audience: string; issuer: string },
 ) {
-  const keys = createLocalJWKSet(JSON.parse((await world.live.refresh()).jwks));
+  const keys = createLocalJWKSet(JSON.parse((await world.configuration.refresh()).jwks));
   const currentDate = new Date(world.clock.now());
   return jwtVerify(envelope.signature, keys, {
     issuer: envelope.issuer,

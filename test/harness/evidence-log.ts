@@ -28,13 +28,13 @@ export async function attestSome(dataDir: string, count: number): Promise<void> 
 
 /** The body of the answer to a call of a partner, past its credential and its scope. */
 export async function answered(
-  { live, quota, verification }: Service,
+  { configuration, quota, verification }: Service,
   asked: { partner: Partner; operation: AttestedOperation; questions: readonly Question[] },
 ): Promise<string> {
   const authenticated = { partner: asked.partner, credential: "k1" };
   const call = quota.open();
   call.enter(asked.partner);
-  const grounds = { snapshot: await live.refresh(), authenticated };
+  const grounds = { snapshot: await configuration.refresh(), authenticated };
   const answer = await verification.answer({ ...asked, ...grounds, requestId: "request-1", quota: call });
   call.end();
   if (answer === null) throw new Error("the commit was refused");

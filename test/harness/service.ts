@@ -101,7 +101,7 @@ export async function openTestService(
     await operator.stores.partners.add({ ...aPartner(name), ...changes }, record);
     keys.set(name, text);
   }
-  await service.live.refresh();
+  await service.configuration.refresh();
   const { hono: app, fastPath } = createApp(service, {
     publicPerMinute: 1_000_000,
     trustedProxies: [],

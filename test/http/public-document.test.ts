@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import type { Snapshot } from "../../src/domain/live.ts";
+import type { Snapshot } from "../../src/domain/configuration.ts";
 import {
   type CompressedDocument,
   compressedDocument,

@@ -39,7 +39,7 @@ beforeAll(async () => {
     reportUrl: "https://teachers-council.example/report",
   };
   await site.operator.stores.settings.write({ site: storedSite(council) });
-  await site.service.live.refresh();
+  await site.service.configuration.refresh();
 });
 afterAll(() => Promise.all([browser.close(), site.close()]));
 

@@ -31,7 +31,7 @@ export async function openSite(options: Partial<AppOptions> = {}) {
   // It prints command lines of the program, and main.ts is not what runs here.
   setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
-  await service.live.refresh();
+  await service.configuration.refresh();
   const app = createApp(service, { ...config, demo, ...options });
   opening.resolve(app);
 

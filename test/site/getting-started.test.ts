@@ -24,7 +24,7 @@ describe("the getting-started page of a live service", () => {
     expect(html).toContain("curl --fail-with-body -sS https://teachers.example/v1/inter-agency/health");
     expect(html).toContain("--issuer https://teachers.example ");
     await world.operator.stores.settings.write({ issuer: "https://moved.example" });
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
     expect(await (await world.call(path)).text()).toContain(
       "curl --fail-with-body -sS https://moved.example/v1/",
     );
@@ -59,7 +59,7 @@ describe("the getting-started page of a live service", () => {
     expect(await withLink()).toBe(0);
     const site = { ...defaultSite, contact: { email: "help@council.example" } };
     await world.operator.stores.settings.write({ site: storedSite(site) });
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
     expect(await withLink()).toBe(6);
     expect(await (await world.call(path)).text()).toContain('id="contact"');
   });

@@ -250,7 +250,7 @@ describe("the served document", () => {
   test("names the issuer that is in force, without a restart, and so does the page", async () => {
     expect(await serverOf()).toBe("https://teachers.example");
     await world.operator.stores.settings.write({ issuer: "https://moved.example" });
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
     expect(await serverOf()).toBe("https://moved.example");
     const page = await (await world.call(docs)).text();
     expect(page.includes("https://moved.example/teacher/verify-license?")).toBe(true);

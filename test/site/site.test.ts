@@ -28,7 +28,7 @@ afterAll(() => world.close());
 
 async function remember(site: Site): Promise<void> {
   await world.operator.stores.settings.write({ site: storedSite(site) });
-  await world.service.live.refresh();
+  await world.service.configuration.refresh();
 }
 
 const browser = { headers: { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };

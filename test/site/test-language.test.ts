@@ -49,7 +49,7 @@ beforeAll(async () => {
     },
   };
   await world.operator.stores.settings.write({ site: storedSite({ ...(await siteOf()), ...site }) });
-  await world.service.live.refresh();
+  await world.service.configuration.refresh();
   ({ hono } = createApp(
     { ...world.service, keyKind: "test" },
     {
@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const siteOf = async () => world.service.live.current().settings.site;
+const siteOf = async () => world.service.configuration.current().settings.site;
 
 async function htmlOf(path: string, body: string | null = null): Promise<string> {
   const address = `${path}${path.includes("?") ? "&" : "?"}${asked}`;

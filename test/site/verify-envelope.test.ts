@@ -45,10 +45,10 @@ describe("the envelope page", () => {
   test("begins with the issuer in force", async () => {
     expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
     await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
     expect(await (await world.call(path)).text()).toContain('value="https://moved.example/&quot;x"');
     await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
-    await world.service.live.refresh();
+    await world.service.configuration.refresh();
   });
 
   test("names its files by their content, and finds all of them", async () => {

@@ -28,7 +28,7 @@ import { appendTo, edgeOf, leafHash, missingLeafHash, readOver, rootOf } from ".
 export const leavesOfCommit = 512;
 
 /** The newest checkpoint as it is known outside the database (decision D13.3). */
-export type LogHead = {
+export type PinnedCheckpoint = {
   /** The signed note; null when there is none yet. @throws TvsError INPUT_UNREADABLE */
   read(): string | null;
   /**
@@ -40,7 +40,7 @@ export type LogHead = {
 
 type KeeperDependencies = {
   readonly store: LogStore;
-  readonly head: LogHead;
+  readonly head: PinnedCheckpoint;
   readonly secrets: Pick<Secrets, "open">;
   readonly clock: Clock;
   /** Done before the first checkpoint that is chained: from then on what retention deletes has to be authenticated. */

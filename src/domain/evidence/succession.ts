@@ -5,16 +5,16 @@
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
 import type { Clock } from "../clock.ts";
+import type { SettingsStore } from "../configuration.ts";
 import { isTvsError, TvsError } from "../errors.ts";
-import type { SettingsStore } from "../live.ts";
 import type { Secrets } from "../secrets.ts";
 import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
 import type { LogEpoch, LogStore } from "./evidence.ts";
-import { createLogKeeper, isAsFar, type LogHead } from "./keeper.ts";
+import { createLogKeeper, isAsFar, type PinnedCheckpoint } from "./keeper.ts";
 
 /** A log as it is known at one place: in the database, and by the checkpoint beside it. */
-type KnownLog = { readonly store: LogStore; readonly head: LogHead };
+type KnownLog = { readonly store: LogStore; readonly head: PinnedCheckpoint };
 
 type Succession = LogOpening & KnownLog;
 

@@ -1,7 +1,7 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoTime } from "../clock.ts";
+import type { Configuration } from "../configuration.ts";
 import { isTvsError } from "../errors.ts";
-import type { Live } from "../live.ts";
 import { searchKeys } from "./search-term.ts";
 import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
 
@@ -40,14 +40,14 @@ export type PublicLookup = (term: string) => Promise<PublicAnswer>;
  * @throws what the store throws: a failed lookup is never answered as "not found"
  */
 export function createPublicLookup(dependencies: {
-  live: Live;
+  configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;
   blindIndex: BlindIndex;
   clock: Clock;
   /** Whether another database may take the place of the register unseen: one on a server may, a file is watched. */
   mayBeReplaced?: boolean;
 }): PublicLookup {
-  const { live, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
+  const { configuration, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
 
   async function find(term: string): Promise<Teacher | null> {
     for (const key of searchKeys(term, blindIndex)) {
@@ -59,7 +59,7 @@ export function createPublicLookup(dependencies: {
 
   /** Nobody is only not found in the register that is served, and not in an empty one that took its place. */
   async function requireRegister(): Promise<void> {
-    await live.refresh().catch((error) => {
+    await configuration.refresh().catch((error) => {
       if (isTvsError(error, "REFUSED")) throw error;
     });
   }
@@ -71,7 +71,7 @@ export function createPublicLookup(dependencies: {
     const verifiedAt = isoTime(now);
     return teacher === null
       ? { found: false, verifiedAt }
-      : describe(teacher, { today: live.current().calendar.dateAt(now), verifiedAt });
+      : describe(teacher, { today: configuration.current().calendar.dateAt(now), verifiedAt });
   };
 }
 

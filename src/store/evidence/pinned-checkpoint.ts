@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
 import { isBefore } from "../../domain/evidence/chain.ts";
-import type { LogHead } from "../../domain/evidence/keeper.ts";
+import type { PinnedCheckpoint } from "../../domain/evidence/keeper.ts";
 import { codeOf, placeOver, writeBeside } from "../driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */
@@ -11,7 +11,7 @@ const maxBytes = 64 * 1024;
  * The newest checkpoint in a file beside the master key: what the database may not fall behind (decision D13.3).
  * @param file its path; it need not be there
  */
-export function openLogHead(file: string): LogHead {
+export function openPinnedCheckpoint(file: string): PinnedCheckpoint {
   let known: string | undefined;
 
   function read(): string | null {

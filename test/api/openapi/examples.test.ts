@@ -79,7 +79,7 @@ async function openExampleWorld() {
 
   async function put(changes: Partial<TeacherContent>): Promise<void> {
     const before = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
-    const { calendar } = service.live.current();
+    const { calendar } = service.configuration.current();
     const facts = { action: "import", actor: "test", calendar, at: clock.now() } as const;
     await operator.stores.teachers.apply([planWrite(before, aTeacher(regNo, changes), facts)]);
   }
@@ -91,7 +91,7 @@ async function openExampleWorld() {
     noDay: await addPartner("no-day", { perDay: 0 }),
   };
   await put(content);
-  await service.live.refresh();
+  await service.configuration.refresh();
 
   type Init = { as?: keyof typeof keys; method?: string; body?: unknown; headers?: Record<string, string> };
 
@@ -189,7 +189,7 @@ describe("the app answers as the document shows", () => {
     const { operator, service } = other;
     const stored = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
     const { clock } = service;
-    const { calendar } = service.live.current();
+    const { calendar } = service.configuration.current();
     await changeTeacher(
       { teachers: operator.stores.teachers, clock, calendar, actor: "test" },
       { by: "regNo", value: regNo },

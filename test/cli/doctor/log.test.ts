@@ -44,7 +44,7 @@ async function withLog(
     const config = readConfig({ data: folder, issuer }, {});
     const { operator, service, close } = await openService(config);
     const { driver, stores } = operator;
-    const { kid } = service.live.current().keys.active;
+    const { kid } = service.configuration.current().keys.active;
     const issuedAt = Math.floor(Date.now() / 1_000);
     for (let n = 1; n <= attestations; n++) await attest(driver, [anAttestation(n, { kid, issuedAt })]);
     await logKeeperOf(operator, stores.log).checkpoint();

@@ -42,7 +42,7 @@ async function makeRegister(): Promise<void> {
   await stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001"), aTeacherWrite("TR/2020/KN/000002")]);
   const { text, record } = mintApiKey("exam-board", { kind: keyKind, secrets, now: clock.now() });
   await stores.partners.add({ ...aPartner("exam-board"), scopes, purposes }, record);
-  await service.live.refresh();
+  await service.configuration.refresh();
   const { hono } = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
 
   async function ask(regNo: string, file: string): Promise<string> {
@@ -77,7 +77,7 @@ async function makeRegister(): Promise<void> {
   clock.set("2026-03-01T12:00:00Z");
   const late = await ask("TR/2019/LA/000001", "late.json");
   await signLog();
-  const { kid } = service.live.current().keys.active;
+  const { kid } = service.configuration.current().keys.active;
   await close();
   for (const [name, value] of Object.entries({ VERIFICATION_ID: genuine, LATE_ID: late, KID: kid }))
     await shell.set(name, value);

@@ -179,17 +179,17 @@ describe("on a live register", () => {
   ];
 
   test.each(lines)("tvs %s is refused in plain words, and changes nothing", async (line) => {
-    const live = await makeFolder();
-    await makeRegister(live.path);
-    const names = () => readdirSync(live.path).filter((name) => !/-(?:wal|shm)$/.test(name));
-    const before = [names(), readFileSync(join(live.path, "tvs.db")).toBase64()];
-    const beside = await runTvs([...line.split(" "), "--data", live.path]);
+    const configuration = await makeFolder();
+    await makeRegister(configuration.path);
+    const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
+    const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
+    const beside = await runTvs([...line.split(" "), "--data", configuration.path]);
     expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("only a live register")]);
-    const database = `file:${join(live.path, "tvs.db")}`;
-    const told = await runTvs([...line.split(" "), "--data", live.path, "--database", database]);
+    const database = `file:${join(configuration.path, "tvs.db")}`;
+    const told = await runTvs([...line.split(" "), "--data", configuration.path, "--database", database]);
     expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("is for a sandbox only")]);
-    expect([names(), readFileSync(join(live.path, "tvs.db")).toBase64()]).toEqual(before);
-    await live.remove();
+    expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
+    await configuration.remove();
   });
 
   test("where there is nothing, nothing is made", async () => {

@@ -60,7 +60,7 @@ test("health is 503 from the first evidence that the disk refuses until there is
       const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
       const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
       await operator.stores.partners.add(partner, record);
-      await service.live.refresh();
+      await service.configuration.refresh();
       const { hono } = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
       const ask = async (path: string) => {
         const request = new Request(`http://service.test/v1/inter-agency${path}`, {

@@ -23,7 +23,7 @@ import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
-import { openLogHead } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aClock } from "../../harness/clock.ts";
 import { attest } from "../../harness/evidence.ts";
 import { fixtureKey, readKey } from "../../harness/keys.ts";
@@ -101,7 +101,13 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   const onFirst = async () => {
     if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });
   };
-  const keeper = createLogKeeper({ store: stores.log, head: openLogHead(headFile), secrets, clock, onFirst });
+  const keeper = createLogKeeper({
+    store: stores.log,
+    head: openPinnedCheckpoint(headFile),
+    secrets,
+    clock,
+    onFirst,
+  });
   let n = 0;
   async function attestTo(last: number): Promise<void> {
     for (; n < last; n += batchOf) {
@@ -121,9 +127,9 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   await driver.copyTo(earlier);
   await attestTo(300);
   const closing = (await stores.log.newest())?.note ?? "";
-  await openNextEpoch({ ...opening, head: openLogHead(headFile) }, "a test");
+  await openNextEpoch({ ...opening, head: openPinnedCheckpoint(headFile) }, "a test");
   await attestTo(340);
-  const head = openLogHead(headFile).read() ?? "";
+  const head = openPinnedCheckpoint(headFile).read() ?? "";
   // One file, with nothing of it in a log beside: it is copied again and again.
   await driver.copyTo(file);
   await driver.close();
@@ -191,7 +197,7 @@ export async function prune(file: string, count: number): Promise<number> {
 export async function goOn(file: string, head: string): Promise<string> {
   const driver = await openEmbedded({ file });
   try {
-    const outside = openLogHead(`${file}.checkpoint`);
+    const outside = openPinnedCheckpoint(`${file}.checkpoint`);
     await outside.write(head);
     const { log } = createStores(driver);
     await createLogKeeper({

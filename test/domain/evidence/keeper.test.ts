@@ -4,18 +4,22 @@ import { join } from "node:path";
 import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
 import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { createLogKeeper, type LogHead, leavesOfCommit } from "../../../src/domain/evidence/keeper.ts";
+import {
+  createLogKeeper,
+  leavesOfCommit,
+  type PinnedCheckpoint,
+} from "../../../src/domain/evidence/keeper.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
-import { openLogHead } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
 type KeptLog = TestStores & {
-  readonly head: LogHead;
+  readonly head: PinnedCheckpoint;
   readonly headFile: string;
-  keeper(head?: LogHead): ReturnType<typeof createLogKeeper>;
+  keeper(head?: PinnedCheckpoint): ReturnType<typeof createLogKeeper>;
   attestMore(more: number): Promise<void>;
   /** What somebody does who may write to the database, but not to the file beside the master key. */
   tamper(...statements: readonly [string, ...Value[]][]): Promise<void>;
@@ -26,7 +30,7 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
   return withStores(async (stores) => {
     const { log: store, driver, clock, folder } = stores;
     const headFile = join(folder, "log.checkpoint");
-    const head = openLogHead(headFile);
+    const head = openPinnedCheckpoint(headFile);
     let count = 0;
     const log: KeptLog = {
       ...stores,
@@ -52,12 +56,12 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
   });
 }
 
-const sizeOf = (head: LogHead) => treeHeadOf(head.read() ?? "").size;
+const sizeOf = (head: PinnedCheckpoint) => treeHeadOf(head.read() ?? "").size;
 
 test("keeps the later checkpoint of two keepers, whichever writes last", () =>
   withLog(async ({ keeper, head, attestMore, log }) => {
     const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow: LogHead = {
+    const slow: PinnedCheckpoint = {
       ...head,
       async write(note) {
         reached.resolve();
@@ -136,7 +140,7 @@ test("names the checkpoint before it in each, and covers all that was committed 
 test("stores no checkpoint beside another one that names the same before it", () =>
   withLog(async ({ keeper, head, attestMore, log }) => {
     const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow: LogHead = {
+    const slow: PinnedCheckpoint = {
       ...head,
       async write(note) {
         reached.resolve();
@@ -194,7 +198,9 @@ test("leaves nothing behind where the checkpoint cannot be kept", () =>
     rmSync(headFile);
     symlinkSync(elsewhere, headFile);
     const before = readdirSync(folder);
-    expect(await rejection(openLogHead(headFile).write(note))).toMatchObject({ code: "INPUT_UNREADABLE" });
+    expect(await rejection(openPinnedCheckpoint(headFile).write(note))).toMatchObject({
+      code: "INPUT_UNREADABLE",
+    });
     expect(() => head.read()).toThrow("cannot be read");
     expect(readdirSync(folder)).toEqual(before);
   }));

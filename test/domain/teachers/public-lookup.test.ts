@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import { createCalendar } from "../../../src/domain/clock.ts";
-import { createLive } from "../../../src/domain/live.ts";
+import { createConfiguration } from "../../../src/domain/configuration.ts";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { createPublicLookup, type PublicAnswer } from "../../../src/domain/teachers/public-lookup.ts";
@@ -28,13 +28,19 @@ async function open(stores: TestStores, ...teachers: Partial<TeacherContent>[]) 
     allowPrivateWebhooks: false,
     site: defaultSite,
   };
-  const live = await createLive({ ...stores, secrets, clock, defaults: settings });
+  const configuration = await createConfiguration({ ...stores, secrets, clock, defaults: settings });
   const calendar = createCalendar("Africa/Lagos");
   const change = { action: "import", actor: "test", calendar, at: clock.now() } as const;
   await stores.teachers.apply(
     teachers.map((one) => planWrite(null, aTeacher(one.regNo ?? regNo, one), change)),
   );
-  const dependencies = { live, teachers: stores.teachers, blindIndex: index, clock, mayBeReplaced: true };
+  const dependencies = {
+    configuration,
+    teachers: stores.teachers,
+    blindIndex: index,
+    clock,
+    mayBeReplaced: true,
+  };
   return { lookup: createPublicLookup(dependencies), clock, dependencies };
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog, verifierKeyOf } from "../../../src/domain/evidence/epochs.ts";
 import { createLogReader, type LogStore } from "../../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type LogHead } from "../../../src/domain/evidence/keeper.ts";
+import { createLogKeeper, type PinnedCheckpoint } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash, openingLeafHash } from "../../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
@@ -20,7 +20,7 @@ import { anAttestation, secrets } from "../../harness/samples.ts";
 const issuer = "https://verify.example";
 const jwsOf = (n: number) => `header.payload-${n}.signature`;
 
-function aHead(): LogHead & { note: string | null } {
+function aHead(): PinnedCheckpoint & { note: string | null } {
   const head = {
     note: null as string | null,
     read: () => head.note,
@@ -39,7 +39,7 @@ describeDrivers("evidence log", (_kind, opened) => {
   let store: LogStore;
   let count = 0;
 
-  const keeper = (its: LogHead = head) => createLogKeeper({ store, head: its, secrets, clock });
+  const keeper = (its: PinnedCheckpoint = head) => createLogKeeper({ store, head: its, secrets, clock });
   const opening = () => ({ store, secrets, issuer, now: clock.now() });
 
   async function attestMore(more: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { createLogKeeper, type LogHead } from "../../../src/domain/evidence/keeper.ts";
+import { createLogKeeper, type PinnedCheckpoint } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
@@ -16,7 +16,7 @@ const issuer = "https://verify.example";
 const startedAt = "2026-03-01T09:30:00Z";
 const secondsOf = (time: string) => Date.parse(time) / 1_000;
 
-function headInMemory(): LogHead {
+function headInMemory(): PinnedCheckpoint {
   let kept: string | null = null;
   return {
     read: () => kept,

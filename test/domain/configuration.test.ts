@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { compactVerify, importJWK } from "jose";
-import { mintApiKey } from "../../src/domain/credentials.ts";
 import {
-  createLive,
-  type LiveDependencies,
+  type ConfigurationDependencies,
+  createConfiguration,
   maxStaleMs,
   readSettings,
   type Settings,
   storedSettings,
-} from "../../src/domain/live.ts";
+} from "../../src/domain/configuration.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { aClock } from "../harness/clock.ts";
@@ -26,24 +26,24 @@ const defaults: Settings = {
   site: defaultSite,
 };
 
-async function open(stores: TestStores, changes: Partial<LiveDependencies> = {}) {
+async function open(stores: TestStores, changes: Partial<ConfigurationDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);
-  const live = await createLive({
+  const configuration = await createConfiguration({
     ...stores,
     secrets,
     clock: aClock("2026-03-01T12:00:00Z"),
     defaults,
     ...changes,
   });
-  return { live, ...ring };
+  return { configuration, ...ring };
 }
 
 describe("the snapshot", () => {
   test("holds what was remembered, and defaults for the rest", () =>
     withStores(async (stores) => {
       await stores.settings.write({ issuer: "https://other.example", time_zone: "Pacific/Auckland" });
-      const { live } = await open(stores);
-      const { settings, calendar } = live.current();
+      const { configuration } = await open(stores);
+      const { settings, calendar } = configuration.current();
       expect(settings).toEqual({
         ...defaults,
         issuer: "https://other.example",
@@ -54,8 +54,8 @@ describe("the snapshot", () => {
 
   test("serves the JWKS and a history that its active key signed", () =>
     withStores(async (stores) => {
-      const { live, active, pending } = await open(stores);
-      const { jwks, keyHistory } = live.current();
+      const { configuration, active, pending } = await open(stores);
+      const { jwks, keyHistory } = configuration.current();
       expect(
         JSON.parse(jwks)
           .keys.map((key: { kid: string }) => key.kid)
@@ -67,72 +67,72 @@ describe("the snapshot", () => {
 
   test("stays the same object while nothing changes", () =>
     withStores(async (stores) => {
-      const { live } = await open(stores);
-      const before = live.current();
-      expect(await live.refresh()).toBe(before);
+      const { configuration } = await open(stores);
+      const before = configuration.current();
+      expect(await configuration.refresh()).toBe(before);
       await stores.settings.write({});
-      expect(await live.refresh()).toBe(before);
+      expect(await configuration.refresh()).toBe(before);
     }));
 
   test("is stale when a change cannot be read for a second, and not any more when it can", () =>
     withStores(async (stores) => {
       const clock = aClock("2026-03-01T12:00:00Z");
-      const { live } = await open(stores, { clock });
+      const { configuration } = await open(stores, { clock });
       await stores.settings.write({ policy: "{" });
-      expect(await rejection(live.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
-      expect(live.isStale()).toBe(false);
+      expect(await rejection(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
+      expect(configuration.isStale()).toBe(false);
       clock.add(maxStaleMs);
-      expect(await rejection(live.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
-      expect(live.isStale()).toBe(true);
+      expect(await rejection(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
+      expect(configuration.isStale()).toBe(true);
       await stores.settings.write(storedSettings(defaults));
-      await live.refresh();
-      expect(live.isStale()).toBe(false);
+      await configuration.refresh();
+      expect(configuration.isStale()).toBe(false);
     }));
 
   test("is read again for what no commit decides, when nobody has for a second", () =>
     withStores(async (stores) => {
       const clock = aClock("2026-03-01T12:00:00Z");
-      const { live } = await open(stores, { clock });
+      const { configuration } = await open(stores, { clock });
       await stores.settings.write({ issuer: "https://moved.example" });
-      expect((await live.recent()).settings.issuer).toBe("https://teachers.example");
+      expect((await configuration.recent()).settings.issuer).toBe("https://teachers.example");
       clock.add(maxStaleMs);
-      expect((await live.recent()).settings.issuer).toBe("https://moved.example");
+      expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
       await stores.settings.write({ policy: "{" });
       clock.add(maxStaleMs);
-      expect((await live.recent()).settings.issuer).toBe("https://moved.example");
+      expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
     }));
 
   test("follows a change only when it is refreshed, and is never altered in place", () =>
     withStores(async (stores) => {
-      const { live } = await open(stores);
-      const before = live.current();
+      const { configuration } = await open(stores);
+      const before = configuration.current();
       await stores.settings.write({ issuer: "https://moved.example" });
-      expect(live.current()).toBe(before);
-      expect((await live.refresh()).settings.issuer).toBe("https://moved.example");
-      expect(live.current().settings.issuer).toBe("https://moved.example");
+      expect(configuration.current()).toBe(before);
+      expect((await configuration.refresh()).settings.issuer).toBe("https://moved.example");
+      expect(configuration.current().settings.issuer).toBe("https://moved.example");
       expect(before.settings.issuer).toBe("https://teachers.example");
     }));
 
   test("follows partners and their keys", () =>
     withStores(async (stores) => {
-      const { live } = await open(stores);
+      const { configuration } = await open(stores);
       const { record } = mintApiKey("agency", { kind: "live", secrets, now });
       await stores.partners.add(aPartner("agency"), record);
-      expect((await live.refresh()).credentials.apiKeys.get(record.keyId)?.partnerId).toBe("agency");
+      expect((await configuration.refresh()).credentials.apiKeys.get(record.keyId)?.partnerId).toBe("agency");
       await stores.partners.revokeKey(record.keyId, now);
-      expect((await live.refresh()).credentials.apiKeys.get(record.keyId)?.revokedAt).toBe(now);
+      expect((await configuration.refresh()).credentials.apiKeys.get(record.keyId)?.revokedAt).toBe(now);
       await stores.partners.disable("agency", now);
-      expect((await live.refresh()).credentials.partners.get("agency")?.disabledAt).toBe(now);
+      expect((await configuration.refresh()).credentials.partners.get("agency")?.disabledAt).toBe(now);
     }));
 
   test("changes active key, JWKS and history in one step, after the signer has learnt the keys", () =>
     withStores(async (stores) => {
       const told: string[] = [];
       const inUse: string[] = [];
-      const { live, active, pending } = await open(stores, {
+      const { configuration, active, pending } = await open(stores, {
         async onKeys(ring) {
           told.push(ring.active.kid);
-          if (told.length > 1) inUse.push(live.current().keys.active.kid);
+          if (told.length > 1) inUse.push(configuration.current().keys.active.kid);
         },
       });
       await stores.keys.rotate({
@@ -141,7 +141,7 @@ describe("the snapshot", () => {
         next: await fixtureKey("stranger", now),
         at: now,
       });
-      const after = await live.refresh();
+      const after = await configuration.refresh();
       expect(told).toEqual([active.kid, pending.kid]);
       expect(inUse).toEqual([active.kid]);
       expect(after.keys.active.kid).toBe(pending.kid);
@@ -159,10 +159,10 @@ describe("refreshing", () => {
         return stores.settings.read();
       };
       const settings = { ...stores.settings, read };
-      const { live } = await open(stores, { settings });
+      const { configuration } = await open(stores, { settings });
       await stores.settings.write({ issuer: "https://moved.example" });
       reads = 0;
-      const snapshots = await Promise.all(Array.from({ length: 10 }, () => live.refresh()));
+      const snapshots = await Promise.all(Array.from({ length: 10 }, () => configuration.refresh()));
       expect(reads).toBe(1);
       expect(new Set(snapshots).size).toBe(1);
     }));
@@ -171,14 +171,14 @@ describe("refreshing", () => {
     withStores(async (stores) => {
       let broken = false;
       const revision = () => (broken ? Promise.reject(new Error("away")) : stores.settings.revision());
-      const { live } = await open(stores, { settings: { ...stores.settings, revision } });
-      const before = live.current();
+      const { configuration } = await open(stores, { settings: { ...stores.settings, revision } });
+      const before = configuration.current();
       await stores.settings.write({ issuer: "https://moved.example" });
       broken = true;
-      expect(await rejection(live.refresh())).toMatchObject({ message: "away" });
-      expect(live.current()).toBe(before);
+      expect(await rejection(configuration.refresh())).toMatchObject({ message: "away" });
+      expect(configuration.current()).toBe(before);
       broken = false;
-      expect((await live.refresh()).settings.issuer).toBe("https://moved.example");
+      expect((await configuration.refresh()).settings.issuer).toBe("https://moved.example");
     }));
 
   test("misses no change that slips in while it reads", () =>
@@ -192,14 +192,14 @@ describe("refreshing", () => {
           return found;
         },
       };
-      const { live } = await open(stores, { partners });
+      const { configuration } = await open(stores, { partners });
       slip = async () => {
         slip = async () => {};
         await stores.settings.write({ issuer: "https://second.example" });
       };
       await stores.settings.write({ issuer: "https://first.example" });
-      await live.refresh();
-      expect((await live.refresh()).settings.issuer).toBe("https://second.example");
+      await configuration.refresh();
+      expect((await configuration.refresh()).settings.issuer).toBe("https://second.example");
     }));
 });
 

@@ -51,7 +51,7 @@ export type Snapshot = {
   readonly keyHistory: string;
 };
 
-export type Live = {
+export type Configuration = {
   current(): Snapshot;
   /** Reads again what has changed before this call; at most one read is under way at a time. */
   refresh(): Promise<Snapshot>;
@@ -70,7 +70,7 @@ export type Live = {
 /** What a command changes, a running service honours within one second (decision D1.4). */
 export const maxStaleMs = 1_000;
 
-export type LiveDependencies = {
+export type ConfigurationDependencies = {
   readonly settings: SettingsStore;
   readonly partners: PartnerStore;
   readonly keys: KeyStore;
@@ -85,7 +85,7 @@ export type LiveDependencies = {
  * Keeps the snapshot. JWKS and active key change in one step, so no envelope is ever signed by a key that
  * the same service did not publish before.
  */
-export async function createLive(dependencies: LiveDependencies): Promise<Live> {
+export async function createConfiguration(dependencies: ConfigurationDependencies): Promise<Configuration> {
   let snapshot = await load(dependencies);
   const inTurn = createSerial();
   /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
@@ -134,9 +134,12 @@ const maxAttempts = 3;
  * @param act is given the snapshot to judge by; null when its commit was refused, having stored nothing
  * @throws TvsError STORE_BUSY when what it rests on changed each time, and what `act` throws
  */
-export async function untilStored<T>(live: Live, act: (snapshot: Snapshot) => Promise<T | null>): Promise<T> {
+export async function untilStored<T>(
+  configuration: Configuration,
+  act: (snapshot: Snapshot) => Promise<T | null>,
+): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const done = await act(attempt === 0 ? live.current() : await live.refresh());
+    const done = await act(attempt === 0 ? configuration.current() : await configuration.refresh());
     if (done !== null) return done;
   }
   throw new TvsError("STORE_BUSY", "what the answer rests on is being changed; try again");
@@ -156,7 +159,7 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
   throw new TvsError("REFUSED", message);
 }
 
-async function load(dependencies: LiveDependencies, before?: KeyRing): Promise<Snapshot> {
+async function load(dependencies: ConfigurationDependencies, before?: KeyRing): Promise<Snapshot> {
   // The revision is read first: a change that slips in between is then read again, never missed.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
