@@ -233,7 +233,13 @@ test("whatever reads where a register is asks first whom to become", () => {
   const reading = files.filter((file) =>
     / read(Serve)?Config\(/.test(readFileSync(join(folder, file), "utf8")),
   );
-  expect(reading.sort()).toEqual(["command.ts", "doctor/doctor.ts", "init.ts", "migrate.ts", "serve.ts"]);
+  expect(reading.sort()).toEqual([
+    "command.ts",
+    "doctor/doctor.ts",
+    "register/init.ts",
+    "safe/migrate.ts",
+    "serve/serve.ts",
+  ]);
   const asking = reading.filter((file) =>
     /\b(becomeOwner|serveConfigOf)\(/.test(readFileSync(join(folder, file), "utf8")),
   );
