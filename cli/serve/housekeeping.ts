@@ -20,7 +20,7 @@ const againMs = 2_000;
 /** Records forgotten in one commit, which keeps the main thread for that long. */
 const pruneRows = 100;
 
-export type Housekeeping = {
+type Housekeeping = {
   /**
    * Begins or ends the work, by whether the lease is held; to be called again and again.
    * @param fence under which it is; null while it is not

@@ -11,7 +11,7 @@ import { defaultSite, type Site } from "../domain/site.ts";
 type Json = { readonly [member: string]: unknown };
 
 /** An OpenAPI 3.1 document. */
-export type OpenApiDocument = Json & {
+type OpenApiDocument = Json & {
   readonly openapi: "3.1.0";
   readonly info: Json & { readonly title: string };
   readonly servers: readonly [Json];

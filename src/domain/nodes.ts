@@ -24,7 +24,7 @@ export type Node = {
 };
 
 /** What a node says of itself. */
-export type NodeReport = Self & Pick<Node, "clockAheadMs" | "pendingKid">;
+type NodeReport = Self & Pick<Node, "clockAheadMs" | "pendingKid">;
 
 /** What of it stays the same while it runs. */
 type Self = Pick<Node, "nodeId" | "host" | "url" | "version" | "consolePort">;
@@ -112,7 +112,7 @@ export async function requireClockOf(store: Pick<NodeStore, "now">, clock: Clock
 }
 
 /** This process among the nodes. */
-export type Membership = {
+type Membership = {
   /** As the last beat found them; the only one there can be is seen by whoever asks. */
   nodes(): readonly Node[];
   /** By how many milliseconds this node's clock is ahead of the database's. */

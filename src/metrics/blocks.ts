@@ -6,7 +6,7 @@
 /** Memory of {@link newBlocks}, and which of its blocks is the caller's. */
 export type SharedBlocks = { readonly memory: SharedArrayBuffer; readonly thread: number };
 
-export type Blocks = {
+type Blocks = {
   /** This thread's block. */
   readonly own: Float64Array;
   /** Every thread's block, in the order of the threads; of the others' only ever read. */

@@ -4,7 +4,7 @@ import { isRefusal } from "./refusals.ts";
 /** Calls that a thread has answered, and how many it could not keep until they were taken. */
 export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: CallsOfKinds };
 
-export type CallRelay = {
+type CallRelay = {
   /** Takes a call. One that nobody wants to hear of costs two comparisons. */
   readonly observe: CallObserver;
   /** The calls that were sent have been taken: further ones may be sent. */

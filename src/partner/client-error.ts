@@ -23,7 +23,7 @@ export const clientErrorCodes = {
 export type ClientErrorCode = keyof typeof clientErrorCodes;
 
 /** What is known of a call that failed. */
-export type ClientErrorDetails = {
+type ClientErrorDetails = {
   /** The status of the last answer; null when there was none. */
   readonly status?: number | null;
   /** The service's id of the last answer: name it when asking the operator. */

@@ -30,10 +30,7 @@ export type Answer = {
 };
 
 /** Judges the envelopes of one answer. @throws ClientError ENVELOPE_REFUSED unless all of them are valid */
-export type JudgeAnswers = (
-  envelopes: readonly JsonValue[],
-  signal: AbortSignal | undefined,
-) => Promise<Answer[]>;
+type JudgeAnswers = (envelopes: readonly JsonValue[], signal: AbortSignal | undefined) => Promise<Answer[]>;
 
 /** As long as the service says that its key set may be kept. */
 const keepMs = 300_000;

@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from ".
 import { type Passed, passed, skipped } from "./verification.ts";
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
-export type KeyState = (typeof keyStates)[number];
+type KeyState = (typeof keyStates)[number];
 
 /** When a key was in use; times in milliseconds since the Unix epoch. */
 export type KeyWindow = {
@@ -157,7 +157,7 @@ function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
 }
 
 /** What the key's compromise, or the lack of one, means for an envelope. */
-export type CompromiseFinding = {
+type CompromiseFinding = {
   readonly outcome: Passed;
   readonly warnings: readonly Warning[];
   /** Whether only the log's proof makes the envelope acceptable. */

@@ -37,7 +37,7 @@ export type Checkpoint = TreeHead & {
 };
 
 /** Signs with the log's Ed25519 key; gives 64 bytes. */
-export type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
+type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
 
 export type CheckpointKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
 

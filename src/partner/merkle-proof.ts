@@ -18,7 +18,7 @@ export type InclusionProof = {
   readonly hashes: readonly Hash[];
 };
 
-export type ConsistencyProof = {
+type ConsistencyProof = {
   /** The smaller tree's number of leaves, at least 1. */
   readonly from: number;
   /** The larger tree's number of leaves. */

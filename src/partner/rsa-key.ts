@@ -8,7 +8,7 @@ import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
 /** A public RSA key that was vetted, stripped to what verification needs. */
-export type RsaPublicJwk = {
+type RsaPublicJwk = {
   readonly kty: "RSA";
   readonly use: "sig";
   readonly alg: "RS256";

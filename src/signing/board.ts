@@ -3,10 +3,10 @@ import type { Load } from "./admission.ts";
 import { type BoardMemory, kidBytes, openBoardMemory, slotsOfSort, state, word } from "./board-memory.ts";
 
 /** A signature that somebody else may make. */
-export type Offer = { readonly kid: string; readonly hash: Uint8Array; readonly bulk: boolean };
+type Offer = { readonly kid: string; readonly hash: Uint8Array; readonly bulk: boolean };
 
 /** One of another thread that this thread has taken, and nobody else will. */
-export type Claim = {
+type Claim = {
   readonly owner: number;
   readonly slot: number;
   readonly kid: string;

@@ -4,7 +4,7 @@ import type { SigningBoard } from "./board.ts";
 import type { Calls, Job } from "./calls.ts";
 
 /** What this thread has put on its board, each in the order in which it was asked. */
-export type Sharing<K> = {
+type Sharing<K> = {
   /** Offers what waits, as long as others have nothing to do, or have just taken some. */
   offer(): void;
   /** Takes back the oldest of a sort that nobody has taken. */

@@ -19,7 +19,7 @@ export const disorderSeconds = 120;
 const nameable = 8;
 
 /** What was read of all epochs so far: the links of the newest checkpoints, and the last one whose leaves were compared. */
-export type Chain = { newest: readonly string[]; passed: Checkpoint | null };
+type Chain = { newest: readonly string[]; passed: Checkpoint | null };
 
 export const newChain = (): Chain => ({ newest: [linkTo(null)], passed: null });
 

@@ -22,7 +22,7 @@ export type EpochPlan = {
   readonly left: number;
 };
 
-export type EpochAudit = {
+type EpochAudit = {
   readonly store: AuditStore;
   readonly findings: Findings;
   readonly reader: ReturnType<typeof createRowReader>;

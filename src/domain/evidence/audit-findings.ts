@@ -2,7 +2,7 @@
  * What an audit can find: an attestation that is not the one that was logged (changed, removed, inserted or moved), a
  * checkpoint that does not fit, something that is kept beside them, and a database that was put back.
  */
-export type FindingKind = "ATTESTATION" | "BEHIND" | "CHECKPOINT" | "LOG";
+type FindingKind = "ATTESTATION" | "BEHIND" | "CHECKPOINT" | "LOG";
 
 export type AuditFinding = {
   readonly what: FindingKind;

@@ -18,7 +18,7 @@ import { hasOwnKey } from "./epochs.ts";
 import { type LogEpoch, nextId, openingLeaves } from "./evidence.ts";
 import type { RetentionMark } from "./retention-mark.ts";
 
-export type AuditedEpoch = EpochCounts & {
+type AuditedEpoch = EpochCounts & {
   readonly epoch: number;
   readonly origin: string;
   /** Leaves of its tree, the opening one of a later epoch included. */
@@ -44,7 +44,7 @@ export type AuditResult = {
   readonly headStored: boolean;
 };
 
-export type AuditDependencies = {
+type AuditDependencies = {
   readonly store: AuditStore;
   /** Oldest first. */
   epochs(): Promise<readonly LogEpoch[]>;

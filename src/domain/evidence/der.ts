@@ -17,7 +17,7 @@ export const tags = {
 } as const;
 
 /** One value: what its bytes hold is for the tag to say. */
-export type Der = { readonly tag: number; readonly content: Uint8Array };
+type Der = { readonly tag: number; readonly content: Uint8Array };
 
 /** What is longer needs none of it. */
 const maxLengthBytes = 3;

@@ -16,7 +16,7 @@ import { appendTo, openingLeafHash } from "./tree.ts";
 export const epochDueName = "log_epoch_due";
 
 /** What `restore` has said beside the master key of the database that it put there (decision D13.4). */
-export type DueEpoch = {
+type DueEpoch = {
   /** What the database's setting has to repeat. */
   readonly token: string;
   /** The number of the epoch that is to be opened: once there is one of that number, the mark is over. */

@@ -117,7 +117,7 @@ export type Inclusion = {
 };
 
 /** One tree's growth. */
-export type Consistency = { readonly epoch: number; readonly hashes: readonly Uint8Array[] };
+type Consistency = { readonly epoch: number; readonly hashes: readonly Uint8Array[] };
 
 /** What anybody may ask the log. */
 export type LogReader = {

@@ -26,7 +26,7 @@ const maxWords = 200;
 const maxClockDifferenceMs = 300_000;
 
 /** A question to an authority. */
-export type TimeStampRequest = {
+type TimeStampRequest = {
   /** What is sent, as DER. */
   readonly bytes: Buffer<ArrayBuffer>;
   /** What the answer must repeat, so that no older answer can stand in for it. */
@@ -43,7 +43,7 @@ export type TimeStamp = {
   readonly policy: string;
 };
 
-export type TimeStampExpectations = {
+type TimeStampExpectations = {
   /** The bytes that were time-stamped. */
   readonly content: Uint8Array;
   /** What was asked just now; absent for an answer that was kept, which was compared with it when it came. */

@@ -13,7 +13,7 @@ const tileHeight = 8;
 export const tileHashes = 2 ** tileHeight;
 
 /** Where a tile stands: its level, counted from the leaves, and its place in that level. */
-export type TilePlace = { readonly level: number; readonly position: number };
+type TilePlace = { readonly level: number; readonly position: number };
 export type Tile = TilePlace & { readonly hashes: Uint8Array };
 /** Reads tiles, in the order in which they are asked for; what a tile does not have yet is left out at its end. */
 export type ReadTiles = (places: readonly TilePlace[]) => Promise<readonly Uint8Array[]>;
@@ -237,7 +237,7 @@ export function readOver(changed: readonly Tile[], read: ReadTiles): ReadTiles {
 }
 
 /** A tree that grows to the right, of which only the roots of its largest complete parts are kept. */
-export type GrowingTree = {
+type GrowingTree = {
   /** @param leaf its hash */
   push(leaf: Uint8Array): void;
   /** @returns the root over what was pushed; undefined of nothing */

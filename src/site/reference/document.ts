@@ -34,7 +34,7 @@ export type Parameter = {
   readonly example?: string | number;
 };
 
-export type Example = { readonly $ref?: string; readonly summary: string; readonly value: unknown };
+type Example = { readonly $ref?: string; readonly summary: string; readonly value: unknown };
 
 type Content = Readonly<
   Record<string, { schema: Schema; example?: unknown; examples?: Readonly<Record<string, Example>> }>
@@ -58,9 +58,9 @@ export type Operation = {
   readonly responses: Readonly<Record<string, Response>>;
 };
 
-export type Header = { readonly description: string; readonly schema: Schema };
+type Header = { readonly description: string; readonly schema: Schema };
 
-export type OpenApi = {
+type OpenApi = {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];

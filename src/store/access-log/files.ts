@@ -6,7 +6,7 @@ import { isoTime } from "../../domain/clock.ts";
 import { TvsError } from "../../domain/errors.ts";
 
 /** How much the access log keeps (decision D11.1). */
-export type CallLimits = {
+type CallLimits = {
   /** A day's files are deleted when its last call is as old as this. */
   readonly keepDays: number;
   /** Of all files of a kind. */

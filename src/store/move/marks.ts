@@ -22,7 +22,7 @@ export type CopyOf = {
 };
 
 /** What a register that was moved says of its new place. */
-export type MovedTo = {
+type MovedTo = {
   /** Where the register is now, without anything secret. */
   readonly to: string;
   /** ISO 8601. */
@@ -30,7 +30,7 @@ export type MovedTo = {
 };
 
 /** Both marks of a database, and the register that it says it is. */
-export type Marks = {
+type Marks = {
   readonly register: string;
   readonly copyOf: CopyOf | null;
   readonly movedTo: MovedTo | null;

@@ -22,7 +22,7 @@ export function keyOf(table: MovedTable, line: Line): Key {
 }
 
 /** Pages of a table in the order of its key; each is asked for with the key that it begins behind. */
-export type Pages = {
+type Pages = {
   /** @param after null for the first */
   read(driver: Driver, after: Key | null): Promise<Line[]>;
   /** Says what a page was like, after it was read wherever it is to be read. */
