@@ -14,7 +14,7 @@ import { TvsError } from "../src/domain/errors.ts";
 import type { Operator } from "./open.ts";
 import { becomeOwner } from "./register/data-owner.ts";
 import { serviceSettings } from "./register/register.ts";
-import { removedOptions } from "./removed.ts";
+import { refuseRemovedVariables, removedOptions } from "./removed.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
@@ -172,6 +172,7 @@ export function configOf(args: object): Config {
 
 /** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
+  refuseRemovedVariables(environment);
   const config = readServeConfig(flags, environment);
   becomeOwner(config);
   return config;

@@ -58,7 +58,6 @@ const FAULTS = [
   "data/proxies",
   "domain/evidence/sumdb",
   "store/server/remote",
-  "store/server/replica",
 ];
 const FAULT_FOLDERS = ["faults", "store/move"];
 const NO_FAULTS = `--path-ignore-patterns=**/test/{${[...FAULTS.map((file) => `${file}.test.ts`), ...FAULT_FOLDERS.map((folder) => `${folder}/**`)].join(",")}}`;

@@ -56,8 +56,6 @@ export type ServeConfig = Config & {
   readonly publicPerMinute: number;
   /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
   readonly drainWaitMs: number;
-  /** A replica of the database's server, from which the public lookup may read (decision D12.8). */
-  readonly readFrom: ServerAddress | undefined;
   /** Whether each call is kept in the access log. */
   readonly accessLog: boolean;
   /** Whether a register of an earlier release is backed up before it is upgraded. */
@@ -95,8 +93,6 @@ const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
-  "read-from": v.optional(text),
-  "read-from-token": v.optional(text),
   "access-log": v.optional(flag),
   "no-backup": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
@@ -145,7 +141,6 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
   const config = readConfig(flags, environment);
   return Object.freeze({
     ...config,
-    readFrom: readFrom(config, { url: given["read-from"], token: given["read-from-token"] }),
     accessLog: given["access-log"] ?? config.sandbox,
     isBackedUp: !given["no-backup"],
     host: given.host,
@@ -198,7 +193,7 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
-  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address, "database"), token };
+  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address), token };
   throw new TvsError(
     "CONFIG_INVALID",
     "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
@@ -208,24 +203,12 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
 const serverScheme = /^(libsql|https?):\/\//;
 
 /** A path would be left out silently, and what is secret belongs into the token's own variable. */
-function serverUrl(address: string, name: "database" | "read-from"): string {
+function serverUrl(address: string): string {
   const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
   if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
   const example = "such as http://db.example.gov:8080";
-  const message = `--${name} (${variableOf(name)}) must be the address of a libSQL server without user, path or query, ${example}`;
+  const message = `--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, ${example}`;
   throw new TvsError("CONFIG_INVALID", message);
-}
-
-function readFrom(
-  { database }: Config,
-  given: { url: string | undefined; token: string | undefined },
-): ServerAddress | undefined {
-  if (given.url === undefined) return undefined;
-  if (database.kind === "file") {
-    const message = "--read-from (TVS_READ_FROM) is for a database on a libSQL server; a file has no replica";
-    throw new TvsError("CONFIG_INVALID", message);
-  }
-  return { url: serverUrl(given.url, "read-from"), token: given.token ?? database.token };
 }
 
 /** The database's file in a data directory that nobody has told another database. */

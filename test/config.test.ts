@@ -271,20 +271,4 @@ describe("what is wrong is named by flag and variable, in one line", () => {
       url: "https://db.example",
     });
   });
-
-  test("a replica of a file, and one that is no server", () => {
-    const read = (database: string, readFrom: string) =>
-      readServeConfig({ database, "read-from": readFrom }, { TVS_DATABASE_TOKEN: "t" });
-    expect(refusalOf(() => read("file:x.db", "http://replica"))).toMatch(
-      /^--read-from .*a file has no replica$/,
-    );
-    expect(refusalOf(() => read("http://db", "file:x.db"))).toMatch(/^--read-from \(TVS_READ_FROM\) must be/);
-    expect(read("http://db", "http://replica").readFrom).toEqual({ url: "http://replica", token: "t" });
-    const own = { TVS_READ_FROM: "http://replica", TVS_READ_FROM_TOKEN: "r" };
-    expect(readServeConfig({ database: "http://db" }, own).readFrom).toEqual({
-      url: "http://replica",
-      token: "r",
-    });
-    expect(readServeConfig({ database: "http://db" }, nothing).readFrom).toBeUndefined();
-  });
 });

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import type { Config, ServeConfig } from "../../src/config.ts";
+import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
@@ -20,7 +20,7 @@ import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 import { checkLog } from "./log.ts";
-import { checkDatabaseClock, checkReadFrom, judgeNodes } from "./nodes.ts";
+import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -53,8 +53,6 @@ type Options = {
   readonly config: Config;
   readonly full: boolean;
   readonly now: number;
-  /** The replica that public lookups read, if there is one. */
-  readonly readFrom: ServeConfig["readFrom"];
 };
 
 /** Checks the database as it is: nothing is created, migrated or repaired. */
@@ -153,7 +151,6 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       clock,
       ...(await checkDatabaseClock(nodes)),
       checkKeys(keys, options.now),
-      ...(await checkReplica(driver, stored, options.readFrom)),
       // An older schema does not have them.
       ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...(schema.result === "ok" ? await checkLog(driver, logOf(stored, options)) : []),
@@ -168,16 +165,6 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
 
 function logOf(stored: ReadonlyMap<string, string>, { config, now }: Options) {
   return { config, issuer: config.issuer ?? stored.get("issuer"), now };
-}
-
-async function checkReplica(
-  primary: Driver,
-  stored: ReadonlyMap<string, string>,
-  readFrom: ServeConfig["readFrom"],
-): Promise<Check[]> {
-  const value = stored.get(masterKeyCheckName);
-  if (readFrom === undefined || value === undefined) return [];
-  return [await checkReadFrom({ ...readFrom, primary, mark: { name: masterKeyCheckName, value } })];
 }
 
 /** @returns null for a database of another program */

@@ -11,6 +11,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { command, environmentOf, version } from "../command.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
+import { refuseRemovedVariables } from "../removed.ts";
 import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
@@ -74,6 +75,7 @@ type Serving = { readonly check: Check; readonly config: ServeConfig | undefined
 /** Checks whether `serve` would start with this environment. */
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
+    refuseRemovedVariables(environment);
     const config = readServeConfig(flags, environment);
     return { check: ok("configuration", "flags and environment are valid"), config };
   } catch (error) {
@@ -88,7 +90,7 @@ async function examine(
   full: boolean,
 ): Promise<{ checks: Check[]; isMissing: boolean }> {
   const now = systemClock.now();
-  const database = await checkDatabase({ config, full, now, readFrom: serving.config?.readFrom });
+  const database = await checkDatabase({ config, full, now });
   const checks = [
     checkRuntime(version),
     serving.check,

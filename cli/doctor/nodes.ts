@@ -1,6 +1,5 @@
 /** What `tvs doctor` says of the nodes: who is gone, whose clock is wrong, who stayed behind. */
 
-import { isTvsError } from "../../src/domain/errors.ts";
 import {
   clockAhead,
   clockBoundsMs,
@@ -9,7 +8,6 @@ import {
   type NodeStore,
 } from "../../src/domain/nodes.ts";
 import { nodesWithout } from "../../src/domain/rotation.ts";
-import { openReplica } from "../../src/store/server/replica.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 type Seen = { readonly nodes: readonly Node[]; readonly pendingKid: string | undefined };
@@ -85,27 +83,4 @@ export function judgeDatabaseClock(aheadMs: number): Check {
   return off > clockBoundsMs.refused
     ? fail(name, found, `${advice}; until then commands and tvs serve are refused here`)
     : warn(name, found, advice);
-}
-
-type Replica = Pick<Parameters<typeof openReplica>[0], "url" | "token" | "primary" | "mark">;
-
-/** Checks that public lookups would be answered from `--read-from`: the replica of this register, and close to it. */
-export async function checkReadFrom({ url, ...options }: Replica): Promise<Check> {
-  const name = "read-from";
-  let answers = false;
-  const onChange = (isNear: boolean) => {
-    answers = isNear;
-  };
-  try {
-    const replica = await openReplica({ ...options, url, onRequest: () => {}, onChange });
-    await replica.look().finally(replica.close);
-  } catch (error) {
-    if (!isTvsError(error)) throw error;
-    return fail(name, "`tvs serve` would not start", error.message);
-  }
-  if (answers) return ok(name, `${url} is close behind the primary`);
-  const advice =
-    "check that the replica runs and is one of this register; it shows how old it is only while a node serves, and " +
-    "until it is at most 5 s behind, the primary answers the public lookups too";
-  return warn(name, `${url} does not answer, or is more than 5 s behind`, advice);
 }

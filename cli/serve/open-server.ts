@@ -1,6 +1,6 @@
 /** What each serving thread opens for itself over the database, and the memory that all of them share. */
 
-import type { ServerAddress, SigningEngine } from "../../src/config.ts";
+import type { SigningEngine } from "../../src/config.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import type { Clock } from "../../src/domain/clock.ts";
@@ -13,7 +13,6 @@ import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain
 import { createQuota } from "../../src/domain/quota.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
-import type { TeacherReader } from "../../src/domain/teachers/teachers.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { log } from "../../src/logger.ts";
 import { createRequestCounters, newRequestCounts, type RequestCounters } from "../../src/metrics/requests.ts";
@@ -31,9 +30,6 @@ import { newSigningBoards } from "../../src/signing/board-memory.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
-import { openReplica } from "../../src/store/server/replica.ts";
-import { masterKeyCheckName } from "../../src/store/settings.ts";
-import { createTeacherReader } from "../../src/store/teachers.ts";
 import type { Operator } from "../open.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
@@ -76,8 +72,6 @@ type ServerOptions = {
   readonly work: WorkCounters;
   /** Told of each call that was answered, besides the counters. */
   readonly onCall: CallObserver;
-  /** A replica that the public lookup may read from. */
-  readonly readFrom?: ServerAddress | undefined;
   /** Told, once, that this process may not use the database any more. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
 };
@@ -94,8 +88,6 @@ export type OpenServer = {
 
 /** How often a running service looks whether a command has changed something; on a server each look is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
-/** How often is looked how far a replica is behind. */
-const replicaLookMs = 1_000;
 /** A probe of the signer costs a signature; health answers from the last one for this long. */
 const probeMs = 500;
 /** Together they are less than the two seconds in which a load balancer hears that this node cannot answer. */
@@ -103,10 +95,9 @@ const probeDeadlineMs = 1_300;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
-  const { engine, memory, thread, work, onCall, readFrom, onLost } = options;
+  const { engine, memory, thread, work, onCall, onLost } = options;
   const shared = { boards: memory.signingBoards, thread };
   const signer = await openSigner({ secrets: basis.secrets, engine, shared });
-  let replica: OpenReplica | undefined;
   try {
     const disk = createEvidenceDisk(basis.driver, memory.disk);
     const requests = createRequestCounters(routes, { memory: memory.requests, thread });
@@ -115,13 +106,11 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       onCall(call);
     };
     const node = openNodeMemory(memory.node);
-    replica = readFrom && (await openPublicReplica(readFrom, { basis, thread, work }));
-    const service = await createService(basis, { signer, disk, work, observe, node, replica });
+    const service = await createService(basis, { signer, disk, work, observe, node });
     const loaded = () => node.loaded(thread, service.configuration.current().revision);
     loaded();
     const everyMs = refreshMs[basis.driver.kind];
     const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
-    if (replica !== undefined) stops.push(replica.close);
     return {
       service,
       requests,
@@ -133,37 +122,9 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       },
     };
   } catch (error) {
-    await Promise.all([replica?.close(), signer.close()]);
+    await signer.close();
     throw error;
   }
-}
-
-/** Teachers as a replica has them, and its end. */
-type OpenReplica = { readonly teachers: TeacherReader; close(): Promise<void> };
-
-/** @throws TvsError CONFIG_INVALID */
-async function openPublicReplica(
-  address: ServerAddress,
-  { basis, thread, work }: { basis: ServerBasis; thread: number; work: WorkCounters },
-): Promise<OpenReplica> {
-  const replica = await openReplica({
-    ...address,
-    primary: basis.driver,
-    mark: { name: masterKeyCheckName, value: basis.secrets.check },
-    onRequest: () => work.requested("replica"),
-    onChange(answers) {
-      const words = answers ? "the replica answers public lookups" : "the primary answers public lookups";
-      if (thread === 0) log.info(words, { replica: address.url });
-    },
-  });
-  const stop = repeat(replica.look, { everyMs: replicaLookMs, onError: () => {} });
-  return {
-    teachers: createTeacherReader(replica),
-    async close() {
-      await stop();
-      replica.close();
-    },
-  };
 }
 
 type ServiceParts = {
@@ -172,13 +133,12 @@ type ServiceParts = {
   readonly work: WorkCounters;
   readonly observe: CallObserver;
   readonly node: NodeMemory;
-  readonly replica: OpenReplica | undefined;
 };
 
 async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
   const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, work, observe, node, replica } = parts;
+  const { signer, disk, work, observe, node } = parts;
   const configuration = await createConfiguration({
     settings,
     partners,
@@ -199,11 +159,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       signer: countedSigner(signer, work),
     }),
     publicLookup: countedPublicLookup(
-      createPublicLookup({
-        ...shared,
-        teachers: replica?.teachers ?? teachers,
-        mayBeReplaced: basis.driver.kind === "remote",
-      }),
+      createPublicLookup({ ...shared, mayBeReplaced: basis.driver.kind === "remote" }),
       work,
     ),
     log: createLogReader(stores.log),

@@ -77,7 +77,7 @@ type Place = { readonly url?: string; readonly consolePort?: number | null };
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "readFrom" | "threads" | "isBackedUp">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads" | "isBackedUp">>,
   { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
@@ -116,8 +116,7 @@ export async function openService(
     };
     const { signingEngine: engine } = config;
     const { onLost } = options;
-    const { readFrom } = config;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, readFrom, onLost });
+    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
     server = opened;
     const { configuration } = opened.service;
     const nodeMemory = openNodeMemory(memory.node);

@@ -39,13 +39,6 @@ export const serveArgs = {
     description:
       "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
   },
-  "read-from": {
-    type: "string",
-    valueHint: "URL",
-    description:
-      "A replica of the libSQL server, for public lookups; where it is more than 5 s behind or away, the primary " +
-      "answers. Its token, if it is another one, is read from TVS_READ_FROM_TOKEN",
-  },
   "drain-wait": {
     type: "string",
     valueHint: "TIME",

@@ -116,8 +116,7 @@ async function openThread(
   };
   const { engine } = data;
   const onCall = relay.observe;
-  const { readFrom } = config;
-  const server = await openServer(basis, { engine, memory, thread, work, onCall, readFrom, onLost });
+  const server = await openServer(basis, { engine, memory, thread, work, onCall, onLost });
   const { liveNodes } = openNodeMemory(memory.node);
   const app = createApp(server.service, {
     ...config,

@@ -17,8 +17,8 @@ export const answerOperations: readonly AnswerOperation[] = [
 export const deliveryOutcomes = ["delivered", "failed", "dead"] as const;
 type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
-/** What a request to the server of a database was for; `replica` is a read of another server than the primary. */
-export const databaseRequests = ["read", "commit", "replica"] as const;
+/** What a request to the server of a database was for. */
+export const databaseRequests = ["read", "commit"] as const;
 type DatabaseRequest = (typeof databaseRequests)[number];
 
 /** Upper bounds of the sizes of a group commit, in acts. */

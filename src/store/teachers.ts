@@ -105,8 +105,8 @@ export function createTeacherStore(driver: Driver): TeacherStore {
   };
 }
 
-/** Lookups by a key, over whatever answers queries. */
-export function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
+/** Lookups by a key. */
+function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null> {
     return only(await driver.query(lookups[by], [value]), teacherOf);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
-import { removedCommands, removedOptions } from "../../cli/removed.ts";
+import { removedCommands, removedOptions, removedVariables } from "../../cli/removed.ts";
 import { runTvs } from "../harness/program.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -112,5 +112,14 @@ test.each(Object.keys(removedCommands))(
     const { code, stdout, stderr } = await runTvs([...name.split(" "), "anything"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(new RegExp(`^tvs: tvs ${name} is gone: .{20,}\n$`));
+  },
+);
+
+test.each(Object.keys(removedVariables))(
+  "%s, which was read once, keeps the service from starting and says what to do instead",
+  async (name) => {
+    const { code, stdout, stderr } = await runTvs(["serve"], { env: { [name]: "http://replica" } });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(new RegExp(`^tvs: ${name} is gone: .{20,}\n$`));
   },
 );

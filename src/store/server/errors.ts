@@ -31,27 +31,21 @@ export function isPassedOn(error: unknown): boolean {
   return factsOf(error).text.includes("PROXY_ERROR");
 }
 
-/** The option that an address came from. */
-type AddressOption = "database" | "read-from";
-const named: Readonly<Record<AddressOption, { option: string; token: string }>> = {
-  database: { option: "--database (TVS_DATABASE)", token: "TVS_DATABASE_TOKEN" },
-  "read-from": { option: "--read-from (TVS_READ_FROM)", token: "TVS_READ_FROM_TOKEN" },
-};
+const option = "--database (TVS_DATABASE)";
+const token = "TVS_DATABASE_TOKEN";
 
 /** What is known of an address that could not be opened. */
 type Address = {
   /** Has neither user nor token in it (`config.ts`). */
   readonly url: string;
   readonly hasToken: boolean;
-  readonly option: AddressOption;
 };
 
 type Explanation = readonly [code: ErrorCode, words: string];
 
 /** What is wrong with an address, when its first request has failed. */
-function explain(error: unknown, { hasToken, option: name }: Address): Explanation {
+function explain(error: unknown, { hasToken }: Address): Explanation {
   const { text, status } = factsOf(error);
-  const { option, token } = named[name];
   if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
   if (status === 401) return ["CONFIG_INVALID", `does not accept the token in ${token}`];
   if (status === 403)
@@ -85,9 +79,5 @@ export function addressError(error: unknown, address: Address): TvsError {
 
 /** A replica takes reads only, and passes writes on; what was just written may not be there yet. */
 export function replicaError(url: string): TvsError {
-  const words = "must be the primary; a replica may be given as --read-from";
-  return new TvsError(
-    "CONFIG_INVALID",
-    `the database at ${url} is a replica; ${named.database.option} ${words}`,
-  );
+  return new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);
 }

@@ -150,7 +150,7 @@ async function requirePrimary(
   try {
     [said] = await requests.each([writeToNowhere], firstWaitMs);
   } catch (error) {
-    throw addressError(error, { url, hasToken, option: "database" });
+    throw addressError(error, { url, hasToken });
   }
   if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
 }

@@ -24,7 +24,7 @@ export type Server = {
   /** Reading a page that is not in memory, in seconds, and pages a second at most. */
   readonly pageRead: number;
   readonly pageReads: number;
-  /** Bytes a second at most, to its disk and out of its network. */
+  /** Bytes a second at most, to its disk and through its network. */
   readonly diskBytes: number;
   readonly networkBytes: number;
 };

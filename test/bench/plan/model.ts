@@ -2,7 +2,7 @@
  * The model: nodes over one libSQL server, as the program has them. A call comes to a thread of a node; its thread
  * reads (while one request is on its way, the next ones gather), signs, or lets an idle thread of the node sign, and
  * commits (one commit on its way, the next acts gather while the thread still signs). The primary serves so many
- * requests at once with so many cores, and commits one at a time. Public look-ups read the replica of their region.
+ * requests at once with so many cores, and commits one at a time.
  *
  * It does not know refusals: calls wait as long as it takes, and whoever reads the outcome judges the wait.
  */
@@ -17,7 +17,6 @@ export const maxActs = 128;
 const cachedPart = 0.8;
 /** A page of the index and a page of the table; those above them are always in memory. */
 const leavesOfRead = 2;
-const localRoundTrip = 0.0005;
 
 export type Counts = {
   answered: number;
@@ -38,7 +37,7 @@ export type World = Layout & {
   readonly vary: (seconds: number) => number;
 };
 
-/** A libSQL server; a replica of it only reads. */
+/** The libSQL server. */
 export type Primary = {
   read(roundTrip: number, rows: number, done: () => void): void;
   commit(roundTrip: number, acts: number, done: () => void): void;
@@ -226,27 +225,24 @@ function createGatherer(
 /** What a call of a kind does until it is answered. */
 export type Serve = { check(done: () => void): void; lookUp(done: () => void): void; poll(): void };
 
-type Way = { readonly primary: Primary; readonly replica: Primary; readonly roundTrip: number };
+type Way = { readonly primary: Primary; readonly roundTrip: number };
 
 /** @param turns the node's, in which its threads commit */
 function createServe(
   world: World,
   thread: Thread,
-  { primary, replica, roundTrip, turns }: Way & { turns: Places },
+  { primary, roundTrip, turns }: Way & { turns: Places },
 ): Serve {
   const { costs } = world;
-  const readsFrom = (database: Primary, away: number) =>
-    createGatherer(world, (rows, done) =>
-      thread.work(costOf(costs.askRead, rows), () => database.read(away, rows, done)),
-    );
-  const reads = readsFrom(primary, roundTrip);
-  const near = readsFrom(replica, localRoundTrip);
+  const reads = createGatherer(world, (rows, done) =>
+    thread.work(costOf(costs.askRead, rows), () => primary.read(roundTrip, rows, done)),
+  );
   const commit = (acts: number, done: () => void) =>
     thread.work(costOf(costs.askCommit, acts), () => primary.commit(roundTrip, acts, done));
   const commits = createGatherer(world, commit, { isMoreComing: () => thread.signing > 0, turns });
   return {
     check: (done) => thread.work(costs.check, () => reads.add(() => thread.sign(() => commits.add(done)))),
-    lookUp: (done) => thread.work(costs.lookup, () => near.add(done)),
+    lookUp: (done) => thread.work(costs.lookup, () => reads.add(done)),
     poll: () => reads.add(() => {}),
   };
 }

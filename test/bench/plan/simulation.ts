@@ -20,7 +20,6 @@ import {
 const lookSeconds = 0.5;
 /** A node says that it lives. */
 const beatSeconds = 2;
-const replicas = 3;
 
 /** Calls as they come: at a steady rate with chance in it, or from callers who wait for their answers. */
 function createCallers(world: World, below: (limit: number) => number) {
@@ -106,11 +105,7 @@ export function simulate(layout: Layout): Outcome {
   const world: World = { ...layout, timeline, machine, counts, vary };
   const primary = createPrimary(world);
   const places = layout.regions.map((region) => {
-    const way = {
-      primary,
-      replica: createPrimary({ ...world, counts: { ...counts } }),
-      roundTrip: region.roundTrip,
-    };
+    const way = { primary, roundTrip: region.roundTrip };
     const nodes = Array.from({ length: region.nodes }, () => createNode(world, way));
     return { region, nodes, waits: { checks: [], lookups: [] } as Waits };
   });
@@ -161,7 +156,7 @@ function outcomeOf(
       cores: primary.cores.taken() / (server.cores * seconds),
       writer: (counts.acts * (hold.base / maxActs + hold.row)) / seconds,
       disk: Math.max(counts.written / server.diskBytes, counts.pages / server.pageReads) / seconds,
-      network: (counts.written * replicas) / server.networkBytes / seconds,
+      network: counts.written / server.networkBytes / seconds,
     },
     checksInCommit: counts.acts / counts.commits,
     requestsPerCheck: counts.requests / counts.answered,

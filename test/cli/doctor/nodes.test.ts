@@ -1,14 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { checkReadFrom, judgeDatabaseClock, judgeNodes } from "../../../cli/doctor/nodes.ts";
-import { statement } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
-import { createNodeStore } from "../../../src/store/nodes.ts";
-import { openRemote } from "../../../src/store/server/remote.ts";
+import { judgeDatabaseClock, judgeNodes } from "../../../cli/doctor/nodes.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { runTvs } from "../../harness/program.ts";
 import { aNode } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
-import { noServer, startServer } from "../../harness/sqld.ts";
 
 const pendingKid = "a-kid";
 const [one, two] = [aNode({ url: "http://one:8080" }), aNode({ url: "http://two:8080" })];
@@ -88,26 +83,3 @@ describe("this machine's clock beside the database's", () => {
     expect(judgeDatabaseClock(30_001)).toMatchObject({ result: "fail" });
   });
 });
-
-test.skipIf(noServer !== undefined)(
-  "what --read-from names is of this register and close behind it, or warned of",
-  async () => {
-    const server = await startServer();
-    const primary = await openRemote({ url: server.url });
-    try {
-      await migrate(primary, 1_700_000_000_000);
-      const insert = "INSERT INTO settings (name, value) VALUES ('mark', 'this register')";
-      await primary.batch([statement(insert)]);
-      const look = (value: string) =>
-        checkReadFrom({ url: server.url, primary, mark: { name: "mark", value } });
-      // Nobody serves, so nothing tells how old it is.
-      expect(await look("this register")).toMatchObject({ name: "read-from", result: "warn" });
-      await createNodeStore(primary).beat(one);
-      expect(await look("this register")).toMatchObject({ result: "ok" });
-      expect(await look("another")).toMatchObject({ result: "warn" });
-    } finally {
-      await primary.close();
-      await server.stop();
-    }
-  },
-);

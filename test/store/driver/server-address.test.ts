@@ -106,9 +106,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is tol
     ends.push(replica.stop, primary.stop);
     await (await openRemote({ url: primary.url })).close();
     expect(await refusal(replica.url)).toEqual(
-      invalid(
-        "is a replica; --database (TVS_DATABASE) must be the primary; a replica may be given as --read-from",
-      ),
+      invalid("is a replica; --database (TVS_DATABASE) must be the primary"),
     );
   });
 });
