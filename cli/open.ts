@@ -4,7 +4,6 @@ import type { AttestationMaintenance, AttestationStore } from "../src/domain/att
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts";
 import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
-import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/configuration.ts";
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import type { TvsError } from "../src/domain/errors.ts";
@@ -17,6 +16,7 @@ import type { PartnerStore } from "../src/domain/partners.ts";
 import type { QuotaStore } from "../src/domain/quota-windows.ts";
 import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
+import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/settings.ts";
 import type { TeacherStore } from "../src/domain/teachers/store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
 import { createChangeStore } from "../src/store/changes.ts";

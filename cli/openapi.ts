@@ -1,6 +1,6 @@
 import { openApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
-import type { Settings } from "../src/domain/configuration.ts";
+import type { Settings } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { command, configOf } from "./command.ts";
 import { note, print } from "./terminal/output.ts";

@@ -3,7 +3,7 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "../src/domain/shell-word.ts";
+import { shellWord } from "../src/shell-word.ts";
 import { workerEntry } from "./entry.ts";
 
 /** Whether this is the executable, which contains its runtime, and not the source. */

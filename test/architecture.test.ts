@@ -53,7 +53,7 @@ function layerOf(path: string): string {
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
-const site = ["site", "certificate", "manual", ...api];
+const site = ["site", "certificate", "manual", "shell-word", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "cli",
@@ -82,6 +82,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "config-values": ["domain"],
   logger: [],
   manual: ["data"],
+  "shell-word": [],
   metrics: ["metrics", "domain", "partner", "logger"],
   domain: ["domain", "partner", "data"],
   certificate: ["certificate", "partner"],

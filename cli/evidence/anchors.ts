@@ -8,7 +8,7 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
 import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
-import { shellWord } from "../../src/domain/shell-word.ts";
+import { shellWord } from "../../src/shell-word.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
 import { command, configOf, type FindIds } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";

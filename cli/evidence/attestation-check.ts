@@ -1,6 +1,7 @@
 /** `tvs attestations check`: whether this service attested exactly this. */
 
 import { type AttestationCheck, checkAttestation } from "../../src/domain/attestation-check.ts";
+import { describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
@@ -10,7 +11,6 @@ import { command, configOf } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { exitCodes, note, print, table } from "../terminal/output.ts";
 import { openSources, readSource, type Source } from "../verify/files.ts";
-import { summarize } from "./attestations.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
 /** The most envelopes in one check: all verdicts are in memory until they are printed. */
@@ -98,7 +98,7 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
     // What was really attested under this id, if anything was.
-    record: kept === null ? null : summarize(kept),
+    record: kept === null ? null : describeAttestation(kept),
   };
 }
 

@@ -1,7 +1,10 @@
 import type { Config } from "../../src/config.ts";
 import { decodeAttestation } from "../../src/domain/attestation-check.ts";
-import type { Attestation, AttestationFilter } from "../../src/domain/attestations.ts";
-import { isoSeconds } from "../../src/domain/clock.ts";
+import {
+  type Attestation,
+  type AttestationFilter,
+  describeAttestation,
+} from "../../src/domain/attestations.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
@@ -15,22 +18,6 @@ import { printable } from "../terminal/printable.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
 const defaultLimit = 50;
-
-/** The summary of an attestation, without its signature. */
-export function summarize(one: Attestation) {
-  return {
-    verificationId: one.verificationId,
-    verifiedAt: isoSeconds(one.issuedAt),
-    partnerId: one.partnerId,
-    endpoint: one.endpoint,
-    credential: one.credential,
-    purpose: one.purpose,
-    reference: one.reference,
-    status: one.status,
-    eligible: one.eligible,
-    kid: one.kid,
-  };
-}
 
 const listCommand = command({
   name: "list",
@@ -72,7 +59,7 @@ const listCommand = command({
         ...credential,
         ...(since === undefined ? {} : { since }),
       });
-      const shown = found.map(summarize);
+      const shown = found.map(describeAttestation);
       print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
       const kept = await keptLogOf(operator);
       if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
@@ -114,7 +101,7 @@ async function credentialOf(
   };
 }
 
-function listTable(shown: readonly ReturnType<typeof summarize>[]): string {
+function listTable(shown: readonly ReturnType<typeof describeAttestation>[]): string {
   const head = ["VERIFICATION", "AT", "PARTNER", "KEY", "ASKED", "PURPOSE", "STATUS", "ELIGIBLE"];
   const rows = shown.map((one) => [
     one.verificationId,
@@ -152,7 +139,7 @@ const showCommand = command({
       const [first] = made;
       if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
       print(args, made.map(describe), () =>
-        made.length === 1 ? attestationText(first) : listTable(made.map(summarize)),
+        made.length === 1 ? attestationText(first) : listTable(made.map(describeAttestation)),
       );
       if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
     });
@@ -164,7 +151,7 @@ function describe(one: Attestation) {
   const { header, claims } = decodeAttestation(one);
   const { policyVersion, credential, requestId, jws } = one;
   const context: unknown = one.context === null ? null : JSON.parse(one.context);
-  return { ...summarize(one), policyVersion, credential, requestId, context, header, claims, jws };
+  return { ...describeAttestation(one), policyVersion, credential, requestId, context, header, claims, jws };
 }
 
 function attestationText(one: Attestation): string {

@@ -3,12 +3,12 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
-import type { SettingsStore } from "../../src/domain/configuration.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { epochDueName, originOf } from "../../src/domain/evidence/epochs.ts";
 import type { PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import { findLoss, type LogLoss } from "../../src/domain/evidence/succession.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { SettingsStore } from "../../src/domain/settings.ts";
 import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";

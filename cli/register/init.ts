@@ -2,14 +2,14 @@
 
 import { basename } from "node:path";
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
-import { initSettings, issuerToldName } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever, retentionSettings } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
-import { shellWord } from "../../src/domain/shell-word.ts";
+import { initSettings, issuerToldName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
+import { shellWord } from "../../src/shell-word.ts";
 import { command, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";

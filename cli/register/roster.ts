@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
-import { CsvError, type CsvRecord, readCsv } from "../../src/domain/csv.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { CsvError, type CsvRecord, readCsv } from "../../src/domain/import/csv.ts";
 import {
   judgeRosterRow,
   percentageOf,

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
-import type { SettingsStore } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
+import type { SettingsStore } from "../../src/domain/settings.ts";
 import { linkNew, writeBeside } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { becomeOwner } from "../register/data-owner.ts";

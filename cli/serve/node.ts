@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Configuration, storedSettings } from "../../src/domain/configuration.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { startFollowing } from "../../src/domain/evidence/keeping.ts";
 import { isWildcard } from "../../src/domain/networks.ts";
@@ -17,6 +17,7 @@ import {
   type Node,
 } from "../../src/domain/nodes.ts";
 import { repeat } from "../../src/domain/serial.ts";
+import { storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import { logKeeperOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";

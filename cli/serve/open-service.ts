@@ -5,15 +5,11 @@ import { createExchange } from "../../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
-import {
-  type Configuration,
-  issuerToldName,
-  type Snapshot,
-  storedSettings,
-} from "../../src/domain/configuration.ts";
+import type { Configuration, Snapshot } from "../../src/domain/configuration.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import { retentionSettings } from "../../src/domain/retention.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
+import { issuerToldName, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
 import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";

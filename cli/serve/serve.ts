@@ -8,10 +8,10 @@ import {
   type ServeConfig,
   variableOf,
 } from "../../src/config.ts";
-import { initSettings, type Settings } from "../../src/domain/configuration.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import { initSettings, type Settings } from "../../src/domain/settings.ts";
 import type { FastPath } from "../../src/http/fast-path.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { ConnectionInfo } from "../../src/http/peer.ts";

@@ -1,14 +1,9 @@
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
-import {
-  isIssuerTold,
-  readSettings,
-  type Settings,
-  type SettingsStore,
-} from "../../src/domain/configuration.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
+import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../../src/domain/settings.ts";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 

@@ -16,7 +16,14 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { Answer, Asked, Grounds, IdempotentBody, Identifier, Question } from "../domain/verification.ts";
+import type {
+  Admitted,
+  Answer,
+  Asked,
+  IdempotentBody,
+  Identifier,
+  Question,
+} from "../domain/verification.ts";
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
 import type { PeerTest } from "../http/peer.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
@@ -90,20 +97,20 @@ export function forPartners(
  */
 async function attempt(visit: Visit, known: Snapshot): Promise<Answer | null> {
   const { call, service, scope, quota, ask } = visit;
-  const grounds = await admit(visit, known);
-  const { partner } = grounds.authenticated;
+  const admitted = await admit(visit, known);
+  const { partner } = admitted.authenticated;
   quota.enter(partner);
   try {
     const { questions, purposes, idempotency } = await ask();
     requirePurposes(partner, purposes);
     const operation = operationOfScope[scope];
     const { requestId } = call.trace;
-    const asked = { ...grounds, questions, idempotency, operation, requestId, quota };
+    const asked = { ...admitted, questions, idempotency, operation, requestId, quota };
     return await service.verification.answer(asked);
   } catch (error) {
     // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
     // its evidence would only keep it waiting once more.
-    const { revision } = grounds.snapshot;
+    const { revision } = admitted.snapshot;
     if (isRefusal(error)) {
       if (!(await quota.pay(revision))) return null;
     } else if (!isStoreFailure(error)) await quota.pay(revision).catch(() => {});
@@ -116,7 +123,7 @@ async function attempt(visit: Visit, known: Snapshot): Promise<Answer | null> {
  * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
  * @throws TvsError CREDENTIAL_REQUIRED, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
-async function admit(visit: Visit, known: Snapshot): Promise<Grounds> {
+async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
   const { service, scope, presented, quota } = visit;
   const first = identify(visit, known);
   if (first?.partner.scopes.includes(scope)) return { snapshot: known, authenticated: first };

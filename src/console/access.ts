@@ -4,12 +4,12 @@ import { randomBytes } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
 import type { Clock } from "../domain/clock.ts";
-import { type ConsolePlace, checkToken, type LinkVerdict } from "../domain/console-link.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { type NotLocal, notLocal } from "../http/local-caller.ts";
 import type { ConnectionInfo } from "../http/peer.ts";
 import { acceptsPage } from "../site/error-page.ts";
 import { ownFilesPolicy } from "../site/shell.ts";
+import { type ConsolePlace, checkToken, type LinkVerdict } from "./console-link.ts";
 import { plainPage } from "./console-page.ts";
 
 /** The one address that takes a form: it reads as all others do. */

@@ -4,8 +4,8 @@ import { checkpointLateness, type LogFigures, lateAnchors } from "../domain/evid
 import { clockBoundsMs, describeClock } from "../domain/nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
-import { shellWord } from "../domain/shell-word.ts";
 import { describeLicensed } from "../domain/status.ts";
+import { shellWord } from "../shell-word.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { count, moment, percent, span } from "./markup.ts";
 

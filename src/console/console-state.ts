@@ -2,12 +2,12 @@ import type { AccessLogFigures } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Configuration, Snapshot } from "../domain/configuration.ts";
 import type { Readings, ReadingsNow } from "../domain/readings.ts";
-import { shellWord } from "../domain/shell-word.ts";
 import type { History } from "../metrics/history.ts";
 import type { Refusals } from "../metrics/refusals.ts";
 import type { RequestCounters } from "../metrics/requests.ts";
 import type { NodeFigures, ThreadFigures } from "../metrics/state-families.ts";
 import type { WorkCounters } from "../metrics/work.ts";
+import { shellWord } from "../shell-word.ts";
 
 /** Writes a command that can be pasted into any shell, whatever folder it is in. */
 type CommandLine = (words: string) => string;

@@ -1,5 +1,6 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
+import { isoSeconds } from "./clock.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
@@ -131,6 +132,22 @@ export type AttestationMaintenance = {
    */
   kept(): Promise<{ readonly from: number | null; readonly pruned: number; readonly mark: string | null }>;
 };
+
+/** An attestation as the commands list it, without its signature; its time in ISO 8601. */
+export function describeAttestation(one: Attestation) {
+  return {
+    verificationId: one.verificationId,
+    verifiedAt: isoSeconds(one.issuedAt),
+    partnerId: one.partnerId,
+    endpoint: one.endpoint,
+    credential: one.credential,
+    purpose: one.purpose,
+    reference: one.reference,
+    status: one.status,
+    eligible: one.eligible,
+    kid: one.kid,
+  };
+}
 
 /**
  * What was asked, for the evidence log. A number that named nobody may be a NIN or a phone number that was sent

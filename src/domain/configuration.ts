@@ -10,33 +10,11 @@ import {
   type SigningKey,
   signKeyHistory,
 } from "./keys.ts";
-import { issuerFlaw } from "./networks.ts";
 import type { PartnerStore } from "./partners.ts";
-import { type Policy, parsePolicy } from "./policy.ts";
 import { readSandboxState, type SandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
-import { rememberedSite, type Site, storedSite } from "./site.ts";
-
-/** What `serve` and the commands must agree on; `serve` remembers it in the database. */
-export type Settings = {
-  readonly issuer: string;
-  readonly timeZone: string;
-  readonly policy: Policy;
-  readonly allowPrivateWebhooks: boolean;
-  /** Whose service it is. */
-  readonly site: Site;
-};
-
-export type SettingsStore = {
-  /** The remembered values by name. */
-  read(): Promise<ReadonlyMap<string, string>>;
-  write(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */
-  writeFirst(name: string, value: string): Promise<string>;
-  /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
-  revision(): Promise<number>;
-};
+import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = {
@@ -182,51 +160,5 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing): 
     keys: ring,
     jwks: JSON.stringify(jwks(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
-  };
-}
-
-/** Remembered settings, with `defaults` for what was never said. */
-export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
-  const policy = stored.get("policy");
-  const site = stored.get("site");
-  return {
-    issuer: stored.get("issuer") ?? defaults.issuer,
-    timeZone: stored.get("time_zone") ?? defaults.timeZone,
-    policy: policy === undefined ? defaults.policy : parsePolicy(policy),
-    allowPrivateWebhooks:
-      (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
-    site: site === undefined ? defaults.site : rememberedSite(site),
-  };
-}
-
-/** What `tvs init` was told for every `serve` that is not: its options, and the settings that remember them. */
-export const initSettings = {
-  host: "listen_host",
-  port: "listen_port",
-  "access-log": "access_log",
-} as const;
-
-/** The setting that tells whether somebody chose the issuer. */
-export const issuerToldName = "issuer_told";
-
-/**
- * Whether somebody chose the remembered issuer. One that nobody chose is the address at which a service happened to
- * listen; before that was told apart, it was kept as if it had been chosen.
- */
-export function isIssuerTold(stored: ReadonlyMap<string, string>): boolean {
-  const issuer = stored.get("issuer");
-  if (issuer === undefined || issuerFlaw(issuer) === "wildcard") return false;
-  const told = stored.get(issuerToldName);
-  return told === undefined ? issuerFlaw(issuer) !== "loopback" : told === "true";
-}
-
-/** The form in which settings are remembered. */
-export function storedSettings(settings: Settings): Record<string, string> {
-  return {
-    issuer: settings.issuer,
-    time_zone: settings.timeZone,
-    policy: JSON.stringify(settings.policy),
-    allow_private_webhooks: String(settings.allowPrivateWebhooks),
-    site: storedSite(settings.site),
   };
 }

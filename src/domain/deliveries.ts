@@ -1,7 +1,7 @@
 import type { EventType } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
-import type { SettingsStore } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
+import type { SettingsStore } from "./settings.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];

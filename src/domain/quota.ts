@@ -39,7 +39,7 @@ export class QuotaExceeded extends TvsError {
 export type QuotaCall = {
   /**
    * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
-   * another partner's: then what it held of the first one's windows is given back.
+   * another partner's: then what it had reserved of the first one's windows is given back.
    * @param partner as the call is judged now
    * @throws QuotaExceeded
    */
@@ -145,7 +145,7 @@ function createCall(
   { clock, store }: QuotaDependencies,
 ): QuotaCall {
   let of: { readonly partner: Partner; readonly known: KnownWindows } | undefined;
-  let held = { minute: 0, day: 0 };
+  let reserved = { minute: 0, day: 0 };
   /** What the database said of the windows, before this call's charge or with it. */
   let said: WindowsUsed | undefined;
 
@@ -154,16 +154,16 @@ function createCall(
     return of;
   }
 
-  function hold(minute: number, day: number): void {
+  function reserve(minute: number, day: number): void {
     if (of === undefined) return;
-    of.known.minute.underWay += minute - held.minute;
-    of.known.day.underWay += day - held.day;
-    held = { minute, day };
+    of.known.minute.underWay += minute - reserved.minute;
+    of.known.day.underWay += day - reserved.day;
+    reserved = { minute, day };
   }
 
-  /** The call is this partner's from now on, and holds nothing yet. */
+  /** The call is this partner's from now on, and has reserved nothing yet. */
   function belongTo(partner: Partner): void {
-    hold(0, 0);
+    reserve(0, 0);
     if (of?.partner.partnerId !== partner.partnerId) said = undefined;
     of = { partner, known: knownOf(partner) };
   }
@@ -176,7 +176,7 @@ function createCall(
 
   function committed(used: WindowsUsed): void {
     learn(used);
-    hold(0, 0);
+    reserve(0, 0);
   }
 
   function starts(): WindowStarts {
@@ -202,14 +202,14 @@ function createCall(
     enter(partner) {
       belongTo(partner);
       if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
-      hold(1, 0);
+      reserve(1, 0);
     },
     chargeFor(calls) {
       const tokens = left(entered().partner, account().used);
       // As far as memory knows, the call's own minute token is under way already.
       const minuteCalls = said === undefined ? calls - 1 : calls;
       if (tokens.day < calls || tokens.minute < minuteCalls) throw exceeded(account(), calls, clock.now());
-      hold(calls, calls);
+      reserve(calls, calls);
       return charge(calls);
     },
     committed,
@@ -219,14 +219,14 @@ function createCall(
       return reread();
     },
     async pay(revision) {
-      hold(1, 0);
+      reserve(1, 0);
       const used = await store.chargeMinute(charge(1), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
     state: () => (said === undefined ? undefined : stateOf(account())),
-    end: () => hold(0, 0),
+    end: () => reserve(0, 0),
   };
 }
 

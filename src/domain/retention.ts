@@ -1,7 +1,6 @@
 import { isSameHash } from "../partner/merkle-proof.ts";
 import type { AttestationMaintenance } from "./attestations.ts";
 import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
-import type { SettingsStore } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { readSigned } from "./evidence/audit-rows.ts";
 import { keptLeaves, type LogEpoch, type LogStore } from "./evidence/evidence.ts";
@@ -16,6 +15,7 @@ import {
 import { leafHash } from "./evidence/tree.ts";
 import type { Secrets } from "./secrets.ts";
 import { repeat } from "./serial.ts";
+import type { SettingsStore } from "./settings.ts";
 
 const dayMs = 86_400_000;
 /** A year is counted long, so that nothing is deleted a day early. */

@@ -33,11 +33,11 @@ export type Asked = {
   readonly idempotency?: IdempotentBody | undefined;
 };
 
-/** By what a call is answered: who calls, and what the service knew. */
-export type Grounds = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
+/** A call that was let in: whose it is, and the snapshot that says so. */
+export type Admitted = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
 
 /** One call of a partner, as it is judged now. */
-type VerificationCall = Grounds &
+type VerificationCall = Admitted &
   Asked & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
@@ -160,8 +160,8 @@ async function attestAll(
     signer.sign(kid, inputs, { bulk }),
   );
   const { version } = snapshot.settings.policy;
-  return envelopes.map((envelope, place) => {
-    const subject = subjects[place] as Subject;
+  return envelopes.map((envelope, index) => {
+    const subject = subjects[index] as Subject;
     const made = { call, credential: authenticated.credential, policyVersion: version, blindIndex };
     return { envelope, subject, row: evidenceOf(envelope, subject, made) };
   });
@@ -176,8 +176,8 @@ async function findSubjects(
     operation === "batch"
       ? await teachers.findEach(keys)
       : await Promise.all(keys.map((key) => teachers.find(key)));
-  return questions.map((question, place) => {
-    return { question, key: keys[place] as UniqueKey, teacher: found[place] ?? null };
+  return questions.map((question, index) => {
+    return { question, key: keys[index] as UniqueKey, teacher: found[index] ?? null };
   });
 }
 

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
-import type { Configuration, Settings } from "../domain/configuration.ts";
+import type { Configuration } from "../domain/configuration.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { HttpCall, Reply } from "./http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */

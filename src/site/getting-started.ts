@@ -1,8 +1,8 @@
 import { html } from "hono/html";
-import type { Settings } from "../domain/configuration.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { GoingLive, GoingLiveStep } from "../domain/sandbox/going-live.ts";
 import { demoPartner } from "../domain/sandbox/state.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type Demo, type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import {

@@ -1,6 +1,6 @@
 /** The API reference and the OpenAPI document that it is made from (decision D8.7). */
 
-import type { Settings } from "../domain/configuration.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import type { Demo, DemoOffer } from "../http/local-caller.ts";
 import {

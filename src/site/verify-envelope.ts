@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import { loadPdfLibrary } from "../certificate/pdf.ts";
-import type { Settings } from "../domain/configuration.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import {
   type CompressedDocument,

@@ -1,7 +1,7 @@
 import { service } from "../domain/changes.ts";
-import { initSettings, issuerToldName, type SettingsStore } from "../domain/configuration.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
+import { initSettings, issuerToldName, type SettingsStore } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";

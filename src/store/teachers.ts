@@ -28,7 +28,7 @@ import {
   writtenValue,
 } from "./teacher-columns.ts";
 import { historyEntry, historyStatement } from "./teacher-history.ts";
-import { createTeacherPages } from "./teacher-pages.ts";
+import { createTeacherList } from "./teacher-list.ts";
 
 const writtenColumns = writtenFields.map(columnOf);
 
@@ -75,7 +75,7 @@ const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 export function createTeacherStore(driver: Driver): TeacherStore {
   return {
     ...createTeacherReader(driver),
-    ...createTeacherPages(driver),
+    ...createTeacherList(driver),
     ...createImportReads(driver),
     ...createCalendarReads(driver),
     findStored: async (key) => only(await driver.query(storedLookups[key.by], [key.value]), storedTeacher),

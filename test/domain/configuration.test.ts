@@ -4,12 +4,10 @@ import {
   type ConfigurationDependencies,
   createConfiguration,
   maxStaleMs,
-  readSettings,
-  type Settings,
-  storedSettings,
 } from "../../src/domain/configuration.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
+import { readSettings, type Settings, storedSettings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";

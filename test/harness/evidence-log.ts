@@ -34,8 +34,8 @@ export async function answered(
   const authenticated = { partner: asked.partner, credential: "k1" };
   const call = quota.open();
   call.enter(asked.partner);
-  const grounds = { snapshot: await configuration.refresh(), authenticated };
-  const answer = await verification.answer({ ...asked, ...grounds, requestId: "request-1", quota: call });
+  const admitted = { snapshot: await configuration.refresh(), authenticated };
+  const answer = await verification.answer({ ...asked, ...admitted, requestId: "request-1", quota: call });
   call.end();
   if (answer === null) throw new Error("the commit was refused");
   return answer.body;

@@ -5,9 +5,9 @@
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
 import type { Clock } from "../clock.ts";
-import type { SettingsStore } from "../configuration.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
+import type { SettingsStore } from "../settings.ts";
 import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
 import type { LogEpoch, LogStore } from "./evidence.ts";

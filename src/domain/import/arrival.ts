@@ -21,6 +21,12 @@ export type UnknownName = {
   readonly near: ImportField | null;
 };
 
+/** Is told which fields the file brings, and once of each name that is not known. */
+export type NameListener = {
+  onField(field: ArrivedField): void;
+  onUnknown(name: UnknownName): void;
+};
+
 /** What a file carried, whatever became of its rows. */
 export type Arrival = {
   readonly format: ImportFormat;

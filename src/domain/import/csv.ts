@@ -1,7 +1,7 @@
-import { type CsvRecord, readCsv, unguardedCell } from "../csv.ts";
-import { nameLabel, nearField, type UnknownName } from "./arrival.ts";
+import { once } from "node:events";
+import { parse } from "csv-parse";
+import { type NameListener, nameLabel, nearField } from "./arrival.ts";
 import {
-  type ArrivedField,
   columnOfField,
   fieldNamed,
   type ImportField,
@@ -11,13 +11,122 @@ import {
   UnreadableError,
 } from "./fields.ts";
 
-type Header = { readonly fields: readonly (ImportField | null)[] };
+/** A record of CSV: its cells, and the physical line on which it begins, the first one being 1. */
+export type CsvRecord = { readonly line: number; readonly cells: readonly string[] };
 
-/** Is told which fields the file brings, and once of each name that is not known. */
-export type NameListener = {
-  onField(field: ArrivedField): void;
-  onUnknown(name: UnknownName): void;
+/** What is wrong with a text that is no CSV, in the record that begins at a line. Nothing of the text is repeated. */
+export class CsvError extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.name = "CsvError";
+    this.line = line;
+  }
+}
+
+/** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
+const formula = /^'*[=+\-@＝＋－＠]/;
+
+/**
+ * A cell that no spreadsheet takes for a formula: an apostrophe before one makes it text there. {@link unguardedCell}
+ * takes it off again, whatever the cell was.
+ */
+export function guardedCell(text: string): string {
+  return formula.test(text) ? `'${text}` : text;
+}
+
+export function unguardedCell(cell: string): string {
+  return cell.charCodeAt(0) === apostrophe && formula.test(cell) ? cell.slice(1) : cell;
+}
+
+const apostrophe = 0x27;
+
+type CsvOptions = {
+  /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
+  readonly maxRecordBytes: number;
+  /**
+   * "strict" is RFC 4180, with LF or CRLF: a quote in the wrong place moves every cell behind it. "lenient" takes a
+   * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
+   */
+  readonly rules: "strict" | "lenient";
 };
+
+const rules = {
+  strict: { record_delimiter: ["\n", "\r\n"] },
+  lenient: { relax_quotes: true, trim: true },
+};
+
+/**
+ * Reads CSV in UTF-8, with a byte order mark or without, as many records at a time as a piece of it completes. Rows may
+ * be of different lengths; an empty line is a record of one empty cell.
+ * @throws CsvError
+ */
+export async function* readCsv(
+  pieces: AsyncIterable<Uint8Array>,
+  options: CsvOptions,
+): AsyncGenerator<CsvRecord[]> {
+  let records: CsvRecord[] = [];
+  let line = 1;
+  const parser = parse({
+    ...rules[options.rules],
+    bom: true,
+    relax_column_count: true,
+    max_record_size: options.maxRecordBytes,
+    // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
+    // on through the stream: to iterate over it costs as much again as to parse.
+    on_record(cells: string[]) {
+      records.push({ line, cells });
+      line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0);
+      return null;
+    },
+  });
+  let failure: unknown;
+  const note = (error: unknown) => {
+    failure ??= error;
+  };
+  parser.on("error", note);
+  const check = () => {
+    if (failure != null) throw csvError(failure, line);
+  };
+  const taken = () => {
+    const complete = records;
+    records = [];
+    return complete;
+  };
+  try {
+    for await (const piece of pieces) {
+      await new Promise((done) => parser.write(piece, done)).then(note);
+      check();
+      yield taken();
+    }
+    const ended = once(parser, "close");
+    parser.end();
+    parser.resume();
+    await ended.catch(() => {});
+    check();
+    yield taken();
+  } finally {
+    parser.destroy();
+  }
+}
+
+function lineEndsIn(cell: string): number {
+  let count = 0;
+  for (let at = cell.indexOf("\n"); at !== -1; at = cell.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+/** The parser's own messages repeat what it read, which may be a NIN. */
+function csvError(error: unknown, line: number): unknown {
+  const { code } = error as { code?: unknown };
+  if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;
+  if (code === "CSV_MAX_RECORD_SIZE")
+    return new CsvError(line, "the row is too long; look for a quote that is not closed");
+  return new CsvError(line, "the quotes of the row that begins here do not match");
+}
+
+type Header = { readonly fields: readonly (ImportField | null)[] };
 
 /**
  * Reads an extract in CSV, with a header that names the columns in any order.

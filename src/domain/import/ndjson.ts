@@ -1,7 +1,7 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
-import { nameLabel, nearField } from "./arrival.ts";
-import type { NameListener } from "./csv.ts";
+import { type NameListener, nameLabel, nearField } from "./arrival.ts";
+
 import {
   type ArrivedField,
   type ImportField,

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
-import { CsvError } from "../csv.ts";
+
 import { TvsError } from "../errors.ts";
-import type { Arrival, UnknownName } from "./arrival.ts";
-import { type NameListener, readCsvRows } from "./csv.ts";
+import type { Arrival, NameListener, UnknownName } from "./arrival.ts";
+import { CsvError, readCsvRows } from "./csv.ts";
 import {
   type ArrivedField,
   fieldNamed,

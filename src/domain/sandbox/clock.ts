@@ -1,8 +1,8 @@
 /** The day of a sandbox, which a partner's engineer may move to see licences begin and end (decision D9.3). */
 
 import { type CalendarDate, type Clock, createCalendar, daysBetween, isCalendarDate } from "../clock.ts";
-import type { SettingsStore } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
+import type { SettingsStore } from "../settings.ts";
 import { sweep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teachers/store.ts";
 import { writeDay } from "./state.ts";

@@ -1,7 +1,7 @@
 /** The demo partner's endpoint, lent to who listens: taken, and put back as it was (decision D9.2). */
 
 import { eventTypes } from "../../partner/contract.ts";
-import type { SettingsStore } from "../configuration.ts";
+import type { SettingsStore } from "../settings.ts";
 import { removeWebhook, setWebhook, type WebhookDependencies, type WebhookEndpoint } from "../webhooks.ts";
 import { type EndpointBefore, mayBeRelay, type Relay, readRelay, writeRelay } from "./state.ts";
 

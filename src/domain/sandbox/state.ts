@@ -5,7 +5,7 @@
 
 import type { EventType } from "../../partner/contract.ts";
 import type { MovedDay } from "../clock.ts";
-import type { SettingsStore } from "../configuration.ts";
+import type { SettingsStore } from "../settings.ts";
 import type { TeacherChoice, WebhookEndpoint } from "../webhooks.ts";
 
 /** What a running service keeps of it in memory. */

@@ -1,5 +1,5 @@
 import { stringify } from "csv-stringify/sync";
-import { guardedCell } from "../csv.ts";
+import { guardedCell } from "../import/csv.ts";
 import { columnOfField, exportFields, type ImportFormat } from "../import/fields.ts";
 import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow } from "./list.ts";
 

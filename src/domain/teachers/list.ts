@@ -40,7 +40,7 @@ type TeacherPiece = {
 };
 
 /** The reads of the register in the order of its registration numbers, each bounded. */
-export type TeacherPages = {
+export type TeacherListStore = {
   /**
    * Teachers behind a registration number that pass a filter.
    * @param piece at most `limit` of them, of at most `look` that are looked at
@@ -60,7 +60,7 @@ export type TeacherPages = {
 };
 
 export type ListDependencies = {
-  readonly teachers: TeacherPages;
+  readonly teachers: TeacherListStore;
   readonly calendar: Calendar;
   readonly clock: Clock;
 };
@@ -165,7 +165,7 @@ function noTerm(): TvsError {
 }
 
 async function holdersOf(
-  teachers: TeacherPages,
+  teachers: TeacherListStore,
   keys: readonly TeacherKey[],
   limit: number,
 ): Promise<TeacherRow[]> {
@@ -195,7 +195,7 @@ async function numbersFrom(
 }
 
 async function namesLike(
-  teachers: TeacherPages,
+  teachers: TeacherListStore,
   test: (name: string) => boolean,
   { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
 ): Promise<TeacherPage> {

@@ -1,9 +1,9 @@
 import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import type { CalendarDate } from "../clock.ts";
-import { unguardedCell } from "../csv.ts";
 import { eligibilityResult } from "../eligibility.ts";
 import { TvsError } from "../errors.ts";
+import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
 import type { Policy } from "../policy.ts";

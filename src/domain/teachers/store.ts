@@ -1,7 +1,7 @@
 import type { Calendar } from "../clock.ts";
 import type { Statuses, TeacherEvent } from "../events.ts";
 import { createEvents, statusesBefore, statusesOn } from "../events.ts";
-import type { TeacherPages } from "./list.ts";
+import type { TeacherListStore } from "./list.ts";
 import type { StoredTeacher, Teacher, TeacherContent, TeacherKey, TeacherReader } from "./teachers.ts";
 
 /** How much the register holds of what an import must not lose unnoticed, on a date. */
@@ -33,7 +33,7 @@ export type TeacherWrite = {
 };
 
 export type TeacherStore = TeacherReader &
-  TeacherPages & {
+  TeacherListStore & {
     findStored(key: TeacherKey): Promise<StoredTeacher | null>;
     /** Records by registration number, in one read: what an import compares with. */
     findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;

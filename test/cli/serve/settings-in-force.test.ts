@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PNG } from "pngjs";
 import { settingsOf } from "../../../cli/serve/settings-in-force.ts";
 import { readConfig } from "../../../src/config.ts";
-import { storedSettings } from "../../../src/domain/configuration.ts";
+import { storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { withTempDir } from "../../harness/folder.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { guardedCell, unguardedCell } from "../../../src/domain/csv.ts";
+import { guardedCell, unguardedCell } from "../../../src/domain/import/csv.ts";
 import type { ImportFormat } from "../../../src/domain/import/fields.ts";
 import { changeTeacher, checkReason } from "../../../src/domain/teachers/changes.ts";
 import { exportTeachers } from "../../../src/domain/teachers/export.ts";

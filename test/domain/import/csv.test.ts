@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { CsvError, type CsvRecord, readCsv } from "../../src/domain/csv.ts";
-import { numbers } from "../harness/random.ts";
-import { rejection } from "../harness/rejection.ts";
+import { CsvError, type CsvRecord, readCsv } from "../../../src/domain/import/csv.ts";
+import { numbers } from "../../harness/random.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
 

@@ -1,5 +1,5 @@
 import type { CalendarDate } from "../domain/clock.ts";
-import type { TeacherFilter, TeacherPages, TeacherRow } from "../domain/teachers/list.ts";
+import type { TeacherFilter, TeacherListStore, TeacherRow } from "../domain/teachers/list.ts";
 import type { TeacherKey } from "../domain/teachers/teachers.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
@@ -26,7 +26,7 @@ const keyColumns: Readonly<Record<TeacherKey["by"], string>> = {
 };
 
 /** Teachers in the order of their registration numbers, over whatever answers queries. */
-export function createTeacherPages(driver: Pick<Driver, "query">): TeacherPages {
+export function createTeacherList(driver: Pick<Driver, "query">): TeacherListStore {
   async function rowsOf(sql: string, args: readonly Value[]): Promise<TeacherRow[]> {
     const [row] = await driver.query(`SELECT ${together} FROM (${sql})`, args);
     return row === undefined ? [] : teacherRows(row);

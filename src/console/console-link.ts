@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import { TvsError } from "./errors.ts";
-import type { Node } from "./nodes.ts";
-import { equalBytes, type Secrets } from "./secrets.ts";
+import { TvsError } from "../domain/errors.ts";
+import type { Node } from "../domain/nodes.ts";
+import { equalBytes, type Secrets } from "../domain/secrets.ts";
 
 /** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
