@@ -38,20 +38,27 @@ type Arg = ArgDef & { readonly values?: Values; readonly valueHint?: string };
 
 export type Args = Readonly<Record<string, Arg>>;
 
+/** An option with a value. @param valueHint what help calls the value */
+export function option(valueHint: string, description: string) {
+  return { type: "string", valueHint, description } as const;
+}
+
+/** An option that is given or not. */
+export function flag(description: string) {
+  return { type: "boolean", description } as const;
+}
+
+/** A word that stands by itself, and must be there. */
+export function operand(description: string) {
+  return { type: "positional", required: true, description } as const;
+}
+
 /** Options that every command takes. */
 export const commonArgs = {
-  data: {
-    type: "string",
-    valueHint: "DIR",
-    description: "Data directory (TVS_DATA; default that of the installed service, else ./data)",
-  },
-  database: {
-    type: "string",
-    valueHint: "URL",
-    description: "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)",
-  },
-  sandbox: { type: "boolean", description: "Use the sandbox's database instead (TVS_SANDBOX)" },
-  json: { type: "boolean", description: "Print exactly one JSON value on stdout" },
+  data: option("DIR", "Data directory (TVS_DATA; default that of the installed service, else ./data)"),
+  database: option("URL", "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)"),
+  sandbox: flag("Use the sandbox's database instead (TVS_SANDBOX)"),
+  json: flag("Print exactly one JSON value on stdout"),
 } as const satisfies Args;
 
 type Definition<T extends Args> = {

@@ -2,7 +2,7 @@ import { openApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
 import type { Settings } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
-import { command, configOf } from "./command.ts";
+import { command, configOf, option } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
 
 const defaultIssuer = "http://127.0.0.1:8080";
@@ -12,11 +12,7 @@ export const openapiCommand = command({
   description: "Print the OpenAPI 3.1 document, as /v1/inter-agency/openapi.json serves it",
   example: "tvs openapi --issuer https://verify.example.gov > openapi.json",
   args: {
-    issuer: {
-      type: "string",
-      valueHint: "URL",
-      description: "The service's public URL (default: what the database remembers)",
-    },
+    issuer: option("URL", "The service's public URL (default: what the database remembers)"),
   },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));

@@ -8,7 +8,7 @@ import {
 } from "../../src/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { command, environmentOf, version } from "../command.ts";
+import { command, environmentOf, flag, version } from "../command.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
 import { refuseRemovedVariables } from "../removed.ts";
@@ -39,10 +39,7 @@ export const doctorCommand = command({
   example:
     "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
   args: {
-    full: {
-      type: "boolean",
-      description: "Check every page and index of the database, however long it takes",
-    },
+    full: flag("Check every page and index of the database, however long it takes"),
   },
   async run({ args }) {
     // The service's own settings, where it is installed: they are what is to be judged.

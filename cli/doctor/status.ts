@@ -8,7 +8,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { olderSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { describeNode } from "../serve/nodes.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
@@ -21,12 +21,8 @@ export const statusCommand = command({
     "per line, until Ctrl-C",
   example: "tvs status\n  tvs status --watch 5\n  tvs status --watch 60 --json >> figures.ndjson",
   args: {
-    watch: { type: "boolean", description: "Refresh the figures in place, until Ctrl-C" },
-    seconds: {
-      type: "positional",
-      required: false,
-      description: "With --watch: seconds between refreshes (default 2)",
-    },
+    watch: flag("Refresh the figures in place, until Ctrl-C"),
+    seconds: { ...operand("With --watch: seconds between refreshes (default 2)"), required: false },
   },
   async run({ args }) {
     const everyMs = watchEveryMs(args);

@@ -10,7 +10,7 @@ import {
   type TimeStamp,
 } from "../../src/domain/evidence/time-stamp.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, withSubCommands } from "../command.ts";
+import { command, configOf, operand, option, withSubCommands } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { print, record } from "../terminal/output.ts";
 import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
@@ -45,16 +45,10 @@ const makeCommand = command({
     "  tvs log anchor export 7 /mnt/case-42",
   args: {
     place: {
-      type: "positional",
-      required: true,
+      ...operand("An existing folder, or the address of a time-stamp authority"),
       valueHint: "DIR|URL",
-      description: "An existing folder, or the address of a time-stamp authority",
     },
-    "tsa-policy": {
-      type: "string",
-      valueHint: "OID",
-      description: "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1",
-    },
+    "tsa-policy": option("OID", "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1"),
     ...timeoutArg,
   },
   async run({ args }) {

@@ -10,7 +10,7 @@ import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { shellWord } from "../../src/shell-word.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, type FindIds } from "../command.ts";
+import { command, configOf, type FindIds, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { parseCount, parseLimit, print, record, table } from "../terminal/output.ts";
 import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
@@ -22,7 +22,7 @@ export const anchorListCommand = command({
   description: "List the checkpoints that were handed out, newest first",
   example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
   args: {
-    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+    limit: option("N", `At most this many (default ${defaultLimit})`),
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
@@ -84,13 +84,8 @@ export const anchorExportCommand = command({
     "check them without this program: openssl ts -verify takes the first two",
   example: "tvs log anchor export 7 /mnt/case-42",
   args: {
-    id: {
-      type: "positional",
-      required: true,
-      description: "The anchor's number, of tvs log anchor list",
-      values: { ids: stampedAnchorIds },
-    },
-    dir: { type: "positional", required: true, description: "An existing folder" },
+    id: { ...operand("The anchor's number, of tvs log anchor list"), values: { ids: stampedAnchorIds } },
+    dir: operand("An existing folder"),
   },
   async run({ args }) {
     const id = parseCount("ID", args.id);

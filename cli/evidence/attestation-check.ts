@@ -7,7 +7,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, operand } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { exitCodes, note, print, table } from "../terminal/output.ts";
 import { openSources, readSource, type Source } from "../verify/files.ts";
@@ -26,7 +26,7 @@ export const checkCommand = command({
     "known; 2: not readable",
   example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
   args: {
-    file: { type: "positional", required: true, description: "A file, or - for standard input" },
+    file: operand("A file, or - for standard input"),
   },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {

@@ -9,7 +9,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, group, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
@@ -29,19 +29,16 @@ const listCommand = command({
     "  tvs attestations list --key 3fYk0aTz81Qd --limit 100000",
   args: {
     partner: partnerArg,
-    teacher: {
-      type: "string",
-      valueHint: "REF",
-      description: "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
-    },
-    key: {
-      type: "string",
-      valueHint: "KEYID",
-      description:
-        "Only what was asked with this API key, or with the client certificate of this fingerprint",
-    },
-    since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
-    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+    teacher: option(
+      "REF",
+      "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
+    ),
+    key: option(
+      "KEYID",
+      "Only what was asked with this API key, or with the client certificate of this fingerprint",
+    ),
+    since: option("TIME", `Only from this time on (${sinceForms})`),
+    limit: option("N", `At most this many (default ${defaultLimit})`),
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
@@ -123,11 +120,7 @@ const showCommand = command({
     "then prints an array",
   example: "tvs attestations show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: {
-    id: {
-      type: "positional",
-      required: true,
-      description: "The envelope's `verificationId`, or the answer's `X-Request-Id`",
-    },
+    id: operand("The envelope's `verificationId`, or the answer's `X-Request-Id`"),
   },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {

@@ -3,7 +3,7 @@ import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import type { AuditFinding } from "../../src/domain/evidence/audit-findings.ts";
 import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
 import { createAuditStore } from "../../src/store/evidence/audit.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { exitCodes, note, print, readable, table } from "../terminal/output.ts";
 import { createBar, createRate } from "../terminal/progress.ts";
@@ -18,12 +18,10 @@ export const auditCommand = command({
     "2: it could not be decided",
   example: "tvs log audit\n  tvs log audit --json | jq '.findings[0]'",
   args: {
-    signatures: {
-      type: "boolean",
-      description:
-        "Verify the signature of every attestation too, not only of those that no checkpoint covers or whose time " +
+    signatures: flag(
+      "Verify the signature of every attestation too, not only of those that no checkpoint covers or whose time " +
         "is odd; takes some twenty times as long",
-    },
+    ),
   },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {

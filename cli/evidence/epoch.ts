@@ -4,7 +4,7 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -26,10 +26,11 @@ export const epochCommand = command({
   example: 'tvs log epoch --reason "the server lost its newest hour on 2026-01-31"',
   args: {
     reason: {
-      type: "string",
+      ...option(
+        "TEXT",
+        `Why, for everybody who looks at the log: one line of at most ${maxReason} characters`,
+      ),
       required: true,
-      valueHint: "TEXT",
-      description: `Why, for everybody who looks at the log: one line of at most ${maxReason} characters`,
     },
     ...yesArg,
     ...byArg,

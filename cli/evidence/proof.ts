@@ -5,7 +5,7 @@ import { createLogReader, type Inclusion } from "../../src/domain/evidence/evide
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { note, print } from "../terminal/output.ts";
@@ -21,19 +21,13 @@ export const proveCommand = command({
     "tvs attestations prove 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d > envelope.proof\n" +
     "  tvs attestations prove --leaf HASH   # of one that was deleted by age",
   args: {
-    id: { type: "positional", required: false, description: "The envelope's `verificationId`" },
-    leaf: {
-      type: "string",
-      valueHint: "HASH",
-      description:
-        "Instead of the id: the leaf's hash, 64 hex digits. It stays when the attestation is deleted",
-    },
-    out: {
-      type: "string",
-      valueHint: "FILE",
-      description: "Write it to this file, which must not exist yet",
-    },
-    force: { type: "boolean", description: "Replace the file" },
+    id: { ...operand("The envelope's `verificationId`"), required: false },
+    leaf: option(
+      "HASH",
+      "Instead of the id: the leaf's hash, 64 hex digits. It stays when the attestation is deleted",
+    ),
+    out: option("FILE", "Write it to this file, which must not exist yet"),
+    force: flag("Replace the file"),
   },
   async run({ args }) {
     const config = configOf(args);

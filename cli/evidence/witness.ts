@@ -7,7 +7,7 @@ import { type Checkpoint, openCheckpoint, readOrigin } from "../../src/partner/l
 import { findFork, type LogState, type RememberedCheckpoint } from "../../src/partner/log-state.ts";
 import { isConsistent, isSameHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
-import { command, everyValue } from "../command.ts";
+import { command, everyValue, operand, option } from "../command.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
@@ -39,18 +39,14 @@ export const logWitnessCommand = command({
     "log that does not name the checkpoint seen last",
   example: "tvs log witness --log-key log.key --log-state seen.json https://verify.example.gov",
   args: {
-    url: { type: "positional", required: true, description: "The service's public URL, its issuer" },
+    url: operand("The service's public URL, its issuer"),
     "log-key": {
-      type: "string",
+      ...option("KEY", "The log's key, or a file of what `tvs log key` prints; may be given several times"),
       required: true,
-      valueHint: "KEY",
-      description: "The log's key, or a file of what `tvs log key` prints; may be given several times",
     },
     "log-state": {
-      type: "string",
+      ...option("FILE", "Where the largest checkpoint is remembered; made by the first run"),
       required: true,
-      valueHint: "FILE",
-      description: "Where the largest checkpoint is remembered; made by the first run",
     },
     ...timeoutArg,
   },

@@ -4,7 +4,7 @@ import { timeOfUuid } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { type FoundCalls, readCalls } from "../../src/store/access-log/reader.ts";
-import { command, configOf, withSubCommands } from "../command.ts";
+import { command, configOf, operand, option, withSubCommands } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "../terminal/output.ts";
@@ -38,13 +38,12 @@ const listCommand = command({
     "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
   args: {
     partner: partnerArg,
-    status: {
-      type: "string",
-      valueHint: "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
-      description: "Only answers of this HTTP status, or of this class",
-    },
-    since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
-    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+    status: option(
+      "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
+      "Only answers of this HTTP status, or of this class",
+    ),
+    since: option("TIME", `Only from this time on (${sinceForms})`),
+    limit: option("N", `At most this many (default ${defaultLimit})`),
   },
   async run({ args }) {
     const config = configOf(args);
@@ -94,7 +93,7 @@ const showCommand = command({
   description: "Show one call by its request id, which its answer carried as X-Request-Id",
   example: "tvs calls show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: {
-    requestid: { type: "positional", required: true, description: "The answer's `X-Request-Id`" },
+    requestid: operand("The answer's `X-Request-Id`"),
   },
   async run({ args }) {
     const id = args.requestid.trim().toLowerCase();

@@ -6,7 +6,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -19,21 +19,11 @@ async function partnerIds({ stores: { partners } }: Operator) {
 
 /** The operand of a command about one partner. */
 export const partnerIdArg = {
-  id: {
-    type: "positional",
-    required: true,
-    description: "The partner's id; `tvs partners list` shows them",
-    values: { ids: partnerIds },
-  },
+  id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
 /** The option of a command that can be limited to one partner. */
-export const partnerArg = {
-  type: "string",
-  valueHint: "ID",
-  description: "Only this partner's",
-  values: { ids: partnerIds },
-} as const;
+export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
 async function apiKeyIds({ stores: { partners }, clock }: Operator) {
   return (await partners.apiKeys()).map((key) => {
@@ -57,11 +47,7 @@ const issueKeyCommand = command({
     "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
-    overlap: {
-      type: "string",
-      valueHint: "DURATION",
-      description: "How long the old key still works (default 24h)",
-    },
+    overlap: option("DURATION", "How long the old key still works (default 24h)"),
     ...byArg,
   },
   async run({ args }) {
@@ -109,12 +95,7 @@ const revokeKeyCommand = command({
   example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
   args: {
     ...yesArg,
-    keyid: {
-      type: "positional",
-      required: true,
-      description: "The key's id; `tvs partners key list ID` shows them",
-      values: { ids: apiKeyIds },
-    },
+    keyid: { ...operand("The key's id; `tvs partners key list ID` shows them"), values: { ids: apiKeyIds } },
     ...byArg,
   },
   async run({ args }) {
@@ -176,11 +157,7 @@ const addCertificateCommand = command({
   example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
   args: {
     ...partnerIdArg,
-    file: {
-      type: "positional",
-      required: true,
-      description: "One certificate, PEM or DER, without its chain",
-    },
+    file: operand("One certificate, PEM or DER, without its chain"),
     ...byArg,
   },
   async run({ args }) {
@@ -203,11 +180,7 @@ const removeCertificateCommand = command({
     "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
   args: {
     ...partnerIdArg,
-    fingerprint: {
-      type: "positional",
-      required: true,
-      description: "SHA-256, with or without colons, any case",
-    },
+    fingerprint: operand("SHA-256, with or without colons, any case"),
     ...byArg,
   },
   async run({ args }) {

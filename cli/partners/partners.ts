@@ -15,7 +15,7 @@ import {
 } from "../../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { changeTable, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
@@ -30,26 +30,21 @@ import {
 import { noteHeld } from "./delivery-advice.ts";
 
 const termsArgs = {
-  name: { type: "string", valueHint: "NAME", description: "The agency's name" },
+  name: option("NAME", "The agency's name"),
   scopes: {
-    type: "string",
-    valueHint: "all|A,B",
-    description: `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`,
+    ...option("all|A,B", `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`),
     values: { listOf: ["all", ...scopes] },
   },
   purposes: {
-    type: "string",
-    valueHint: "all|A,B",
-    description: "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
+    ...option(
+      "all|A,B",
+      "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
+    ),
     values: { listOf: ["all", ...purposes] },
   },
-  "per-minute": { type: "string", valueHint: "N", description: "Calls allowed per clock minute" },
-  "per-day": { type: "string", valueHint: "N", description: "Calls allowed per UTC day" },
-  "batch-cost": {
-    type: "string",
-    valueHint: "call|item",
-    description: "What a batch counts as: one call (default), or one call per item",
-  },
+  "per-minute": option("N", "Calls allowed per clock minute"),
+  "per-day": option("N", "Calls allowed per UTC day"),
+  "batch-cost": option("call|item", "What a batch counts as: one call (default), or one call per item"),
 } as const;
 
 type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefined };
@@ -87,11 +82,7 @@ const addCommand = command({
     "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000\n" +
     '  tvs partners add school-47 --name "School 47" --scopes lookup_by_reg_no --purposes all --per-minute 10 --per-day 500',
   args: {
-    id: {
-      type: "positional",
-      required: true,
-      description: "An id for the partner; it becomes the `audience` of its envelopes",
-    },
+    id: operand("An id for the partner; it becomes the `audience` of its envelopes"),
     ...termsArgs,
     name: { ...termsArgs.name, required: true },
     scopes: { ...termsArgs.scopes, required: true },

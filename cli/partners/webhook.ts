@@ -15,7 +15,7 @@ import {
   type WebhookEndpoint,
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { type Operator, webhookDependencies, withOperator } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -36,26 +36,21 @@ const setCommand = command({
     "    --events license.revoked,license.expired",
   args: {
     ...partnerIdArg,
-    url: {
-      type: "positional",
-      required: true,
-      description: "An https URL; all addresses of its host must be public",
-    },
+    url: operand("An https URL; all addresses of its host must be public"),
     events: {
-      type: "string",
-      valueHint: "all|A,B",
-      description: `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
+      ...option(
+        "all|A,B",
+        `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
+      ),
       values: { listOf: ["all", ...eventTypes] },
     },
-    teachers: {
-      type: "string",
-      valueHint: "all|verified",
-      description: "Events about which teachers: all (default), or only those that this partner has verified",
-    },
-    "allow-private-webhooks": {
-      type: "boolean",
-      description: "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
-    },
+    teachers: option(
+      "all|verified",
+      "Events about which teachers: all (default), or only those that this partner has verified",
+    ),
+    "allow-private-webhooks": flag(
+      "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
+    ),
     ...byArg,
   },
   async run({ args }) {
@@ -99,12 +94,10 @@ const rotateCommand = command({
     "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
-    overlap: {
-      type: "string",
-      valueHint: "DURATION",
-      description:
-        "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
-    },
+    overlap: option(
+      "DURATION",
+      "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
+    ),
     ...yesArg,
     ...byArg,
   },

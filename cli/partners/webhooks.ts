@@ -9,7 +9,7 @@ import {
 } from "../../src/domain/deliveries.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import {
@@ -36,18 +36,10 @@ const listCommand = command({
     "tvs webhooks list --state dead --partner exam-body-a\n" +
     "  tvs webhooks list --since 2026-01-31T12:00:00Z --limit 200",
   args: {
-    state: {
-      type: "string",
-      valueHint: deliveryStates.join("|"),
-      description: "Only deliveries in this state",
-    },
+    state: option(deliveryStates.join("|"), "Only deliveries in this state"),
     partner: partnerArg,
-    since: {
-      type: "string",
-      valueHint: "TIME",
-      description: `Only those made from this time on (${sinceForms})`,
-    },
-    limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+    since: option("TIME", `Only those made from this time on (${sinceForms})`),
+    limit: option("N", `At most this many (default ${defaultLimit})`),
   },
   async run({ args }) {
     const state = args.state === undefined ? undefined : parseChoice("--state", args.state, deliveryStates);
@@ -91,8 +83,7 @@ async function deliveryIds({ stores: { webhooks } }: Operator, limit: number) {
 }
 
 const deliveryArg = {
-  type: "positional",
-  description: "The delivery's id; `tvs webhooks list` shows them",
+  ...operand("The delivery's id; `tvs webhooks list` shows them"),
   values: { ids: deliveryIds },
 } as const;
 
@@ -100,7 +91,7 @@ const showCommand = command({
   name: "show",
   description: "Show one delivery: every attempt and its outcome explained, the body, and what to do next",
   example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
-  args: { delivery: { ...deliveryArg, required: true } },
+  args: { delivery: deliveryArg },
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
       const delivery = await requireDelivery(operator.stores.webhooks, args.delivery.toLowerCase());
@@ -152,16 +143,9 @@ const retryCommand = command({
     "  tvs webhooks retry --dead --partner exam-body-a --since 2026-01-31T00:00:00Z",
   args: {
     delivery: { ...deliveryArg, required: false },
-    dead: {
-      type: "boolean",
-      description: "All dead deliveries of partners that have an endpoint, instead of one delivery",
-    },
+    dead: flag("All dead deliveries of partners that have an endpoint, instead of one delivery"),
     partner: { ...partnerArg, description: "With --dead: only this partner's" },
-    since: {
-      type: "string",
-      valueHint: "TIME",
-      description: `With --dead: only those that became dead from this time on (${sinceForms})`,
-    },
+    since: option("TIME", `With --dead: only those that became dead from this time on (${sinceForms})`),
     ...byArg,
   },
   async run({ args }) {

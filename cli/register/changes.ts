@@ -7,7 +7,7 @@ import {
   type RecordedChange,
 } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { partnerIdArg } from "../partners/credentials.ts";
 import { parseLimit, parseSince, print, sinceForms, table } from "../terminal/output.ts";
@@ -17,8 +17,8 @@ const defaultLimit = 100;
 
 const listArgs = {
   ...byFilterArg,
-  since: { type: "string", valueHint: "TIME", description: `Only from this time on (${sinceForms})` },
-  limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
+  since: option("TIME", `Only from this time on (${sinceForms})`),
+  limit: option("N", `At most this many (default ${defaultLimit})`),
 } as const;
 
 type ListFlags = { readonly [name in keyof typeof listArgs]?: string | undefined };

@@ -10,7 +10,7 @@ import { initSettings, issuerToldName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { shellWord } from "../../src/shell-word.ts";
-import { command, serveConfigOf } from "../command.ts";
+import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { hint, note, print, record } from "../terminal/output.ts";
@@ -53,38 +53,20 @@ export const initCommand = command({
     "tvs init\n" +
     "  tvs init --issuer https://verify.example.gov --name 'Teacher Registry' --contact-email help@example.gov",
   args: {
-    issuer: { type: "string", valueHint: "URL", description: "The public URL, the `iss` of every envelope" },
-    name: {
-      type: "string",
-      valueHint: "NAME",
-      description: "The registry's name, on every page and attestation",
-    },
-    "contact-email": {
-      type: "string",
-      valueHint: "ADDRESS",
-      description: "Whom people write to; on every page",
-    },
-    "time-zone": {
-      type: "string",
-      valueHint: "ZONE",
-      description: "Time zone whose midnight ends a licence (default Africa/Lagos)",
-    },
-    host: {
-      type: "string",
-      valueHint: "ADDRESS",
-      description: "IP address to listen on (default 127.0.0.1)",
-    },
-    port: { type: "string", valueHint: "N", description: "Port (default 8080)" },
-    "keep-attestations": {
-      type: "string",
-      valueHint: "TIME",
-      description: "Delete attestations that are older, such as 7y, at least 90d (default forever)",
-    },
-    "access-log": {
-      type: "string",
-      valueHint: "on|off",
-      description: "Keep each call's time, route, status, partner and key for 14 days (default on)",
-    },
+    issuer: option("URL", "The public URL, the `iss` of every envelope"),
+    name: option("NAME", "The registry's name, on every page and attestation"),
+    "contact-email": option("ADDRESS", "Whom people write to; on every page"),
+    "time-zone": option("ZONE", "Time zone whose midnight ends a licence (default Africa/Lagos)"),
+    host: option("ADDRESS", "IP address to listen on (default 127.0.0.1)"),
+    port: option("N", "Port (default 8080)"),
+    "keep-attestations": option(
+      "TIME",
+      "Delete attestations that are older, such as 7y, at least 90d (default forever)",
+    ),
+    "access-log": option(
+      "on|off",
+      "Keep each call's time, route, status, partner and key for 14 days (default on)",
+    ),
     ...byArg,
   },
   async run({ args }) {

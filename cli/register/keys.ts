@@ -10,7 +10,7 @@ import {
 import type { Node } from "../../src/domain/nodes.ts";
 import { rotateKeys, untilRotatable } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { logKeeperOf } from "../evidence/open-evidence.ts";
 import { type Operator, type Stores, withOperator } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -19,7 +19,7 @@ import { hint, note, parseCount, parseTime, print, record, table } from "../term
 import { byArg } from "./operator-name.ts";
 
 const bitsArg = {
-  bits: { type: "string", valueHint: "2048|3072|4096", description: "Size of the new key (default 2048)" },
+  bits: option("2048|3072|4096", "Size of the new key (default 2048)"),
 } as const;
 
 function bitsOf(args: { bits?: string | undefined }): number {
@@ -63,7 +63,7 @@ const rotateCommand = command({
   example:
     "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
   args: {
-    now: { type: "boolean", description: "Do not wait until the pending key has been public for 24 h" },
+    now: flag("Do not wait until the pending key has been public for 24 h"),
     ...bitsArg,
     ...yesArg,
     ...byArg,
@@ -107,17 +107,10 @@ const compromiseCommand = command({
   example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
   args: {
     kid: {
-      type: "positional",
-      required: true,
-      description: "The key's id; `tvs keys list` shows them",
+      ...operand("The key's id; `tvs keys list` shows them"),
       values: { ids: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
-    since: {
-      type: "string",
-      required: true,
-      valueHint: "TIME",
-      description: "The time from which the key cannot be trusted (ISO 8601)",
-    },
+    since: { ...option("TIME", "The time from which the key cannot be trusted (ISO 8601)"), required: true },
     ...bitsArg,
     ...yesArg,
     ...byArg,
@@ -180,7 +173,7 @@ const importCommand = command({
   description: "Import an RSA private key as the pending key; the current pending key is retired unused",
   example: "tvs keys import signing-key.pem",
   args: {
-    file: { type: "positional", required: true, description: "Unencrypted RSA private key, PEM" },
+    file: operand("Unencrypted RSA private key, PEM"),
     ...yesArg,
     ...byArg,
   },

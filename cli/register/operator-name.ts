@@ -4,27 +4,25 @@ import { userInfo } from "node:os";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { option } from "../command.ts";
 import { userOf } from "./data-owner.ts";
 
 const maxLength = 64;
 
 /** The option of every command that changes something. */
 export const byArg = {
-  by: {
-    type: "string",
-    valueHint: "NAME",
-    description:
-      "Who makes this change, kept with it (TVS_OPERATOR; default who called sudo, else the login name)",
-  },
+  by: option(
+    "NAME",
+    "Who makes this change, kept with it (TVS_OPERATOR; default who called sudo, else the login name)",
+  ),
 } as const;
 
 /** The filter of commands that list changes. */
 export const byFilterArg = {
-  by: {
-    type: "string",
-    valueHint: "NAME",
-    description: "Only what this operator changed; partner:ID for a partner, service for the service itself",
-  },
+  by: option(
+    "NAME",
+    "Only what this operator changed; partner:ID for a partner, service for the service itself",
+  ),
 } as const;
 
 // Found when the program starts, because root becomes another user before it opens that user's register.

@@ -1,7 +1,7 @@
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, group, operand } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { readPolicyFile } from "../serve/settings-in-force.ts";
 import { print, table } from "../terminal/output.ts";
@@ -22,7 +22,7 @@ const checkCommand = command({
   description:
     "Check a policy file, without a database. Exit 0: it is valid; 1: it is not; 2: it cannot be read",
   example: "tvs policy check policy.json",
-  args: { file: { type: "positional", required: true, description: "The policy document, JSON" } },
+  args: { file: operand("The policy document, JSON") },
   async run({ args }) {
     const policy = readValidPolicy(args.file);
     print(args, { valid: true, version: policy.version, denied: deniedPurposes(policy) }, () =>

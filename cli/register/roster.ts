@@ -12,7 +12,7 @@ import {
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { exitCodes, print, table } from "../terminal/output.ts";
@@ -36,20 +36,14 @@ export const rosterCommand = command({
     "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
     "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
   args: {
-    file: { type: "positional", required: true, description: "The list, or - for standard input" },
+    file: operand("The list, or - for standard input"),
     purpose: {
-      type: "string",
+      ...option("P", "The purpose to check eligibility for"),
       required: true,
-      valueHint: "P",
-      description: "The purpose to check eligibility for",
       values: { oneOf: purposes },
     },
-    out: {
-      type: "string",
-      valueHint: "FILE",
-      description: "Also write the rows as CSV, to a new file",
-    },
-    force: { type: "boolean", description: "Replace the file that --out names" },
+    out: option("FILE", "Also write the rows as CSV, to a new file"),
+    force: flag("Replace the file that --out names"),
   },
   async run({ args }) {
     const purpose = readPurpose(args.purpose);

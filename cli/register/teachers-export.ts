@@ -1,7 +1,7 @@
 import { TvsError } from "../../src/domain/errors.ts";
 import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
 import { exportTeachers } from "../../src/domain/teachers/export.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { hint, note, print } from "../terminal/output.ts";
@@ -26,9 +26,9 @@ export const exportCommand = command({
     "changes nothing",
   example: "tvs teachers export register.csv\n  tvs teachers export lagos.ndjson --state Lagos --force",
   args: {
-    file: { type: "positional", required: true, description: "The file to write" },
+    file: operand("The file to write"),
     ...filterArgs,
-    force: { type: "boolean", description: "Replace the file" },
+    force: flag("Replace the file"),
   },
   async run({ args }) {
     const { file } = args;

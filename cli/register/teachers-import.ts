@@ -8,7 +8,7 @@ import { type ImportPhase, importRegister, maxLostPercent } from "../../src/doma
 import { addArrived, nothingArrived } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
@@ -31,35 +31,21 @@ export const importCommand = command({
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
   args: {
-    file: { type: "positional", required: false, description: "The extract" },
-    template: {
-      type: "boolean",
-      description: "Print an empty extract, and on stderr what stands in each column; nothing is imported",
-    },
-    "dry-run": {
-      type: "boolean",
-      description: "Check everything, count what would happen, change nothing",
-    },
-    baseline: { type: "boolean", description: "Emit no events: partners know these statuses already" },
-    report: {
-      type: "string",
-      valueHint: "FILE",
-      description: "Write the rejected rows and the warnings, as JSON, to a new file",
-    },
-    force: { type: "boolean", description: "Replace the file that --report names" },
-    "allow-change": {
-      type: "boolean",
-      description:
-        `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+    file: { ...operand("The extract"), required: false },
+    template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
+    "dry-run": flag("Check everything, count what would happen, change nothing"),
+    baseline: flag("Emit no events: partners know these statuses already"),
+    report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
+    force: flag("Replace the file that --report names"),
+    "allow-change": flag(
+      `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
         "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
         "import had, a first load without licences, no rows or fewer than half of the last import's",
-    },
-    "lift-revocations": {
-      type: "boolean",
-      description:
-        "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
-    },
-    strict: { type: "boolean", description: "Apply nothing when any row is rejected" },
+    ),
+    "lift-revocations": flag(
+      "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
+    ),
+    strict: flag("Apply nothing when any row is rejected"),
     ...byArg,
   },
   async run({ args }) {

@@ -9,7 +9,7 @@ import {
 } from "../../src/domain/teachers/list.ts";
 import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { readBounded } from "../safe/input-file.ts";
 import {
@@ -28,27 +28,14 @@ const defaultLimit = 50;
 
 /** The options that say which teachers are meant. */
 export const filterArgs = {
-  status: {
-    type: "string",
-    valueHint: licenseStatuses.join("|"),
-    description: "Only those whose licence has this status today",
-  },
-  certificate: {
-    type: "string",
-    valueHint: certificateStatuses.join("|"),
-    description: "Only those whose certificate has this status",
-  },
-  "expires-before": {
-    type: "string",
-    valueHint: "DATE",
-    description: "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
-  },
-  "changed-since": {
-    type: "string",
-    valueHint: "TIME",
-    description: `Only those whose record was written from this time on (${sinceForms})`,
-  },
-  state: { type: "string", valueHint: "NAME", description: "Only those of this state" },
+  status: option(licenseStatuses.join("|"), "Only those whose licence has this status today"),
+  certificate: option(certificateStatuses.join("|"), "Only those whose certificate has this status"),
+  "expires-before": option(
+    "DATE",
+    "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
+  ),
+  "changed-since": option("TIME", `Only those whose record was written from this time on (${sinceForms})`),
+  state: option("NAME", "Only those of this state"),
 } as const;
 
 type FilterArgs = { readonly [F in keyof typeof filterArgs]?: string | undefined };
@@ -71,12 +58,8 @@ export function filterOf(args: FilterArgs): TeacherFilter {
 }
 
 const pageArgs = {
-  limit: { type: "string", valueHint: "N", description: `At most this many (default ${defaultLimit})` },
-  after: {
-    type: "string",
-    valueHint: "REGNO",
-    description: "Go on behind this registration number, the last that was listed",
-  },
+  limit: option("N", `At most this many (default ${defaultLimit})`),
+  after: option("REGNO", "Go on behind this registration number, the last that was listed"),
 } as const;
 
 type PageArgs = { limit?: string | undefined; after?: string | undefined; json?: boolean | undefined };
@@ -114,11 +97,7 @@ export const findCommand = command({
     "  tvs teachers find TR/2019/LA\n" +
     "  tvs teachers find - < nin.txt",
   args: {
-    term: {
-      type: "positional",
-      required: true,
-      description: "Whom to find; - reads it from standard input, where no shell keeps it",
-    },
+    term: operand("Whom to find; - reads it from standard input, where no shell keeps it"),
     ...pageArgs,
   },
   async run({ args }) {

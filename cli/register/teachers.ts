@@ -17,7 +17,7 @@ import {
   describeTeacher,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import { command, configOf, group } from "../command.ts";
+import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Cell, hint, print, record, table } from "../terminal/output.ts";
@@ -28,20 +28,16 @@ import { byArg, byFilterArg } from "./operator-name.ts";
 const toldValidMs = 90 * 86_400_000;
 
 const refArg = {
-  ref: {
-    type: "positional",
-    required: true,
-    description: "Registration number (A/B/C/D) or teacher id (digits)",
-  },
+  ref: operand("Registration number (A/B/C/D) or teacher id (digits)"),
 } as const;
 
 const reasonArg = {
   reason: {
-    type: "string",
-    required: true,
-    valueHint: "TEXT",
-    description:
+    ...option(
+      "TEXT",
       "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
+    ),
+    required: true,
   },
 } as const;
 

@@ -4,7 +4,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
-import { command, configOf, withSubCommands } from "../command.ts";
+import { command, configOf, flag, operand, option, withSubCommands } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { requireRegister } from "../open.ts";
 import { exitCodes, hint, note, print, readable, record } from "../terminal/output.ts";
@@ -65,20 +65,15 @@ const makeCommand = command({
     "  tvs backup /var/backups --keep 14\n" +
     "  tvs backup verify /var/backups/tvs-2026-01-31.db",
   args: {
-    file: {
-      type: "positional",
-      required: true,
-      description:
-        "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
-    },
-    force: { type: "boolean", description: "Overwrite an existing file" },
-    keep: {
-      type: "string",
-      valueHint: "N",
-      description:
-        "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
+    file: operand(
+      "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
+    ),
+    force: flag("Overwrite an existing file"),
+    keep: option(
+      "N",
+      "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
         "Each register needs a folder of its own",
-    },
+    ),
   },
   async run({ args }) {
     const config = configOf(args);
@@ -128,7 +123,7 @@ const verifyCommand = command({
   description:
     "Check that a backup is complete, has a schema this program knows, and belongs to the master key in use",
   example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
-  args: { file: { type: "positional", required: true, description: "A file made by `tvs backup`" } },
+  args: { file: operand("A file made by `tvs backup`") },
   async run({ args }) {
     const config = configOf(args);
     databaseFile(config);

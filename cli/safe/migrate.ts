@@ -14,7 +14,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { cancelMove } from "../../src/store/move/cancel.ts";
 import type { TableDigest } from "../../src/store/move/copy.ts";
 import { moveRegister, requireFree, requireMovable } from "../../src/store/move/move.ts";
-import { command, environmentOf } from "../command.ts";
+import { command, environmentOf, flag, option } from "../command.ts";
 import { openDriver } from "../open.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
@@ -34,17 +34,13 @@ export const migrateCommand = command({
     "  tvs migrate --database http://10.0.0.5:8080 --to file:/var/lib/tvs/tvs.db\n" +
     "  tvs migrate --cancel --to http://10.0.0.5:8080",
   args: {
-    to: {
-      type: "string",
-      valueHint: "URL",
-      description:
-        "file:PATH or the URL of a libSQL server, empty (TVS_TO; its token in TVS_TO_TOKEN). The same again goes on with what was interrupted",
-    },
-    cancel: {
-      type: "boolean",
-      description:
-        "Give the register back to its old place, as long as the new one was not changed; without --to nobody looks",
-    },
+    to: option(
+      "URL",
+      "file:PATH or the URL of a libSQL server, empty (TVS_TO; its token in TVS_TO_TOKEN). The same again goes on with what was interrupted",
+    ),
+    cancel: flag(
+      "Give the register back to its old place, as long as the new one was not changed; without --to nobody looks",
+    ),
     ...yesArg,
   },
   async run({ args }) {

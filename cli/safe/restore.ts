@@ -14,7 +14,7 @@ import {
 } from "../../src/store/driver/restore.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { command, configOf } from "../command.ts";
+import { command, configOf, flag, operand } from "../command.ts";
 import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restore-evidence.ts";
 import { actorOf, byArg } from "../register/operator-name.ts";
 import { locationOf } from "../register/register.ts";
@@ -34,15 +34,9 @@ export const restoreCommand = command({
     "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +
     "  tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs --force --hold-webhooks",
   args: {
-    file: { type: "positional", required: true, description: "A file made by `tvs backup`" },
-    force: {
-      type: "boolean",
-      description: "Replace an existing database; the old one is kept under another name",
-    },
-    "hold-webhooks": {
-      type: "boolean",
-      description: "Send no webhook from the restored database until `tvs webhooks release`",
-    },
+    file: operand("A file made by `tvs backup`"),
+    force: flag("Replace an existing database; the old one is kept under another name"),
+    "hold-webhooks": flag("Send no webhook from the restored database until `tvs webhooks release`"),
     ...yesArg,
     ...byArg,
   },

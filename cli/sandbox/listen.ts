@@ -6,7 +6,7 @@ import { putBackEndpoint, takeEndpoint } from "../../src/domain/sandbox/endpoint
 import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
 import { newWebhookSecret } from "../../src/domain/webhooks.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
-import { command } from "../command.ts";
+import { command, flag, option } from "../command.ts";
 import { type Operator, webhookDependencies } from "../open.ts";
 import { programWords } from "../program.ts";
 import { note } from "../terminal/output.ts";
@@ -26,16 +26,9 @@ export const listenCommand = command({
     "tvs listen --forward http://127.0.0.1:3000/events\n" +
     "  tvs listen --body      # no receiver yet: shows what comes, and acknowledges it",
   args: {
-    forward: {
-      type: "string",
-      valueHint: "URL",
-      description: "Your receiver; without it each delivery is acknowledged with 204",
-    },
-    body: { type: "boolean", description: "Print each delivery's body too" },
-    json: {
-      type: "boolean",
-      description: "Print NDJSON: one object with the secret, then one for each delivery",
-    },
+    forward: option("URL", "Your receiver; without it each delivery is acknowledged with 204"),
+    body: flag("Print each delivery's body too"),
+    json: flag("Print NDJSON: one object with the secret, then one for each delivery"),
   },
   async run({ args }) {
     const target = args.forward === undefined ? null : parseTarget(args.forward);

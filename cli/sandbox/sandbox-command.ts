@@ -6,7 +6,7 @@ import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
 import { demoPartner, readRelay, readSandboxState, writeRelay } from "../../src/domain/sandbox/state.ts";
 import { sandboxTeachers, stateTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
-import { command, group } from "../command.ts";
+import { command, group, operand } from "../command.ts";
 import { type Operator, webhookDependencies } from "../open.ts";
 import { hint, print, record, table } from "../terminal/output.ts";
 import { isListening } from "./listen-relay.ts";
@@ -21,10 +21,9 @@ const clockCommand = command({
   example: "tvs sandbox clock +30d\n  tvs sandbox clock 2092-03-01\n  tvs sandbox clock real",
   args: {
     to: {
-      type: "positional",
+      ...operand("Days on from the sandbox's day, a date, or real for the true day; nothing shows the day"),
       required: false,
       valueHint: "+Nd|DATE|real",
-      description: "Days on from the sandbox's day, a date, or real for the true day; nothing shows the day",
     },
   },
   async run({ args }) {

@@ -33,8 +33,8 @@ async function requireSandbox(config: Config): Promise<void> {
 
 function noSandbox(config: Config): TvsError {
   const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
-  const configuration = isLiveThere ? ", only a live register, which this command never touches" : "";
-  const message = `there is no sandbox at ${locationOf(config)}${configuration}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
+  const besides = isLiveThere ? ", only a live register, which this command never touches" : "";
+  const message = `there is no sandbox at ${locationOf(config)}${besides}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
   return new TvsError("REGISTER_MISSING", message);
 }
 

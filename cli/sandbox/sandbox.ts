@@ -71,7 +71,7 @@ function describe({ calendar, clock, dataDir }: Operator, url: string, apiKey: s
   const today = calendar.dateAt(clock.now());
   const isMoved = createCalendar(calendar.timeZone).dateAt(clock.now()) !== today;
   return `
-The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is configuration.
+The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is live.
 
 Look up a teacher:  ${url}/
 Verify an envelope: ${url}/verify-envelope

@@ -12,7 +12,7 @@ import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.
 import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
 import { signingSecrets } from "../../src/domain/webhooks.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
-import { command, version } from "../command.ts";
+import { command, operand, version } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { exitCodes, hint, note, parseChoice, print, record, table } from "../terminal/output.ts";
@@ -32,16 +32,12 @@ export const triggerCommand = command({
   example:
     "tvs trigger license.revoked\n  tvs trigger certificate.verified TR/2019/LA/000007\n  tvs trigger forged",
   args: {
-    event: {
-      type: "positional",
-      required: true,
-      description: `${eventTypes.join(", ")} or ${forged}`,
-      values: { oneOf: [...choices] },
-    },
+    event: { ...operand(`${eventTypes.join(", ")} or ${forged}`), values: { oneOf: [...choices] } },
     ref: {
-      type: "positional",
+      ...operand(
+        `Registration number or teacher id (default ${triggered.regNo}, who is there to be changed)`,
+      ),
       required: false,
-      description: `Registration number or teacher id (default ${triggered.regNo}, who is there to be changed)`,
       values: { oneOf: sandboxTeachers.map(({ regNo }) => regNo) },
     },
   },

@@ -16,7 +16,7 @@ import { startHistory } from "../../src/metrics/history.ts";
 import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { command, configOf, version } from "../command.ts";
+import { command, configOf, option, version } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { note, parseCount, print } from "../terminal/output.ts";
 import { createRegisterReader } from "./console-register.ts";
@@ -30,11 +30,7 @@ export const consoleCommand = command({
     "browser on the same machine; `tvs serve --admin-port` turns the console on",
   example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
   args: {
-    port: {
-      type: "string",
-      valueHint: "PORT",
-      description: "The console's port, where several nodes on this machine have one",
-    },
+    port: option("PORT", "The console's port, where several nodes on this machine have one"),
   },
   async run({ args }) {
     const port = args.port === undefined ? undefined : parseCount("--port", args.port);

@@ -1,110 +1,77 @@
 /** The options of `tvs serve`, besides those that every command has. */
 
 import type { Config, Environment } from "../../src/config.ts";
-import type { Args } from "../command.ts";
+import { type Args, flag, option } from "../command.ts";
 import { byArg } from "../register/operator-name.ts";
 
 /** The option of whatever upgrades a register of an earlier release. */
 export const noBackupArg = {
-  "no-backup": {
-    type: "boolean",
-    description:
-      "Make no backup (tvs-before-N.db, beside the database) before a register of an earlier release is upgraded",
-  },
+  "no-backup": flag(
+    "Make no backup (tvs-before-N.db, beside the database) before a register of an earlier release is upgraded",
+  ),
 } as const satisfies Args;
 
 export const serveArgs = {
-  host: { type: "string", valueHint: "ADDRESS", description: "IP address to listen on (default 127.0.0.1)" },
-  port: { type: "string", valueHint: "N", description: "Port; 0 picks a free one (default 8080)" },
-  threads: {
-    type: "string",
-    valueHint: "N",
-    description:
-      "Threads that answer, each with its own connection to the database (default: one a processor)",
-  },
-  issuer: {
-    type: "string",
-    valueHint: "URL",
-    description:
-      "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
-  },
-  "access-log": {
-    type: "boolean",
-    description:
-      "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: what init was told, and on in a sandbox)",
-  },
-  "public-per-minute": {
-    type: "string",
-    valueHint: "N",
-    description:
-      "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
-  },
-  "drain-wait": {
-    type: "string",
-    valueHint: "TIME",
-    description:
-      "After SIGTERM, go on answering for so long while the health document says 503, so that a proxy sends nothing " +
+  host: option("ADDRESS", "IP address to listen on (default 127.0.0.1)"),
+  port: option("N", "Port; 0 picks a free one (default 8080)"),
+  threads: option(
+    "N",
+    "Threads that answer, each with its own connection to the database (default: one a processor)",
+  ),
+  issuer: option(
+    "URL",
+    "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",
+  ),
+  "access-log": flag(
+    "Keep each call's time, route, status, partner, key and request id, for `tvs calls` (default: what init was told, and on in a sandbox)",
+  ),
+  "public-per-minute": option(
+    "N",
+    "Public lookups allowed from one IP address in a minute (default 60), a third of them by NIN, e-mail or phone",
+  ),
+  "drain-wait": option(
+    "TIME",
+    "After SIGTERM, go on answering for so long while the health document says 503, so that a proxy sends nothing " +
       "more before the service ends, such as 5s (default 0s, at most 15s)",
-  },
-  "time-zone": {
-    type: "string",
-    valueHint: "ZONE",
-    description: "Time zone whose midnight ends a licence (default Africa/Lagos); remembered in the database",
-  },
-  policy: {
-    type: "string",
-    valueHint: "FILE",
-    description: "Eligibility policy, JSON; remembered in the database",
-  },
-  site: {
-    type: "string",
-    valueHint: "FILE",
-    description:
-      "Whose service this is, JSON: name, logo, accent, contact, privacyUrl, accessibilityUrl, reportUrl; shown on every " +
+  ),
+  "time-zone": option(
+    "ZONE",
+    "Time zone whose midnight ends a licence (default Africa/Lagos); remembered in the database",
+  ),
+  policy: option("FILE", "Eligibility policy, JSON; remembered in the database"),
+  site: option(
+    "FILE",
+    "Whose service this is, JSON: name, logo, accent, contact, privacyUrl, accessibilityUrl, reportUrl; shown on every " +
       "page; remembered in the database, until `--site none`",
-  },
-  "keep-attestations": {
-    type: "string",
-    valueHint: "TIME",
-    description:
-      "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
-  },
-  "allow-private-webhooks": {
-    type: "boolean",
-    description:
-      "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
-  },
-  "signing-engine": {
-    type: "string",
-    valueHint: "auto|openssl|webcrypto",
-    description: "What signs envelopes (default auto: the faster one that passes its test at start)",
-  },
-  "trusted-proxy": {
-    type: "string",
-    valueHint: "CIDR",
-    description: "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",
-  },
-  "client-cert-from": {
-    type: "string",
-    valueHint: "CIDR",
-    description:
-      "Proxies whose Client-Cert (RFC 9440) is trusted, for partners that call with a certificate. Each must " +
+  ),
+  "keep-attestations": option(
+    "TIME",
+    "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
+  ),
+  "allow-private-webhooks": flag(
+    "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
+  ),
+  "signing-engine": option(
+    "auto|openssl|webcrypto",
+    "What signs envelopes (default auto: the faster one that passes its test at start)",
+  ),
+  "trusted-proxy": option(
+    "CIDR",
+    "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",
+  ),
+  "client-cert-from": option(
+    "CIDR",
+    "Proxies whose Client-Cert (RFC 9440) is trusted, for partners that call with a certificate. Each must " +
       "delete the Client-Cert that callers send, or a copied certificate opens the service. Not implied by " +
       "--trusted-proxy; none by default; repeat the option or separate them with commas",
-  },
-  "admin-port": {
-    type: "string",
-    valueHint: "N",
-    description:
-      "Also serve the operator's console and /metrics here, on 127.0.0.1 only; 0 picks a free port",
-  },
-  "tls-port": {
-    type: "string",
-    valueHint: "N",
-    description: "Also serve HTTPS here, asking for client certificates",
-  },
-  "tls-cert": { type: "string", valueHint: "FILE", description: "The server's certificate chain, PEM" },
-  "tls-key": { type: "string", valueHint: "FILE", description: "The server's private key, PEM" },
+  ),
+  "admin-port": option(
+    "N",
+    "Also serve the operator's console and /metrics here, on 127.0.0.1 only; 0 picks a free port",
+  ),
+  "tls-port": option("N", "Also serve HTTPS here, asking for client certificates"),
+  "tls-cert": option("FILE", "The server's certificate chain, PEM"),
+  "tls-key": option("FILE", "The server's private key, PEM"),
   ...noBackupArg,
   ...byArg,
 } as const satisfies Args;

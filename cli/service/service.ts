@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
-import { command, group } from "../command.ts";
+import { command, flag, group, option } from "../command.ts";
 import { isExecutable } from "../program.ts";
 import { note, print } from "../terminal/output.ts";
 import { requireSystemd } from "../terminal/windows.ts";
@@ -31,18 +31,10 @@ const installCommand = command({
     "sudo tvs service install\n" +
     "  sudo tvs service install --backup-to /srv/backups --anchor-to https://tsa.example.org/",
   args: {
-    user: { type: "string", valueHint: "NAME", description: "The service's user and name (default tvs)" },
-    executable: {
-      type: "string",
-      valueHint: "FILE",
-      description: "Path of the executable for the service (default: this one)",
-    },
-    root: {
-      type: "string",
-      valueHint: "DIR",
-      description: "Write below DIR instead of /, for an image or a package",
-    },
-    print: { type: "boolean", description: "Print the units and write nothing" },
+    user: option("NAME", "The service's user and name (default tvs)"),
+    executable: option("FILE", "Path of the executable for the service (default: this one)"),
+    root: option("DIR", "Write below DIR instead of /, for an image or a package"),
+    print: flag("Print the units and write nothing"),
     ...timerArgs,
   },
   async run({ args }) {

@@ -2,6 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
+import { option } from "../command.ts";
 import { readKeep } from "../safe/backup-folder.ts";
 import { readHttpUrl } from "../verify/bounded-fetch.ts";
 import type { TimerJob } from "./units.ts";
@@ -9,34 +10,24 @@ import type { TimerJob } from "./units.ts";
 const defaults = { backupAt: "02:30", backupKeep: 14, anchorAt: "hourly" } as const;
 
 export const timerArgs = {
-  "backup-to": {
-    type: "string",
-    valueHint: "DIR",
-    description:
-      "Also write a timer for backups into this folder, which the service's user must be able to write",
-  },
-  "backup-at": {
-    type: "string",
-    valueHint: "CALENDAR",
-    description: `When, as systemd.time(7) writes it: daily, Mon 03:00 (default ${defaults.backupAt}, every day)`,
-  },
-  "backup-keep": {
-    type: "string",
-    valueHint: "N",
-    description: `How many backups are kept there; older ones are deleted (default ${defaults.backupKeep})`,
-  },
-  "anchor-to": {
-    type: "string",
-    valueHint: "PLACE",
-    description:
-      "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor PLACE` does: to an " +
+  "backup-to": option(
+    "DIR",
+    "Also write a timer for backups into this folder, which the service's user must be able to write",
+  ),
+  "backup-at": option(
+    "CALENDAR",
+    `When, as systemd.time(7) writes it: daily, Mon 03:00 (default ${defaults.backupAt}, every day)`,
+  ),
+  "backup-keep": option(
+    "N",
+    `How many backups are kept there; older ones are deleted (default ${defaults.backupKeep})`,
+  ),
+  "anchor-to": option(
+    "PLACE",
+    "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor PLACE` does: to an " +
       "existing folder, or to the address of a time-stamp authority",
-  },
-  "anchor-at": {
-    type: "string",
-    valueHint: "CALENDAR",
-    description: `When (default ${defaults.anchorAt})`,
-  },
+  ),
+  "anchor-at": option("CALENDAR", `When (default ${defaults.anchorAt})`),
 } as const;
 
 type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefined };

@@ -3,7 +3,7 @@
 import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
-import { command } from "../command.ts";
+import { command, flag, option } from "../command.ts";
 import { print } from "../terminal/output.ts";
 import { readUser, requireOurs } from "./units.ts";
 
@@ -28,10 +28,10 @@ export const uninstallCommand = command({
     "user stay",
   example: "sudo tvs service uninstall\n  sudo tvs service uninstall --timers",
   args: {
-    user: { type: "string", valueHint: "NAME", description: "The service's user and name (default tvs)" },
-    root: { type: "string", valueHint: "DIR", description: "Remove below DIR instead of /" },
-    timers: { type: "boolean", description: "Only the timers of backups and of anchors" },
-    print: { type: "boolean", description: "Print what would be removed and remove nothing" },
+    user: option("NAME", "The service's user and name (default tvs)"),
+    root: option("DIR", "Remove below DIR instead of /"),
+    timers: flag("Only the timers of backups and of anchors"),
+    print: flag("Print what would be removed and remove nothing"),
   },
   async run({ args }) {
     const user = readUser(args.user);

@@ -12,6 +12,7 @@ import {
   configOf,
   type FindIds,
   type OurCommand,
+  operand,
   type Values,
 } from "../command.ts";
 import { print } from "./output.ts";
@@ -85,12 +86,7 @@ export const completionCommand = command({
     "tvs completion fish > ~/.config/fish/completions/tvs.fish    # or: tvs completion fish | source",
   ].join("\n  "),
   args: {
-    shell: {
-      type: "positional",
-      required: true,
-      valueHint: shells.join("|"),
-      description: `One of ${shells.join(", ")}`,
-    },
+    shell: { ...operand(`One of ${shells.join(", ")}`), valueHint: shells.join("|") },
   },
   async run({ args }) {
     const { shell } = args;

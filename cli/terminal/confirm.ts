@@ -2,12 +2,13 @@
 
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
+import { flag } from "../command.ts";
 import { terminalWidth } from "./output.ts";
 import { printable } from "./printable.ts";
 import { wrapped } from "./tables.ts";
 
 export const yesArg = {
-  yes: { type: "boolean", description: "Do not ask for confirmation" },
+  yes: flag("Do not ask for confirmation"),
 } as const;
 
 /** How long an answer is waited for that may stand in a pipe: it was written before, or nobody writes one. */

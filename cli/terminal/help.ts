@@ -15,7 +15,7 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs init                                     make a register of your own
   tvs teachers import extract.csv --baseline   load the register
   tvs partners add ID --help                   onboard a partner
-  tvs serve                                    go configuration
+  tvs serve                                    go live
   tvs doctor                                   when something looks wrong`;
 
 /** The text of `tvs --help`: the commands by what they are for, and where to begin. */

@@ -2,6 +2,7 @@
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { isPacked } from "../../src/store/server/answers.ts";
+import { option } from "../command.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
@@ -11,11 +12,7 @@ const maxBytes = 1024 * 1024;
 
 /** The option of a command that asks. */
 export const timeoutArg = {
-  timeout: {
-    type: "string",
-    valueHint: "DURATION",
-    description: `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`,
-  },
+  timeout: option("DURATION", `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`),
 } as const;
 
 /** Reads `--timeout`. @returns milliseconds. @throws TvsError USAGE */

@@ -3,41 +3,29 @@
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
-import { commonArgs } from "../command.ts";
+import { commonArgs, flag, option } from "../command.ts";
 import type { VerifySettings } from "./settings.ts";
 
 export const verifyArgs = {
-  jwks: { type: "string", valueHint: "FILE", description: "The service's JWKS (TVS_VERIFY_JWKS)" },
-  "key-history": {
-    type: "string",
-    valueHint: "FILE",
-    description:
-      "The key history (TVS_VERIFY_KEY_HISTORY); beside a JWKS it counts only when its signer is in that",
-  },
-  anchor: {
-    type: "string",
-    valueHint: "KID",
-    description: "The key that must have signed the key history (TVS_VERIFY_ANCHOR)",
-  },
-  issuer: { type: "string", valueHint: "URL", description: "Who must have signed (TVS_VERIFY_ISSUER)" },
-  audience: { type: "string", valueHint: "ID", description: "Your partner id (TVS_VERIFY_AUDIENCE)" },
-  proof: {
-    type: "string",
-    valueHint: "FILE",
-    description: "The proof that the envelope is in the service's evidence log; needs --log-key",
-  },
-  "log-key": {
-    type: "string",
-    valueHint: "KEY|FILE",
-    description: "The log's key, or a file of such keys; may be given several times (TVS_VERIFY_LOG_KEY)",
-  },
-  "log-state": {
-    type: "string",
-    valueHint: "FILE",
-    description: "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
-  },
-  now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
-  json: { type: "boolean", description: "Print one JSON object a line, one for each envelope" },
+  jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
+  "key-history": option(
+    "FILE",
+    "The key history (TVS_VERIFY_KEY_HISTORY); beside a JWKS it counts only when its signer is in that",
+  ),
+  anchor: option("KID", "The key that must have signed the key history (TVS_VERIFY_ANCHOR)"),
+  issuer: option("URL", "Who must have signed (TVS_VERIFY_ISSUER)"),
+  audience: option("ID", "Your partner id (TVS_VERIFY_AUDIENCE)"),
+  proof: option("FILE", "The proof that the envelope is in the service's evidence log; needs --log-key"),
+  "log-key": option(
+    "KEY|FILE",
+    "The log's key, or a file of such keys; may be given several times (TVS_VERIFY_LOG_KEY)",
+  ),
+  "log-state": option(
+    "FILE",
+    "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
+  ),
+  now: option("TIME", "Check as of this time (ISO 8601)"),
+  json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
 /** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */

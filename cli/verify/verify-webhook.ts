@@ -9,7 +9,7 @@ import {
   type WebhookVerification,
   webhookRefusalReasons,
 } from "../../src/partner/verify-webhook.ts";
-import { command } from "../command.ts";
+import { command, operand, option } from "../command.ts";
 import { readBounded, readSmallFile } from "../safe/input-file.ts";
 import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
 
@@ -36,25 +36,14 @@ export const verifyWebhookCommand = command({
     'tvs verify-webhook body.json --secret @webhook-secret.txt --signature "$X_AGENCY_SIGNATURE"\n' +
     '  tvs verify-webhook - --signature "$X_AGENCY_SIGNATURE" --now 2026-03-01T12:00:30Z < body.json',
   args: {
-    file: {
-      type: "positional",
-      required: true,
-      description: "The raw request body as it was received, or - for standard input",
-    },
-    secret: {
-      type: "string",
-      valueHint: "SECRET|@FILE",
-      description:
-        "The whole secret, whsec_ included, or @ and the file that contains it; TVS_WEBHOOK_SECRET or a file keeps it " +
+    file: operand("The raw request body as it was received, or - for standard input"),
+    secret: option(
+      "SECRET|@FILE",
+      "The whole secret, whsec_ included, or @ and the file that contains it; TVS_WEBHOOK_SECRET or a file keeps it " +
         "out of the shell's history",
-    },
-    signature: {
-      type: "string",
-      valueHint: "HEADER",
-      required: true,
-      description: "The value of the X-AGENCY-Signature header",
-    },
-    now: { type: "string", valueHint: "TIME", description: "Check as of this time (ISO 8601)" },
+    ),
+    signature: { ...option("HEADER", "The value of the X-AGENCY-Signature header"), required: true },
+    now: option("TIME", "Check as of this time (ISO 8601)"),
   },
   async run({ args }) {
     const secret = readSecret(args.secret, process.env);
