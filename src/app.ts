@@ -13,6 +13,7 @@ import { problemReply } from "./http/problem.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
+import { createPageSender } from "./site/page-sender.ts";
 import { createPages } from "./site/routes.ts";
 
 /** The whole HTTP surface, as Hono's app, and the fast path for the calls of it that need no page. */
@@ -24,9 +25,10 @@ type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
 /** The app over a service: what every response has, the table's routes, and the one place for failures. */
 export function createApp(service: Service, options: AppOptions): App {
   const dependencies = createDependencies(service, options);
-  const pages = createPages(dependencies, options);
+  const sender = createPageSender(service);
+  const pages = createPages(dependencies, options, sender);
   const hono = new Hono<AppEnv>();
-  const failed = failureResponses(service);
+  const failed = failureResponses(sender);
   hono.onError(failed);
   hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   hono.use(async (c, next) => {

@@ -5,7 +5,7 @@
  */
 import * as log from "./api/evidence-api.ts";
 import * as partner from "./api/partner-api.ts";
-import { type PublicHandler, publicLookup } from "./api/public-api.ts";
+import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from "./api/public-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 
 /** A call for partners. */
@@ -64,10 +64,10 @@ export const routes: readonly Route[] = [
     method: "GET",
     path: `${api}/openapi.json`,
     traffic: "other",
-    page: ({ reference }) => reference.openApi,
+    page: ({ documents }) => documents.openApi,
   },
-  { ...open, path: `${api}/verify.mjs`, page: ({ documents }) => documents.partnerModule },
-  { ...open, path: `${api}/verify.d.mts`, page: ({ documents }) => documents.partnerTypes },
+  { ...open, path: `${api}/verify.mjs`, page: () => partnerModule },
+  { ...open, path: `${api}/verify.d.mts`, page: () => partnerTypes },
   ...pageRoutes,
 ];
 

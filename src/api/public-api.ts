@@ -4,7 +4,13 @@ import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
 import { rateLimitKeys, type SourceOf } from "../http/peer.ts";
-import { compressedDocument, once, publicDocument, sendDocument } from "../http/public-document.ts";
+import {
+  compressedDocument,
+  keptDocuments,
+  programFile,
+  publicDocument,
+  sendDocument,
+} from "../http/public-document.ts";
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { Service } from "../service.ts";
@@ -99,32 +105,27 @@ function isAvailable({ probe }: Service): Promise<boolean> {
   );
 }
 
-/**
- * The module that partners import, the same file as in their package, and its declarations (decision D14.1); read at
- * the first call.
- */
-const loadModule = once(async () => {
-  const [code, types] = await Promise.all([
-    import("./partner-module/verify.bundle.js", { with: { type: "text" } }),
-    import("./partner-module/verify.types.txt", { with: { type: "text" } }),
-  ]);
-  return {
-    code: await compressedDocument(code.default, "text/javascript; charset=utf-8"),
-    types: await compressedDocument(types.default, "application/typescript; charset=utf-8"),
-  };
-});
+/** The module that partners import, the same file as in their package (decision D14.1). */
+const moduleCode = programFile(
+  "text/javascript",
+  () => import("./partner-module/verify.bundle.js", { with: { type: "text" } }),
+);
 
-const partnerModule: PageHandler = async (c) => {
+export const partnerModule: PageHandler = (c) => {
   // Deno and editors find the declarations by this header.
   c.header("X-TypeScript-Types", "./verify.d.mts");
-  return sendDocument(c, (await loadModule()).code);
+  return moduleCode(c);
 };
 
-const partnerTypes: PageHandler = async (c) => sendDocument(c, (await loadModule()).types);
+export const partnerTypes = programFile(
+  "application/typescript",
+  () => import("./partner-module/verify.types.txt", { with: { type: "text" } }),
+);
 
-/** The key set, the key history, the partners' module and the health probe: public, and the same for everybody. */
+/** The key set, the key history, the OpenAPI document and the health probe: public, and the same for everybody. */
 export function serviceDocuments(service: Service) {
   const { configuration } = service;
+  const kept = keptDocuments(configuration);
   const jwks: PageHandler = async (c) =>
     sendDocument(c, publicDocument((await configuration.recent()).jwks, "application/json"));
   const keyHistory: PageHandler = async (c) =>
@@ -141,5 +142,13 @@ export function serviceDocuments(service: Service) {
       available ? 200 : 503,
     );
   };
-  return { jwks, keyHistory, partnerModule, partnerTypes, health };
+  const openApi: PageHandler = async (c) => {
+    const document = await kept("openapi.json", async ({ issuer, site }) => {
+      // Loaded here, because most services are hardly ever asked for it.
+      const { openApiDocument } = await import("./openapi.ts");
+      return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
+    });
+    return sendDocument(c, document);
+  };
+  return { jwks, keyHistory, health, openApi };
 }

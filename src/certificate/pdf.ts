@@ -141,11 +141,3 @@ export async function* readPdfImages(bytes: Uint8Array, reader: PdfReader): Asyn
     await opening.destroy();
   }
 }
-
-/**
- * The text of pdf.js, which the page serves to those who open a PDF.
- */
-export async function loadPdfLibrary(): Promise<string> {
-  const library: object = await import("unpdf/pdfjs", { with: { type: "text" } });
-  return String("default" in library ? library.default : "");
-}

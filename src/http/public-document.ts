@@ -4,6 +4,7 @@ import { gzip } from "node:zlib";
 import type { Context } from "hono";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
+import type { PageHandler } from "./hono-call.ts";
 import type { HttpCall, Reply } from "./http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
@@ -92,6 +93,15 @@ export function sendDocument(
   if ("body" in document) return c.body(document.body);
   if (compress) c.header("Content-Encoding", "gzip");
   return sendBytes(c, compress ? document.gzipped : document.bytes);
+}
+
+/**
+ * Answers with a file that is in the program, read and compressed when it is first asked for.
+ * @param type its media type
+ */
+export function programFile(type: string, load: () => Promise<{ readonly default: string }>): PageHandler {
+  const file = once(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
+  return async (c) => sendDocument(c, await file());
 }
 
 /** What is sent at a time of a document: so much waits for a client that does not read. */

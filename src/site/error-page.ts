@@ -4,9 +4,10 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type AppEnv, problemResponse } from "../http/hono-call.ts";
-import type { Service } from "../service.ts";
 import { type Language, queryOf } from "./language.ts";
-import { languageOf, type Markup, pageFrame, protectPage, toTop } from "./shell.ts";
+import type { Markup } from "./markup.ts";
+import type { PageSender } from "./page-sender.ts";
+import { toTop } from "./shell.ts";
 import type { Texts } from "./texts/en.ts";
 
 /** The paths of the API, but for the pages among them: there a failure is the contract's, whoever asks. */
@@ -46,22 +47,16 @@ type Failure = { readonly status: number; readonly requestId: string; readonly t
  * The answer to a failure outside the handlers of calls. Status, headers and log are those of every failure; a browser
  * is given a page instead of the contract's body.
  */
-export function failureResponses({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
-  const sandbox = keyKind === "test";
+export function failureResponses({ fresh }: PageSender) {
   return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
     const response = problemResponse(error, c);
     if (!acceptsPage(c) || apiPath.test(c.req.path)) return response;
-    const { status } = response;
-    const language = languageOf(c, sandbox);
     const { path } = c.req;
-    protectPage(c);
+    const status = response.status as ContentfulStatusCode;
     const { requestId } = c.get("trace");
-    const main = failureMain(language, { status, requestId, top: toTop(path) });
-    const { title } = wordsFor(status, language.texts);
-    const { site } = configuration.current().settings;
-    return c.html(
-      pageFrame({ language, path, title, main, sandbox, site, indexed: false }),
-      status as ContentfulStatusCode,
-    );
+    return fresh(c, { path, status }, (language) => {
+      const main = failureMain(language, { status, requestId, top: toTop(path) });
+      return { title: wordsFor(status, language.texts).title, main, indexed: false };
+    });
   };
 }

@@ -2,18 +2,9 @@ import { html } from "hono/html";
 import { TvsError } from "../domain/errors.ts";
 import type { GoingLive, GoingLiveStep } from "../domain/sandbox/going-live.ts";
 import { demoPartner } from "../domain/sandbox/state.ts";
-import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import { type Demo, type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
-import {
-  type CompressedDocument,
-  compressedDocument,
-  keptDocuments,
-  once,
-  publicDocument,
-  sendDocument,
-} from "../http/public-document.ts";
-import type { Service } from "../service.ts";
+import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
+import { publicDocument, sendDocument } from "../http/public-document.ts";
 import {
   type CodeLanguage,
   codeLanguages,
@@ -21,20 +12,12 @@ import {
   exampleAt,
 } from "./getting-started-languages.ts";
 import * as steps from "./getting-started-steps.ts";
-import { guideStyle } from "./getting-started-style.ts";
-import { type Language, queryOf } from "./language.ts";
-import { languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
+import { queryOf } from "./language.ts";
+import type { Markup } from "./markup.ts";
+import type { PageSender } from "./page-sender.ts";
+import { styleHash } from "./shell.ts";
 import { englishGuide, type GuideTexts } from "./texts/guide-en.ts";
-import { inTestLanguage, testLanguageTag } from "./texts/test-language.ts";
-
-const path = "/v1/inter-agency/getting-started";
-
-/** By the tags of language.ts; a language without its own sentences gets English. */
-const languages: Readonly<Record<string, GuideTexts>> = { en: englishGuide };
-
-function textsOf({ tag }: Language): GuideTexts {
-  return tag === testLanguageTag ? inTestLanguage(englishGuide) : (languages[tag] ?? englishGuide);
-}
+import { textsIn } from "./texts/test-language.ts";
 
 type GuideOptions = {
   readonly offer: DemoOffer;
@@ -46,89 +29,50 @@ type GuideOptions = {
  * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
  * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
  */
-export function gettingStarted({ configuration, keyKind }: Service, { offer, readGoingLive }: GuideOptions) {
-  const sandbox = keyKind === "test";
-  const script = once(async () =>
-    scriptOf(await import("./getting-started.client.js", { with: { type: "text" } })),
-  );
-  const copyButton = once(async () =>
-    scriptOf(await import("./copy-button.client.js", { with: { type: "text" } })),
-  );
-  const style = once(() => compressedDocument(guideStyle, "text/css; charset=utf-8"));
-  const kept = keptDocuments(configuration);
-
-  const page: PageHandler = async (c) => {
+export function gettingStarted(
+  { kept, sandbox }: PageSender,
+  { offer, readGoingLive }: GuideOptions,
+): PageHandler {
+  return async (c) => {
     const demo = offer(c);
-    const language = languageOf(c, sandbox);
-    protectPage(c, { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] });
     const asked = c.req.query("code");
     const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
-    const reader = { language, code, sandbox, demo };
-    // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
-    const document =
-      demo === null
-        ? await kept([language.tag, language.asked, code.id].join(" "), (now) => makePage(now, reader))
-        : await makePage(configuration.current().settings, {
-            ...reader,
-            progress: await readGoingLive?.().catch(() => null),
-          });
-    // The issuer may change.
-    return sendDocument(c, document, "no-store");
-  };
-  return {
-    page,
-    script: (async (c) => sendDocument(c, await script())) satisfies PageHandler,
-    style: (async (c) => sendDocument(c, await style())) satisfies PageHandler,
-    /** The buttons that copy, here and in the API reference. */
-    copyButton: (async (c) => sendDocument(c, await copyButton())) satisfies PageHandler,
-    /** One file of a language, which the page's commands fetch. */
-    example: (async (c) => {
-      const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
-      if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
-      return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
-    }) satisfies PageHandler,
+    const about = {
+      path: "/v1/inter-agency/getting-started",
+      allowances: { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] },
+      // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
+      name: demo === null ? code.id : null,
+      // The issuer may change.
+      cacheControl: "no-store",
+    };
+    const progress = demo === null ? null : ((await readGoingLive?.().catch(() => null)) ?? null);
+    return kept(c, about, (language, { issuer, site }) => {
+      const texts = textsIn(language.tag, { en: englishGuide });
+      const at: steps.Surroundings = {
+        issuer,
+        sandbox,
+        offered: demo !== null,
+        apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
+        partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
+        query: queryOf(language),
+        hasContact: Object.keys(site.contact).length > 0,
+      };
+      return {
+        title: texts.title,
+        main: guide({ at, code, progress, texts }),
+        scripts: ["getting-started/page.js"],
+        styles: ["getting-started/page.css"],
+      };
+    });
   };
 }
 
-/** Whom the page is for. */
-type Reader = {
-  readonly language: Language;
-  readonly code: CodeLanguage;
-  readonly sandbox: boolean;
-  readonly demo: Demo | null;
-  readonly progress?: GoingLive | null | undefined;
+/** One file of a language, which the page's commands fetch. */
+export const exampleFile: PageHandler = async (c) => {
+  const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
+  if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
+  return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
 };
-
-async function makePage(
-  { issuer, site }: Settings,
-  { language, code, sandbox, demo, progress = null }: Reader,
-): Promise<CompressedDocument> {
-  const texts = textsOf(language);
-  const at: steps.Surroundings = {
-    issuer,
-    sandbox,
-    offered: demo !== null,
-    apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
-    partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-    query: queryOf(language),
-    hasContact: Object.keys(site.contact).length > 0,
-  };
-  const frame = pageFrame({
-    language,
-    path,
-    title: texts.title,
-    main: guide({ at, code, progress, texts }),
-    sandbox,
-    site,
-    scripts: ["getting-started/page.js"],
-    styles: ["getting-started/page.css"],
-  });
-  return compressedDocument(String(await frame), "text/html; charset=utf-8");
-}
-
-function scriptOf(file: { default: string }) {
-  return compressedDocument(file.default, "text/javascript; charset=utf-8");
-}
 
 type Guide = {
   readonly at: steps.Surroundings;

@@ -1,41 +1,24 @@
-import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
-import type { AppEnv, PageHandler } from "../http/hono-call.ts";
-import { compressedDocument, keptDocuments, sendDocument } from "../http/public-document.ts";
+import type { PageHandler } from "../http/hono-call.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../manual.ts";
-import type { Service } from "../service.ts";
 import { type Language, queryOf } from "./language.ts";
-import { languageOf, type Page, pageFrame, protectPage } from "./shell.ts";
+import type { PageSender } from "./page-sender.ts";
+import type { Page } from "./shell.ts";
 import { english, type Texts } from "./texts/en.ts";
 
 /** Where the manual stands; its index is the folder itself. */
 const folder = "/v1/inter-agency/help/";
 
 /** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
-export function helpPages({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
-  const sandbox = keyKind === "test";
-  const kept = keptDocuments(configuration);
-  /** @param topic undefined for the contents */
-  async function send(c: Context<AppEnv>, topic?: Topic): Promise<Response> {
-    const language = languageOf(c, sandbox);
-    const name = [topic?.name, language.tag, language.asked].join(" ");
-    const page = await kept(name, async ({ site }) => {
-      const part = topic === undefined ? contentsPage(language) : await topicPage(topic, language);
-      const path = `${folder}${topic?.name ?? ""}`;
-      const frame = pageFrame({ ...part, language, path, sandbox, site });
-      return compressedDocument(String(await frame), "text/html; charset=utf-8");
-    });
-    protectPage(c);
-    return sendDocument(c, page);
-  }
+export function helpPages({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
-  const contents: PageHandler = (c) => send(c);
+  const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
   const topic: PageHandler = (c) => {
     const found = topics.find(({ name }) => name === c.req.param("topic"));
     if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
-    return send(c, found);
+    return kept(c, { path: `${folder}${found.name}` }, (language) => topicPage(found, language));
   };
   return { toFolder, contents, topic };
 }

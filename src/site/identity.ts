@@ -3,7 +3,7 @@
 import { html, raw } from "hono/html";
 import type { Site } from "../domain/site.ts";
 import type { Language } from "./language.ts";
-import type { Markup } from "./shell.ts";
+import type { Markup } from "./markup.ts";
 
 const drawing =
   '<path fill="currentColor" d="M12 1 3 4.5v6.3c0 5.4 3.8 10.4 9 12.2 5.2-1.8 9-6.8 9-12.2V4.5L12 1z"/>' +

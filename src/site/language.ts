@@ -1,11 +1,11 @@
 import { english, type Texts } from "./texts/en.ts";
-import { inTestLanguage, testLanguageTag } from "./texts/test-language.ts";
+import { type Translations, testLanguageTag, textsIn } from "./texts/test-language.ts";
 
 /**
  * The languages that the pages speak, by their tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`:
  * one file of sentences each, and one line here.
  */
-const languages: Readonly<Record<string, Texts>> = { en: english };
+const languages: Translations<Texts> = { en: english };
 
 const fallback = "en";
 
@@ -67,7 +67,7 @@ export function pickLanguage(
   { sandbox }: { sandbox: boolean },
 ): Language {
   if (sandbox && asked?.toLowerCase() === testLanguageTag.toLowerCase()) {
-    testTexts ??= { ...inTestLanguage(english), locale: english.locale };
+    testTexts ??= textsIn(testLanguageTag, languages);
     return { tag: testLanguageTag, texts: testTexts, asked: true };
   }
   const tag = pickTag(asked, acceptLanguage);

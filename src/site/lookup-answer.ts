@@ -8,7 +8,7 @@ import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import { type TermKind, termKind } from "../domain/teachers/search-term.ts";
 import { dayInWords } from "../partner/date-time.ts";
 import { type FormState, linkTo, lookupForm } from "./lookup-form.ts";
-import type { Markup } from "./shell.ts";
+import type { Markup } from "./markup.ts";
 import type { Texts } from "./texts/en.ts";
 
 type Lookup = Texts["lookup"];

@@ -17,7 +17,9 @@ import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { Service } from "../service.ts";
 import { lookupAnswer, printScriptHash, verdictOf } from "./lookup-answer.ts";
 import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
-import { type Allowances, languageOf, type Markup, pageFrame, protectPage } from "./shell.ts";
+import type { Markup } from "./markup.ts";
+import type { PageSender } from "./page-sender.ts";
+import type { Allowances } from "./shell.ts";
 import type { Texts } from "./texts/en.ts";
 
 /** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
@@ -29,8 +31,8 @@ type PageContext = Context<AppEnv>;
  * The public lookup for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
  * under the same limit. It works without a script.
  */
-export function publicPage(service: Service, limit: PublicLimit) {
-  const page = createPage(service, limit);
+export function publicPage(service: Service, limit: PublicLimit, sender: PageSender) {
+  const page = createPage(service, limit, createQuestions(sender));
   const orFailure =
     (handler: PageHandler): PageHandler =>
     async (c) => {
@@ -61,24 +63,16 @@ async function readForm(c: PageContext): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBody(c, maxFormBytes)));
 }
 
-/** The page without an answer: the question, and why nothing was looked up. */
-function createQuestions({ keyKind, configuration }: Pick<Service, "keyKind" | "configuration">) {
-  const sandbox = keyKind === "test";
+type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
 
-  /** Sends a page that nobody keeps a copy of. */
-  function send(
-    c: PageContext,
-    { status, allowances = {} }: { status: ContentfulStatusCode; allowances?: Allowances },
-    part: (texts: Texts) => [string, Markup],
-  ) {
-    const language = languageOf(c, sandbox);
-    protectPage(c, allowances);
-    c.header("Cache-Control", "no-store");
-    const [title, main] = part(language.texts);
-    const { site } = configuration.current().settings;
-    // The question alone: an answer is about somebody, and a refusal about nothing.
-    const indexed = title === language.texts.lookup.title;
-    return c.html(pageFrame({ language, path: "/", title, main, sandbox, site, indexed }), status);
+/** The page without an answer: the question, and why nothing was looked up. */
+function createQuestions({ fresh }: PageSender) {
+  function send(c: PageContext, page: SentPage, part: (texts: Texts) => [string, Markup]) {
+    return fresh(c, { path: "/", ...page }, ({ texts }) => {
+      const [title, main] = part(texts);
+      // The question alone: an answer is about somebody, and a refusal about nothing.
+      return { title, main, indexed: title === texts.lookup.title };
+    });
   }
 
   function ask(
@@ -141,9 +135,11 @@ ${lookupForm(lookup, formOf(c))}`;
 }
 
 /** What the page does with a question, a link or a failure. */
-function createPage(service: Service, limit: PublicLimit) {
-  const { send, ask, tooMany, failed } = createQuestions(service);
-
+function createPage(
+  service: Service,
+  limit: PublicLimit,
+  { send, ask, tooMany, failed }: ReturnType<typeof createQuestions>,
+) {
   /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
     const caller = limit(honoCall(c));

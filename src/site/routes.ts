@@ -1,16 +1,18 @@
-/** The pages and documents of the service, and their rows of the table of routes: what people open, and what pages load. */
+/** The pages of the service, and their rows of the table of routes: what people open, and what pages load. */
 
 import { type PublicParts, serviceDocuments } from "../api/public-api.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
+import { programFile } from "../http/public-document.ts";
 import type { Traffic } from "../metrics/requests.ts";
 import type { AppOptions } from "../service.ts";
-import { gettingStarted } from "./getting-started.ts";
+import { exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
+import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
-import { referencePage } from "./reference.ts";
+import { loadReferenceStyle, referencePage } from "./reference.ts";
 import { createSiteRoutes } from "./site-routes.ts";
-import { verifyEnvelopePage } from "./verify-envelope.ts";
+import { envelopeFile, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */
 export type RouteBase = {
@@ -30,63 +32,80 @@ export type PageRoute = RouteBase & { readonly page: (pages: Pages) => PageHandl
 
 type Pages = ReturnType<typeof createPages>;
 
-export function createPages({ service, limit }: PublicParts, { demo, readGoingLive }: AppOptions) {
+export function createPages(
+  { service, limit }: PublicParts,
+  { demo, readGoingLive }: AppOptions,
+  sender: PageSender,
+) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
-    reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(service, { offer, readGoingLive }),
-    help: helpPages(service),
-    lookup: publicPage(service, limit),
-    envelope: verifyEnvelopePage(service),
+    reference: referencePage(sender, offer),
+    gettingStarted: gettingStarted(sender, { offer, readGoingLive }),
+    help: helpPages(sender),
+    lookup: publicPage(service, limit, sender),
+    envelope: verifyEnvelopePage(sender),
     site: createSiteRoutes(service),
   };
 }
 
 const api = "/v1/inter-agency";
 
+/** A page that people open, by its address in the metrics. */
+function opened(path: string, page: PageRoute["page"]): PageRoute {
+  return { method: "GET", path, traffic: "other", page };
+}
+
+/** What a page or a program loads besides. */
+function loaded(path: string, page: PageRoute["page"]): PageRoute {
+  return { method: "GET", path, page };
+}
+
+type LoadText = () => Promise<{ readonly default: string }>;
+
+function script(path: string, load: LoadText): PageRoute {
+  const file = programFile("text/javascript", load);
+  return loaded(path, () => file);
+}
+
+function styleSheet(path: string, load: LoadText): PageRoute {
+  const file = programFile("text/css", load);
+  return loaded(path, () => file);
+}
+
 export const pageRoutes: readonly PageRoute[] = [
-  { method: "GET", path: `${api}/docs`, traffic: "other", page: ({ reference }) => reference.page },
-  { method: "GET", path: `${api}/docs/reference.js`, page: ({ reference }) => reference.script },
-  { method: "GET", path: `${api}/docs/reference.css`, page: ({ reference }) => reference.style },
-  {
-    method: "GET",
-    path: `${api}/getting-started`,
-    traffic: "other",
-    page: ({ gettingStarted }) => gettingStarted.page,
-  },
-  {
-    method: "GET",
-    path: `${api}/getting-started/page.js`,
-    page: ({ gettingStarted }) => gettingStarted.script,
-  },
-  {
-    method: "GET",
-    path: `${api}/getting-started/page.css`,
-    page: ({ gettingStarted }) => gettingStarted.style,
-  },
-  {
-    method: "GET",
-    path: `${api}/getting-started/copy-button.js`,
-    page: ({ gettingStarted }) => gettingStarted.copyButton,
-  },
-  {
-    method: "GET",
-    path: `${api}/examples/{language}/{file}`,
-    page: ({ gettingStarted }) => gettingStarted.example,
-  },
-  { method: "GET", path: `${api}/help`, traffic: "other", page: ({ help }) => help.toFolder },
-  { method: "GET", path: `${api}/help/`, traffic: "other", page: ({ help }) => help.contents },
-  { method: "GET", path: `${api}/help/{topic}`, traffic: "other", page: ({ help }) => help.topic },
-  { method: "GET", path: "/robots.txt", page: ({ site }) => site.robots },
-  { method: "GET", path: "/logo", page: ({ site }) => site.logo },
-  { method: "GET", path: "/site.css", page: ({ site }) => site.style },
-  { method: "GET", path: "/docs", traffic: "other", page: ({ site }) => site.leadTo("v1/inter-agency/docs") },
-  { method: "GET", path: api, traffic: "other", page: ({ site }) => site.leadTo("inter-agency/docs") },
-  { method: "GET", path: "/icon.svg", page: ({ site }) => site.icon },
-  { method: "GET", path: "/", traffic: "other", page: ({ lookup }) => lookup.show },
+  opened(`${api}/docs`, ({ reference }) => reference),
+  script(
+    `${api}/docs/reference.js`,
+    () => import("./reference/reference.client.js", { with: { type: "text" } }),
+  ),
+  styleSheet(`${api}/docs/reference.css`, loadReferenceStyle),
+  opened(`${api}/getting-started`, ({ gettingStarted: page }) => page),
+  script(
+    `${api}/getting-started/page.js`,
+    () => import("./getting-started.client.js", { with: { type: "text" } }),
+  ),
+  styleSheet(
+    `${api}/getting-started/page.css`,
+    () => import("./getting-started.css", { with: { type: "text" } }),
+  ),
+  script(
+    `${api}/getting-started/copy-button.js`,
+    () => import("./copy-button.client.js", { with: { type: "text" } }),
+  ),
+  loaded(`${api}/examples/{language}/{file}`, () => exampleFile),
+  opened(`${api}/help`, ({ help }) => help.toFolder),
+  opened(`${api}/help/`, ({ help }) => help.contents),
+  opened(`${api}/help/{topic}`, ({ help }) => help.topic),
+  loaded("/robots.txt", ({ site }) => site.robots),
+  loaded("/logo", ({ site }) => site.logo),
+  loaded("/site.css", ({ site }) => site.style),
+  opened("/docs", ({ site }) => site.leadTo("v1/inter-agency/docs")),
+  opened(api, ({ site }) => site.leadTo("inter-agency/docs")),
+  loaded("/icon.svg", ({ site }) => site.icon),
+  opened("/", ({ lookup }) => lookup.show),
   { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
-  { method: "GET", path: "/verify-envelope", traffic: "other", page: ({ envelope }) => envelope.page },
-  { method: "GET", path: "/verify-envelope/pdf.js", page: ({ envelope }) => envelope.pdf },
-  { method: "GET", path: "/verify-envelope/{file}", page: ({ envelope }) => envelope.file },
+  opened("/verify-envelope", ({ envelope }) => envelope),
+  script("/verify-envelope/pdf.js", loadPdfLibrary),
+  loaded("/verify-envelope/{file}", () => envelopeFile),
 ];

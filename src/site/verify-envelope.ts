@@ -1,26 +1,14 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
-import { loadPdfLibrary } from "../certificate/pdf.ts";
-import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import {
-  type CompressedDocument,
-  compressedDocument,
-  keptDocuments,
-  once,
-  sendDocument,
-} from "../http/public-document.ts";
-import type { Service } from "../service.ts";
-import type { Language } from "./language.ts";
-import { type Allowances, languageOf, type Markup, pageFrame, protectPage, styleHash } from "./shell.ts";
+import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
+import type { Markup } from "./markup.ts";
+import type { PageSender } from "./page-sender.ts";
+import { type Allowances, styleHash } from "./shell.ts";
 import { type FormTexts, formTexts } from "./verify-envelope/form-texts.ts";
-import { envelopeStyle } from "./verify-envelope/style.ts";
-
-const path = "/verify-envelope";
 
 /** A file whose name changes with its content, so that browsers keep it for ever. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
-type Assets = { readonly app: Asset; readonly scanner: Asset; readonly style: Asset };
 
 /**
  * What the page may do: run our scripts, show the codes that it draws, and, unless the keys are pasted, fetch from
@@ -47,17 +35,18 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
   };
 }
 
-async function loadAssets(): Promise<Assets> {
-  const [app, scanner] = await Promise.all([
+const loadAssets = once(async () => {
+  const [app, scanner, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/scanner.bundle.js", { with: { type: "text" } }),
+    import("./verify-envelope/page.css", { with: { type: "text" } }),
   ]);
   return {
     app: await makeAsset("app.js", app.default, "text/javascript"),
     scanner: await makeAsset("scanner.js", scanner.default, "text/javascript"),
-    style: await makeAsset("page.css", envelopeStyle, "text/css"),
+    style: await makeAsset("page.css", style.default, "text/css"),
   };
-}
+});
 
 /** What the page is served with: its texts, its addresses, and which of its two forms it has. */
 type EnvelopeForm = {
@@ -187,64 +176,43 @@ function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }):
 <input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
 }
 
-type Variant = { readonly language: Language; readonly pasted: boolean; readonly sandbox: boolean };
-
-async function makePage(
-  { language, pasted, sandbox }: Variant,
-  { issuer, site }: Settings,
-  { app, scanner, style }: Assets,
-): Promise<CompressedDocument> {
-  const texts = formTexts(language.tag);
-  const at = (name: string) => `verify-envelope/${name}`;
-  const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
-  const main = envelopeMain({
-    texts,
-    pasted,
-    issuer,
-    registry: site.name,
-    scripts,
-    integrity: app.integrity,
-  });
-  const page = pageFrame({
-    language,
-    path,
-    title: texts.title,
-    main,
-    sandbox,
-    site,
-    styles: [at(style.name)],
-  });
-  return compressedDocument(String(await page), "text/html; charset=utf-8");
-}
-
 /**
  * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
  * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
-export function verifyEnvelopePage(service: Pick<Service, "configuration" | "keyKind">) {
-  const assets = once(loadAssets);
-  const kept = keptDocuments(service.configuration);
-  const pdfLibrary = once(async () =>
-    compressedDocument(await loadPdfLibrary(), "text/javascript; charset=utf-8"),
-  );
-
-  const page: PageHandler = async (c) => {
-    const sandbox = service.keyKind === "test";
-    const language = languageOf(c, sandbox);
+export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
+  return (c) => {
     const pasted = c.req.query("keys") === "pasted";
-    const name = [language.tag, language.asked, pasted].join(" ");
-    const variant = { language, pasted, sandbox };
-    const made = await kept(name, async (settings) => makePage(variant, settings, await assets()));
-    protectPage(c, allowances(pasted));
-    return sendDocument(c, made, "no-cache");
+    const about = {
+      path: "/verify-envelope",
+      name: pasted ? "pasted" : "fetched",
+      allowances: allowances(pasted),
+      cacheControl: "no-cache",
+    };
+    return kept(c, about, async ({ tag }, { issuer, site }) => {
+      const { app, scanner, style } = await loadAssets();
+      const texts = formTexts(tag);
+      const at = (name: string) => `verify-envelope/${name}`;
+      const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
+      const { integrity } = app;
+      const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
+      return { title: texts.title, main, styles: [at(style.name)] };
+    });
   };
-  const pdf: PageHandler = async (c) => sendDocument(c, await pdfLibrary());
-  const file: PageHandler = async (c) => {
-    const found = Object.values(await assets()).find(({ name }) => name === c.req.param("file"));
-    if (found === undefined) return c.notFound();
-    // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
-    c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
-    return sendDocument(c, found.document, "public, max-age=31536000, immutable");
-  };
-  return { page, pdf, file };
+}
+
+/** The scripts and the style sheet of the page. */
+export const envelopeFile: PageHandler = async (c) => {
+  const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
+  if (found === undefined) return c.notFound();
+  // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
+  c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
+  return sendDocument(c, found.document, "public, max-age=31536000, immutable");
+};
+
+/** The text of pdf.js, which is loaded by those who open a PDF. */
+export async function loadPdfLibrary(): Promise<{ readonly default: string }> {
+  // Its types are those of the module that the text is.
+  const library: object = await import("unpdf/pdfjs", { with: { type: "text" } });
+  return library as { readonly default: string };
 }

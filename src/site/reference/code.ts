@@ -1,7 +1,7 @@
 /** Code and JSON, coloured, in boxes that scroll by themselves, by keyboard too. */
 
 import { html, raw } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 
 /** From so many characters on, a text of an example is shortened: nobody reads base64. */
 const longText = 100;

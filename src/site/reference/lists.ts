@@ -2,7 +2,7 @@
 
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 import { jsonBox, plainBox } from "./code.ts";
 import { exampleOf, type Response, type Schema } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";

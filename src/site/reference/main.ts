@@ -1,7 +1,7 @@
 /** The whole of the reference, between the site's head and foot. */
 
 import { html } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 import { plainBox } from "./code.ts";
 import { errorsPart, headersPart, schemaPart, schemasOf, webhookPart, wordsPart } from "./lists.ts";
 import { operationPart } from "./operations.ts";

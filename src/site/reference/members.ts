@@ -1,7 +1,7 @@
 /** The members of an object, parameters and headers: the name, what it may be, and what it means. */
 
 import { html } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 import { nameOf, type Parameter, type Schema } from "./document.ts";
 import type { Writer } from "./writer.ts";
 

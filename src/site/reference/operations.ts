@@ -3,7 +3,7 @@
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
 import { codeLanguages } from "../getting-started-languages.ts";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 import { codeBox, jsonBox } from "./code.ts";
 import { type Call, exampleOf, nameOf, type Operation, type Parameter, type Response } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";

@@ -1,7 +1,7 @@
 /** The OpenAPI document's descriptions, which are Markdown, as HTML. It is our own text: nothing in it is anybody's input. */
 
 import { html, raw } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 
 export type Prose = {
   /** A sentence or two, without a paragraph around. */

@@ -1,7 +1,7 @@
 /** What every part of the reference is written with, and the forms that they share. */
 
 import { html } from "hono/html";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 import type { ReferenceTexts } from "../texts/reference-en.ts";
 import type { DocumentReader } from "./document.ts";
 import type { Prose } from "./prose.ts";

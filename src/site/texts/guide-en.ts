@@ -4,7 +4,7 @@ import { html } from "hono/html";
 import type { GoingLiveStep } from "../../domain/sandbox/going-live.ts";
 import { sandboxTeachers } from "../../domain/sandbox/teachers.ts";
 import { retryStepsMs } from "../../domain/webhook-schedule.ts";
-import type { Markup } from "../shell.ts";
+import type { Markup } from "../markup.ts";
 
 /** Where the page speaks: of which service, and to whom. */
 type Place = {

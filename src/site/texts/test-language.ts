@@ -23,13 +23,26 @@ export function inTestLanguage<Part>(texts: Part): Part {
   return translated(texts) as Part;
 }
 
+/** The same sentences by the tags of the languages that they were translated into. */
+export type Translations<Texts> = { readonly en: Texts } & Readonly<Record<string, Texts>>;
+
+/** The sentences in a language; where nobody has translated them, in English. */
+export function textsIn<Texts>(tag: string, translations: Translations<Texts>): Texts {
+  return tag === testLanguageTag ? inTestLanguage(translations.en) : (translations[tag] ?? translations.en);
+}
+
 function translated(part: unknown): unknown {
   if (typeof part === "string") return sentence(part);
   if (typeof part === "function") return (...values: unknown[]) => ofValues(part as Sentence, values);
   if (Array.isArray(part)) return part.map(translated);
   if (part instanceof String) return raw(markup(String(part)));
   if (typeof part !== "object" || part === null) return part;
-  return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, translated(inner)]));
+  // The form of dates and numbers is no sentence.
+  const members = Object.entries(part).map(([name, inner]) => [
+    name,
+    name === "locale" ? inner : translated(inner),
+  ]);
+  return Object.fromEntries(members);
 }
 
 type Sentence = (...values: unknown[]) => unknown;

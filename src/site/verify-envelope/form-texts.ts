@@ -1,6 +1,6 @@
 /** Every sentence that stands in the envelope page before its script runs: the server writes it, the browser never has it twice. */
 
-import { inTestLanguage, testLanguageTag } from "../texts/test-language.ts";
+import { type Translations, textsIn } from "../texts/test-language.ts";
 
 const english = {
   title: "Check a signed answer",
@@ -74,10 +74,10 @@ const english = {
 /** What every language has to say. */
 export type FormTexts = typeof english;
 
-/** By the tags of ../language.ts; a language without its own sentences gets English. */
-const languages: Readonly<Record<string, FormTexts>> = { en: english };
+/** By the tags of ../language.ts. */
+const languages: Translations<FormTexts> = { en: english };
 
 /** @param tag a language's tag (BCP 47) */
 export function formTexts(tag: string): FormTexts {
-  return tag === testLanguageTag ? inTestLanguage(english) : (languages[tag] ?? english);
+  return textsIn(tag, languages);
 }

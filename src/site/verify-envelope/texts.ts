@@ -4,7 +4,7 @@
  */
 
 import { englishStatuses } from "../texts/status-words.ts";
-import { inTestLanguage, testLanguageTag } from "../texts/test-language.ts";
+import { type Translations, textsIn } from "../texts/test-language.ts";
 import { englishCertificate, englishGathering } from "./certificate-texts.ts";
 import { englishLog } from "./log-texts.ts";
 
@@ -259,13 +259,12 @@ const english = {
 /** What every language has to say. */
 export type EnvelopeTexts = typeof english;
 
-/** By the tags of ../language.ts; a language without its own sentences gets English. */
-const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
+/** By the tags of ../language.ts. */
+const languages: Translations<EnvelopeTexts> = { en: english };
 
 /** @param tag a language's tag (BCP 47), as in the document's `lang` */
 export function envelopeTexts(tag: string): EnvelopeTexts {
-  if (tag === testLanguageTag) return { ...inTestLanguage(english), locale: english.locale };
-  return languages[tag] ?? english;
+  return textsIn(tag, languages);
 }
 
 /** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */
