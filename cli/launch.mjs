@@ -11,6 +11,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -109,12 +110,28 @@ const OF_NODES = ["blackbox/nodes.test.ts", "faults/nodes.test.ts"];
 /** They need a libSQL server, and wait for nodes and servers that are killed. */
 const NO_NODES = "--path-ignore-patterns=**/{blackbox,faults}/nodes.test.ts";
 
+/** Makes what browsers and partners get as one file each, which nothing but Bun can make, and git does not hold. */
+const BUNDLER = "cli/build/bundles.ts";
+const BUNDLES = [
+  "src/site/verify-envelope/app.bundle.js",
+  "src/site/verify-envelope/scanner.bundle.js",
+  "src/api/verify.bundle.js",
+  "src/api/verify.types.txt",
+];
+/** The folders that they are made of. */
+const BUNDLED_FROM = ["src/partner", "src/certificate", "src/site/texts", "src/site/verify-envelope"];
+
 /** @param {string[]} names */
 const blackBox = (names) => names.map((name) => `./test/blackbox/${name}.test.ts`);
 
 /** Each command's steps, all of them run, the last with what else stood on the command line. */
 const COMMANDS = {
-  dev: [{ bun: ["--watch", "cli/main.ts", "serve", "--sandbox"] }],
+  dev: [
+    {
+      bun: ["--watch", "cli/main.ts", "serve", "--sandbox"],
+      beside: ["--no-orphans", BUNDLER, ...BUNDLED_FROM],
+    },
+  ],
   watch: [{ bun: ["--watch", "test", "--timeout=60000"] }],
   debug: [{ bun: ["--inspect-brk", "test", "--timeout=0"] }],
   start: [{ bun: ["cli/main.ts", "serve", "--sandbox"] }],
@@ -139,7 +156,7 @@ const COMMANDS = {
   signing: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SIGNING)] }],
   serving: [{ bun: [...BUN_TEST, ...BY_TWO, ...blackBox(SERVING)] }],
   bench: [{ bun: ["test/bench/main.ts"] }],
-  bundle: [{ bun: ["cli/build/page-scripts.ts"] }, { bun: ["cli/build/partner-module.ts"] }],
+  bundle: [{ bun: [BUNDLER] }],
   package: [{ bun: ["cli/build/package.ts"] }],
   build: [{ bun: ["cli/build/build.ts"] }],
   release: [{ bun: ["cli/build/release.ts"] }],
@@ -299,6 +316,18 @@ async function prepare() {
   );
 }
 
+/** Whether no bundle is missing, and no file that it is made of is newer. */
+function isBundled() {
+  const bundles = BUNDLES.map((file) => join(PROJECT, file));
+  if (!bundles.every((file) => existsSync(file))) return false;
+  const sources = [...BUNDLED_FROM, "cli/build"].flatMap((folder) =>
+    readdirSync(join(PROJECT, folder)).map((file) => join(PROJECT, folder, file)),
+  );
+  const date = (path) => statSync(path).mtimeMs;
+  const newest = [...sources, join(PROJECT, "package.json")].filter((path) => !bundles.includes(path));
+  return Math.min(...bundles.map(date)) >= Math.max(...newest.map(date));
+}
+
 /**
  * How a user's own command is run: files are named from where the user stands, which npm tells, and the register is the
  * one that `npm start` uses.
@@ -398,13 +427,19 @@ async function main(name, args) {
     return 2;
   }
   const bun = await prepare();
+  if (name !== "bundle" && !isBundled()) {
+    const { code } = await run(bun, [BUNDLER]);
+    if (code !== 0) return 1;
+  }
   let worst = 0;
   for (const step of steps) {
     const last = step === steps.at(-1) ? args : [];
     const all = [...(step.bun ?? step.node), ...last];
+    const beside = step.beside ? spawn(bun, step.beside, { cwd: PROJECT, stdio: "inherit" }) : undefined;
     const act = () =>
       run(step.bun ? bun : process.execPath, all, step.isUsers ? asUser() : { env: step.env });
     const { code, signal } = await (step.bun?.[0] === "test" ? countAloud(act, all) : act());
+    beside?.kill();
     // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
     if (signal) process.kill(process.pid, signal);
     if (signal) return 128 + constants.signals[signal];

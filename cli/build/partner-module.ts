@@ -1,35 +1,19 @@
 /**
- * The module that partners import, made once into files that are kept with the source: its types from the OpenAPI
- * document, itself as one file of JavaScript, and its declarations as one file. The service serves the last two as
- * `/v1/inter-agency/verify.mjs` and `verify.d.mts`, and they are what the package consists of (decision D14.1). Run it
- * (`npm run bundle`) after a change to src/partner or to the OpenAPI document; a test says when it is due.
+ * The module that partners import: itself as one file of JavaScript, and its declarations as one file. The service
+ * serves them as `/v1/inter-agency/verify.mjs` and `verify.d.mts`, and they are what the package consists of (decision
+ * D14.1).
  */
 
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../src/api/openapi.ts";
-import { apiTypes, ofContract, type Schemas } from "./api-types.ts";
 import { projectFolder } from "./build.ts";
 
 const entry = join(projectFolder, "src/partner/partner.ts");
-export const typesFile = join(projectFolder, "src/partner/api-types.ts");
-export const moduleFile = join(projectFolder, "src/api/partner-module/verify.bundle.js");
-export const declarationsFile = join(projectFolder, "src/api/partner-module/verify.types.txt");
-
-/** What the client takes and gives beside what the contract's own types say. */
-const roots = ["EligibilityCheckRequest", "PublicLookup", "Health"];
-
-/** The text of `src/partner/api-types.ts`. */
-export function partnerTypes(): string {
-  const { components } = openApiDocument("https://teachers.example");
-  const { schemas } = components as { schemas: Schemas };
-  const head =
-    "/** What the client sends and gets: made from the OpenAPI document by `npm run bundle`. */\n\n";
-  return head + apiTypes(schemas, roots, ofContract);
-}
+export const moduleFile = join(projectFolder, "src/api/verify.bundle.js");
+export const declarationsFile = join(projectFolder, "src/api/verify.types.txt");
 
 const title = `tvs-partner ${manifest.version}, ${manifest.license} licence: verifies the answers and webhooks of a Teacher Verification Service`;
 
@@ -110,16 +94,5 @@ export async function partnerDeclarations(): Promise<string> {
     return `// ${title}\n${texts.join("")}\nexport { ${names.sort().join(", ")} };\n`;
   } finally {
     await rm(folder, { recursive: true, force: true });
-  }
-}
-
-if (import.meta.main) {
-  await writeFile(typesFile, partnerTypes());
-  for (const [path, text] of [
-    [moduleFile, await partnerModule()],
-    [declarationsFile, await partnerDeclarations()],
-  ] as const) {
-    await writeFile(path, text);
-    console.log(`${path}: ${(text.length / 1000).toFixed(1)} kB`);
   }
 }

@@ -108,7 +108,7 @@ function isAvailable({ probe }: Service): Promise<boolean> {
 /** The module that partners import, the same file as in their package (decision D14.1). */
 const moduleCode = programFile(
   "text/javascript",
-  () => import("./partner-module/verify.bundle.js", { with: { type: "text" } }),
+  () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
 
 export const partnerModule: PageHandler = (c) => {
@@ -119,7 +119,7 @@ export const partnerModule: PageHandler = (c) => {
 
 export const partnerTypes = programFile(
   "application/typescript",
-  () => import("./partner-module/verify.types.txt", { with: { type: "text" } }),
+  () => import("./verify.types.txt", { with: { type: "text" } }),
 );
 
 /** The key set, the key history, the OpenAPI document and the health probe: public, and the same for everybody. */

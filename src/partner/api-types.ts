@@ -1,4 +1,4 @@
-/** What the client sends and gets: made from the OpenAPI document by `npm run bundle`. */
+/** What the client sends and gets. A test holds these types to the OpenAPI document. */
 
 import type { Certificate, Purpose } from "./contract.ts";
 
@@ -25,19 +25,22 @@ export type Health = {
 };
 
 /** Names a teacher by exactly one of its members. */
-export type Identifier = {
-  regNo: RegNo;
-  tId?: never;
-  nin?: never;
-} | {
-  regNo?: never;
-  tId: TId;
-  nin?: never;
-} | {
-  regNo?: never;
-  tId?: never;
-  nin: Nin;
-};
+export type Identifier =
+  | {
+      regNo: RegNo;
+      tId?: never;
+      nin?: never;
+    }
+  | {
+      regNo?: never;
+      tId: TId;
+      nin?: never;
+    }
+  | {
+      regNo?: never;
+      tId?: never;
+      nin: Nin;
+    };
 
 /** Kept with the attestation, so that the partner and the operator can find the call again. It has no influence on the verdict. Do not put personal data here; what looks like a number or an address of a person is left out. */
 export type RequestContext = {

@@ -23,12 +23,12 @@ describe("the lock file", () => {
   });
 });
 
-/** Stands for npm: says what it was told, and unpacks a "Bun" that says hello. */
+/** Stands for npm: says what it was told, and unpacks a "Bun" that says what it is to run. */
 const npm = `
 import fs from "node:fs";
 fs.writeFileSync("seen", process.argv.slice(2).join(" "));
 fs.mkdirSync(process.env.BUN + "/bin", { recursive: true });
-fs.writeFileSync(process.env.BUN + "/bin/bun", "#!/bin/sh\\necho hello\\n", { mode: 0o755 });
+fs.writeFileSync(process.env.BUN + "/bin/bun", "#!/bin/sh\\necho $1\\n", { mode: 0o755 });
 `;
 
 /** Runs the launcher in a project that is installed, but for Bun. */
@@ -47,9 +47,9 @@ async function launch(unpacks: string) {
 }
 
 describe("the launcher", () => {
-  test("has npm install what the lock file names where Bun is missing, optional packages too", async () => {
+  test("has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
     const { stdout, status, seen } = await launch(bunPath);
-    expect({ stdout, status }).toEqual({ stdout: "hello\n", status: 0 });
+    expect({ stdout, status }).toEqual({ stdout: "cli/build/bundles.ts\ntest\n", status: 0 });
     expect(seen).toStartWith("ci ");
     expect(seen).toContain("--include=optional");
   });

@@ -1,7 +1,7 @@
 /**
- * The types of what the partner's client sends and gets, from the OpenAPI document (decision D14.1): so that what a
- * partner's compiler holds to is what the service answers by. No generator of good standing fits: openapi-typescript
- * needs a compiler that this project does not use, and knows no "exactly one of these members".
+ * TypeScript of the OpenAPI document's schemas, so that a compiler can hold the partner's types to them. No generator of
+ * good standing fits: openapi-typescript needs a compiler that this project does not use, and knows no "exactly one of
+ * these members".
  */
 
 type Schema = {
@@ -14,18 +14,9 @@ type Schema = {
   readonly required?: readonly string[];
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
-  readonly description?: string;
 };
 
 export type Schemas = Readonly<Record<string, object>>;
-
-/** Names of schemas, and what `src/partner/contract.ts` calls them. */
-export const ofContract: Readonly<Record<string, string>> = {
-  Certificate: "Certificate",
-  EligibilityResult: "EligibilityResult",
-  SignedEnvelope: "SignedEnvelope",
-  VerificationPurpose: "Purpose",
-};
 
 const scalars: Readonly<Record<string, string>> = {
   string: "string",
@@ -37,35 +28,22 @@ const scalars: Readonly<Record<string, string>> = {
 
 const prefix = "#/components/schemas/";
 
-/** The types of some schemas and of all that they refer to, but for those that have a name already. */
-export function apiTypes(
-  schemas: Schemas,
-  roots: readonly string[],
-  known: Readonly<Record<string, string>>,
-): string {
-  const used = new Set<string>();
+/** The types of some schemas and of all that they refer to. */
+export function schemaTypes(schemas: Schemas, roots: readonly string[]): string {
   const written = new Map<string, string>();
   const open = [...roots];
   const refer = (name: string): string => {
-    const other = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (other !== undefined) used.add(other);
-    else if (!written.has(name)) open.push(name);
-    return other ?? name;
+    open.push(name);
+    return name;
   };
   for (let name = open.shift(); name !== undefined; name = open.shift()) {
     if (written.has(name)) continue;
     const schema = schemas[name] as Schema | undefined;
     if (schema === undefined) throw new Error(`the OpenAPI document has no schema ${name}`);
     written.set(name, "");
-    written.set(name, `${comment(schema)}export type ${name} = ${typeOf(schema, refer)};\n`);
+    written.set(name, `export type ${name} = ${typeOf(schema, refer)};\n`);
   }
-  const names = [...used].sort().join(", ");
-  const imports = names === "" ? "" : `import type { ${names} } from "./contract.ts";\n\n`;
-  return imports + [...written.values()].join("\n");
-}
-
-function comment({ description }: Schema, indent = ""): string {
-  return description === undefined ? "" : `${indent}/** ${description.replaceAll("*/", "*\\/")} */\n`;
+  return [...written.values()].join("\n");
 }
 
 type Refer = (name: string) => string;
@@ -89,14 +67,12 @@ function typeOf(schema: Schema, refer: Refer): string {
 /** An object; where exactly one of its members must be there, one type for each of them. */
 function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Refer): string {
   const names = Object.keys(properties);
-  const write = (one: (name: string) => string) => `{\n${names.map(one).join("")}}`;
-  const member = (name: string, isRequired: boolean) => {
-    const schema = properties[name] ?? {};
-    return `${comment(schema, "  ")}  ${name}${isRequired ? "" : "?"}: ${typeOf(schema, refer)};\n`;
-  };
+  const write = (one: (name: string) => string) => `{ ${names.map(one).join("; ")} }`;
+  const member = (name: string, isRequired: boolean) =>
+    `${name}${isRequired ? "" : "?"}: ${typeOf(properties[name] ?? {}, refer)}`;
   if (oneOf === undefined) return write((name) => member(name, required.includes(name)));
   const choices = oneOf.map((choice) => choice.required?.[0]);
   return choices
-    .map((chosen) => write((name) => (name === chosen ? member(name, true) : `  ${name}?: never;\n`)))
+    .map((chosen) => write((name) => (name === chosen ? member(name, true) : `${name}?: never`)))
     .join(" | ");
 }

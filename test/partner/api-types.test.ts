@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openApiDocument } from "../../src/api/openapi.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { type Schemas, schemaTypes } from "./schema-types.ts";
+
+const root = join(import.meta.dir, "../..");
+const partner = join(root, "src/partner");
+
+/** Types of `src/partner/contract.ts` that the document has too, by their names there. */
+const ofContract = {
+  Certificate: "Certificate",
+  EligibilityResult: "EligibilityResult",
+  SignedEnvelope: "SignedEnvelope",
+  VerificationPurpose: "Purpose",
+  WebhookEvent: "WebhookEvent",
+};
+
+/** What the compiler has to say about a file; nothing when all is well. */
+function complaints(file: string): string {
+  const strictness = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--allowImportingTsExtensions"];
+  const kind = ["--ignoreConfig", "--types", "", "--lib", "ES2022,DOM", "--module", "nodenext"];
+  try {
+    return execFileSync(
+      "node",
+      [join(root, "node_modules/typescript/bin/tsc"), ...kind, ...strictness, file],
+      {
+        encoding: "utf8",
+      },
+    );
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}
+
+test("what the client sends and gets, and the contract's types, are those of the OpenAPI document", async () => {
+  const { schemas } = openApiDocument("https://teachers.example").components as { schemas: Schemas };
+  const apiTypes = readFileSync(join(partner, "api-types.ts"), "utf8");
+  const ofClient = [...apiTypes.matchAll(/^export type (\w+)/gm)].map(([, name = ""]) => name);
+  expect(ofClient).toContain("EligibilityCheckRequest");
+  const pairs = [
+    ...ofClient.map((name) => [name, `Client.${name}`]),
+    ...Object.entries(ofContract).map(([name, own]) => [name, `Contract.${own}`]),
+  ];
+  const imports = [
+    'import type * as Of from "./document.ts";',
+    `import type * as Client from ${JSON.stringify(join(partner, "api-types.ts"))};`,
+    `import type * as Contract from ${JSON.stringify(join(partner, "contract.ts"))};`,
+  ];
+  const lines = pairs.map(
+    ([name, own]) =>
+      `export const ${name}: [(one: Of.${name}) => ${own}, (one: ${own}) => Of.${name}] = [(one) => one, (one) => one];`,
+  );
+  await withTempDir(async (folder) => {
+    const names = pairs.map(([name = ""]) => name);
+    writeFileSync(join(folder, "document.ts"), schemaTypes(schemas, names));
+    writeFileSync(join(folder, "same.ts"), [...imports, ...lines].join("\n"));
+    expect(complaints(join(folder, "same.ts"))).toBe("");
+  });
+});
+
+test("a schema that no type is known for is not passed over", () => {
+  expect(() => schemaTypes({ One: { title: "?" } }, ["One"])).toThrow("no type is known");
+  expect(() => schemaTypes({}, ["One"])).toThrow("no schema One");
+});
