@@ -1,6 +1,5 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import type { ImportReaderData } from "./register/import-reader.ts";
-import type { BackupThreadData } from "./safe/backup-thread.ts";
 import type { ServingThreadData } from "./serve/serving-thread.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
@@ -11,7 +10,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
     (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "import-reader": async (data) =>
     (await import("./register/import-reader.ts")).runImportReader(data as ImportReaderData),
-  backup: async (data) => (await import("./safe/backup-thread.ts")).runBackupThread(data as BackupThreadData),
 };
 
 /**

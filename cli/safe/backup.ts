@@ -1,15 +1,16 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import type { BackupFacts } from "../../src/store/driver/backup.ts";
+import { type BackupFacts, inspectBackup, makeBackup } from "../../src/store/driver/backup.ts";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { command, configOf, flag, operand, option, withSubCommands } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { requireRegister } from "../open.ts";
 import { exitCodes, hint, note, print, readable, record } from "../terminal/output.ts";
+import { hasProgress } from "../terminal/progress.ts";
 import { backupPlace, dropOlder, dropUnfinished, readKeep, requireNoFolder } from "./backup-folder.ts";
-import { backUp } from "./backup-thread.ts";
 import { prepareOutput } from "./output-file.ts";
 import { masterKeyAtHand } from "./vault.ts";
 
@@ -85,7 +86,7 @@ const makeCommand = command({
     if (keep === null) requireNoFolder(args.file);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
     const unfinished = keep === null ? [] : await dropUnfinished(file);
-    const facts = await backUp(workerEntry(), { source, file, replace });
+    const facts = await backUp(source, file, replace);
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === null ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
     print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
@@ -95,6 +96,26 @@ const makeCommand = command({
     hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
+
+/** Neither migrates nor unlocks: a backup before an upgrade, or without the master key, is one too. */
+async function backUp(source: string, file: string, replace: boolean): Promise<BackupFacts> {
+  announceWork("copying and checking", source);
+  const driver = await openEmbedded({ file: source });
+  try {
+    return await makeBackup(driver, file, replace);
+  } finally {
+    await driver.close();
+  }
+}
+
+/** The smallest file whose work is announced; of smaller ones it is done before that is read. */
+const leastBytes = 32 * 1024 * 1024;
+
+/** Says at a terminal what keeps this process busy to the end, and so shows no progress. */
+function announceWork(work: string, file: string): void {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (hasProgress() && bytes >= leastBytes) note(`${work} ${Math.round(bytes / 1e6)} MB`);
+}
 
 /** A clock that was ahead is told by the exit code too: a timer's log is read by nobody while it succeeds. */
 function tellDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
@@ -128,7 +149,8 @@ const verifyCommand = command({
     const config = configOf(args);
     databaseFile(config);
     const file = resolve(args.file);
-    const facts = await backUp(workerEntry(), { source: null, file });
+    announceWork("checking every page of", file);
+    const facts = await inspectBackup(file);
     const masterKey = masterKeyState(config, facts);
     const ok = masterKey !== "differs";
     print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>

@@ -166,7 +166,7 @@ describe("progress", () => {
 });
 
 describe("a backup of a database that takes a while", () => {
-  test("shows how much is copied, and tells what it made or why not", async () => {
+  test("says how much is copied, and tells what it made or why not", async () => {
     const copy = join(folder, "large");
     await cp(dataDir, copy, { recursive: true });
     const database = new Database(join(copy, "tvs.db"));
@@ -178,15 +178,14 @@ describe("a backup of a database that takes a while", () => {
     const file = join(folder, "large.db");
     const made = await onTerminal(["backup", file], { dataDir: copy });
     expect(made.code).toBe(0);
-    expect(made.text).toMatch(/copying \[[=-]+\] \d+ %/);
+    expect(made.text).toMatch(/copying and checking [1-9]\d* MB/);
     expect(made.text).toMatch(/^signingKeys +[1-9]/m);
-    expect(made.text).not.toContain("NFs");
     const again = await onTerminal(["backup", file], { dataDir: copy });
     expect(again.code).toBe(2);
     expect(again.text).toContain("already exists; choose another name");
     const checked = await onTerminal(["backup", "verify", file], { dataDir: copy });
     expect(checked.code).toBe(0);
-    expect(checked.text).toContain("checking every page, 0 s");
+    expect(checked.text).toMatch(/checking every page of [1-9]\d* MB/);
     expect(checked.text).toMatch(/backup +good\n/);
     const typed = [["Continue? [y/N]", "n\r"]] as const;
     const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
